@@ -222,7 +222,7 @@ def test_a_reload_takes_another_file(make_server, tmp_path):
     assert "--access-log" in reload(server)
     server.raw.get("/")
     config.write_text("")
-    assert "--access-log (to turn it on or off)" in reload(server, "needs a restart")
+    assert "--access-log (turning it on or off)" in reload(server, "needs a restart")
     server.raw.get("/")
     server.stop()
     assert (first.read_text().count("\n"), second.read_text().count("\n")) == (1, 2)
@@ -266,7 +266,7 @@ def test_what_does_not_fit_is_counted(make_server):
         assert server.raw.get("/").status == 200
     assert poll(lambda: metrics(server)['slipway_access_log_lines_total{result="dropped"}'] == 5, 10)
     assert metrics(server)['slipway_access_log_lines_total{result="written"}'] == 0
-    assert server.log.count("lines of the access log are lost") == 1
+    assert server.log.count("lines of the access log were dropped") == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
@@ -281,7 +281,7 @@ def test_a_line_that_a_full_disk_tore_stands_alone(make_server, tmp_path):
         # One page is left, which is the end of one of these lines for few only.
         for _ in range(20):
             server.raw.get("/")
-        poll(lambda: "lines of the access log are lost" in server.log)
+        poll(lambda: "lines of the access log were dropped" in server.log)
         assert log.stat().st_size == 4096
         (disk / "filler").unlink()
         server.raw.get("/")
@@ -301,7 +301,7 @@ def test_a_line_that_a_full_disk_tore_stands_alone(make_server, tmp_path):
         assert metrics(server)[counts["written"]] == len(written)
         # Told once lines are lost no more.
         server.raw.get("/")
-        assert poll(lambda: "the access log is written again lost=" in server.log, 10)
+        assert poll(lambda: "are missing from it lost=" in server.log, 10)
         server.stop()
     finally:
         subprocess.run(["umount", "--lazy", disk], check=True)

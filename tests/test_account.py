@@ -198,7 +198,7 @@ class TestKept:
         state = tmp_path / "tree" / ".slipway"
         state.mkdir(parents=True, mode=0o700)
         show("--no-links", at=state).chmod(0o700)
-        assert "cannot be kept" in make_server().log
+        assert "the account id cannot be stored" in make_server().log
         assert make_server("--account-id", OTHER).account == OTHER
         with pytest.raises(StartFailed, match=r"credentials\.toml: "):
             make_server(env={})
@@ -236,17 +236,17 @@ class TestKept:
             (tree / "bucket").mkdir(parents=True)
             (tree / "bucket" / "key").write_text("x")
             first = make_server(tree=tree, as_nobody=True, program=program)
-            assert "cannot be kept" in first.log
+            assert "the account id cannot be stored" in first.log
             expect.ok(first.raw.get("/bucket/key"))
             assert not (tree / ".slipway").exists()
             given = make_server("--account-id", OTHER, tree=tree, as_nobody=True, program=program)
             assert given.account == OTHER
             # What is given is the same after each start.
             assert (
-                "each start has to be given" in given.log and "another one after each start" not in given.log
+                "the same --account-id at each start" in given.log and "each start generates another" not in given.log
             )
             with pytest.raises(
-                StartFailed, match="--credentials-file, or in SLIPWAY_ROOT_ACCESS_KEY and SLIPW"
+                StartFailed, match="--credentials-file, or in the variables SLIPWAY_ROOT_ACCESS_KEY and SLIPW"
             ):
                 make_server(tree=tree, as_nobody=True, program=program, env={})
 

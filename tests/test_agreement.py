@@ -21,16 +21,16 @@ def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
     text = noted(tree).read_text()
     assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\nmetadata = "' in text
     again = make_server("--region", "lab-1", "--durability", "none", tree=tree)
-    assert "have to agree" not in again.log
+    assert "must use the same value" not in again.log
     assert noted(tree).read_text() == text
 
 
 @pytest.mark.parametrize(
     "options, says",
     [
-        (("--region", "lab-2"), "--region lab-2: the directory was served with us-east-1 first"),
-        (("--durability", "none"), "--durability none: the directory was served with full first"),
-        (("--etag", "checksum"), "--etag checksum: the directory was served with md5 first"),
+        (("--region", "lab-2"), "--region lab-2: the directory was first served with us-east-1"),
+        (("--durability", "none"), "--durability none: the directory was first served with full"),
+        (("--etag", "checksum"), "--etag checksum: the directory was first served with md5"),
     ],
 )
 def test_another_is_told(make_server, tmp_path, options, says):
@@ -39,12 +39,12 @@ def test_another_is_told(make_server, tmp_path, options, says):
     # While the first one serves.
     log = make_server(*options, tree=tree).log
     assert says in log and str(noted(tree)) in log
-    assert log.count("have to agree") == 1
+    assert log.count("must use the same value") == 1
     text = noted(tree).read_text()
     noted(tree).write_text(
         "\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:]))
     )
-    assert "have to agree" not in make_server(*options, tree=tree).log
+    assert "must use the same value" not in make_server(*options, tree=tree).log
 
 
 @pytest.mark.parametrize("first, other", [("xattr", "sidecar"), ("sidecar", "xattr")])

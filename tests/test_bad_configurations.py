@@ -77,16 +77,16 @@ def values() -> list[Bad]:
     for key in MODES:
         bad += of(key, ['"9"', '"77777"'], "such as 0640")
         bad += of(key, ["0o640"], 'expected a string such as "0640"')
-    bad += of("file-mode", ['"0"', '"0444"'], "begin with a 6 for their owner")
-    bad += of("dir-mode", ['"0000"', '"0644"'], "begin with a 7 for their owner")
+    bad += of("file-mode", ['"0"', '"0444"'], "give the owner read and write permission")
+    bad += of("dir-mode", ['"0000"', '"0644"'], "give the owner all permissions")
     for key in ADDRESSES:
         bad += of(key, ['"nowhere"'], "expected ADDRESS:PORT, :PORT or unix:PATH")
-        bad += of(key, ['":65536"'], "the port is a number up to 65535")
+        bad += of(key, ['":65536"'], "the port must be a number from 0 to 65535")
         bad += of(key, ['"unix:"'], "a path")
-    bad += of("listen", ["[]"], "name an address, or leave it out")
+    bad += of("listen", ["[]"], "give an address, or leave out the key")
     bad += of("region", ['""', '"a b"'], "letters, digits, hyphens and underscores")
     bad += of("region", ['["a", "b"]'], "expected one value")
-    bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a name such as s3.example.org")
+    bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a domain name such as s3.example.org")
     bad += of("account-id", ['"12"'], "12 decimal digits")
     cure = "a network such as 10.0.0.0/8, an address, or unix"
     bad += of("trusted-proxy", ['"proxy.test"', '"10.0.0.0/33"'], cure)
@@ -96,7 +96,7 @@ def values() -> list[Bad]:
     bad += of("access-log", ['""'], "a file, or stderr")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += [
-        Bad(f"{key} = {value}", "give that too, or leave it out", key)
+        Bad(f"{key} = {value}", f"or leave out --{key}", key)
         for key, value in (("access-log-format", '"s3"'), ("traces-ratio", "0.5"), ("traces-from", '"unix"'))
     ]
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
@@ -113,13 +113,13 @@ def names() -> list[Bad]:
         ("max-conections", "max-connections"),
         ("credential-file", "credentials-file"),
     ]
-    bad = [Bad(f'{key} = "x"', f'"{meant}" is known', key) for key, meant in misspelt]
-    return bad + [Bad(f'{key} = "x"', "known are dir, ", key) for key in ("config", "secret_key", "colour")]
+    bad = [Bad(f'{key} = "x"', f'did you mean "{meant}"?', key) for key, meant in misspelt]
+    return bad + [Bad(f'{key} = "x"', "the known keys are dir, ", key) for key in ("config", "secret_key", "colour")]
 
 
 def syntax() -> list[Bad]:
     bad = [
-        Bad(text, "not TOML: expected key = value")
+        Bad(text, "not valid TOML: expected key = value")
         for text in ("region", "region = ", 'log = "info', "a = 1\na = 2", "[", "= 3")
     ]
     # What the parser itself says.
@@ -127,7 +127,7 @@ def syntax() -> list[Bad]:
         Bad("a = [1, 2", "each key once: unclosed array"),
         Bad("a = 1\na = 2", "each key once: duplicate key"),
     ]
-    return [*bad, Bad("max-requests = 99999999999999999999", "a number is larger than any option takes")]
+    return [*bad, Bad("max-requests = 99999999999999999999", "a number is larger than any option allows")]
 
 
 def write_keys(text: str, mode: int = 0o600) -> Callable[[Path], None]:
@@ -150,7 +150,7 @@ def files() -> list[Bad]:
     keys = 'credentials-file = "keys.toml"'
     pair = 'tls-cert = "{}"\ntls-key = "{}"'
     return [
-        Bad(keys, "make it, or name another", "credentials-file"),
+        Bad(keys, "create the file, or give the path of another", "credentials-file"),
         Bad(keys, "chmod 600 it", "credentials-file", write_keys(KEYS_TEXT, 0o644)),
         Bad(keys, "line 1: expected access_key =", "credentials-file", write_keys("access_key = 'abc'\n")),
         Bad(
@@ -159,18 +159,18 @@ def files() -> list[Bad]:
         Bad(keys, "give both", "credentials-file", write_keys(KEYS_TEXT + "uid = 1\n")),
         Bad(
             'credentials-file = "."',
-            "others may read it",
+            "other users may read it",
             "credentials-file",
             lambda directory: directory.chmod(0o755),
         ),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
-        Bad('client-address = "forwarded"', "--trusted-proxy names", "client-address"),
-        Bad('trusted-proxy = "10.0.0.0/8"', "--client-address names", "trusted-proxy"),
-        Bad('access-log = "none/access.log"', "make the directory first", "access-log"),
-        Bad(pair.format("none", "none"), "make it, or name another", "tls-cert"),
-        Bad(pair.format("empty", "empty"), "no certificate in it: it takes", "tls-cert", write_pair),
-        Bad(pair.format("CERT", "empty"), "no private key in it", "tls-key", write_pair),
+        Bad('client-address = "forwarded"', "without --trusted-proxy", "client-address"),
+        Bad('trusted-proxy = "10.0.0.0/8"', "without --client-address", "trusted-proxy"),
+        Bad('access-log = "none/access.log"', "create its directory first", "access-log"),
+        Bad(pair.format("none", "none"), "create the file, or give the path of another", "tls-cert"),
+        Bad(pair.format("empty", "empty"), "the file contains no certificate: expected PEM", "tls-cert", write_pair),
+        Bad(pair.format("CERT", "empty"), "the file contains no private key", "tls-key", write_pair),
         Bad(
             pair.format("CERT", "other.key"),
             "give the keys in the order of the certificates",
@@ -232,7 +232,7 @@ def test_at_the_start(tmp_path: Path, bad: Bad) -> None:
 
 def wait_for_reload(server: Server, size: int, bad: Bad) -> str:
     """What the log says from `size` on, once it tells of a reload."""
-    outcomes = ("not reloaded: everything stays as it was", "reloaded new")
+    outcomes = ("not reloaded: the previous one stays in effect", "reloaded new")
     try:
         poll(lambda: any(outcome in server.log[size:] for outcome in outcomes), 30)
     except AssertionError:
@@ -312,16 +312,16 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     ("max-requests", "many", "a whole number, 1 to 1000000"),
     ("index-cache", "-1", "a whole number, 0 to 16777216"),
     ("header-timeout", "0", "1 to 4294967295"),
-    ("dir-mode", "0644", "begin with a 7"),
+    ("dir-mode", "0644", "give the owner all permissions"),
     ("access-log-format", "s3", "--access-log-format has no effect without --access-log"),
     ("traces-ratio", "0.5", "--traces-ratio has no effect without --traces"),
     ("region", "a b", "letters, digits"),
-    ("domain", "a..b", "a name such as"),
+    ("domain", "a..b", "a domain name such as"),
     ("listen", "nowhere", "expected ADDRESS:PORT"),
     ("log", "shout", "known are off"),
     ("tls-cert", "/nonexistent", "give one key for each certificate"),
-    ("credentials-file", "/nonexistent", "make it, or name another"),
-    ("config", "/nonexistent", "make it, or name another"),
+    ("credentials-file", "/nonexistent", "create the file, or give the path of another"),
+    ("config", "/nonexistent", "create the file, or give the path of another"),
 ])  # fmt: skip
 def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) -> None:
     variable = "SLIPWAY_" + key.upper().replace("-", "_")
@@ -365,18 +365,18 @@ def test_a_directory_without_a_name(tmp_path: Path) -> None:
             capture_output=True, text=True, env={**KEYS, **env}, timeout=30, check=False,
         )  # fmt: skip
         assert done.returncode == 2 and named in done.stderr, done
-        assert "it is empty: name the directory to serve" in done.stderr, done
+        assert "the name is empty: name the directory to serve" in done.stderr, done
 
 
 def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
     path = tmp_path / "slipway.toml"
     path.write_text("")
     done = start(path, "--listen", "127.0.0.1:0")
-    assert done.returncode == 1 and f"{path}: it is a file: did you mean --config {path}?" in done.stderr
+    assert done.returncode == 1 and f"{path}: this is a file, not a directory: did you mean --config {path}?" in done.stderr
     other = tmp_path / "disk.img"
     other.write_text("")
     done = start(other, "--listen", "127.0.0.1:0")
-    assert f"{other}: it is a file: name the directory to serve" in done.stderr, done
+    assert f"{other}: this is a file: name the directory to serve" in done.stderr, done
 
 
 def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
@@ -385,15 +385,15 @@ def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
     done = start(tmp_path / "tree", "--config", str(path), "--listen", "127.0.0.1:0")
     assert done.returncode == 1, done
     assert f"{path}: line 2: --access-log {tmp_path}/none/access.log: No such file" in done.stderr, done
-    assert "make the directory first" in done.stderr and not (tmp_path / "tree").exists()
+    assert "create its directory first" in done.stderr and not (tmp_path / "tree").exists()
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     """As /var/lib/slipway under systemd, where there is none: the system is read-only."""
     done = start(Path("/proc/none"), "--listen", "127.0.0.1:0")
     assert done.returncode == 1, done
-    assert "/proc/none: it is not there: No such file" in done.stderr, done
-    assert "make the directory, for the user who serves it" in done.stderr, done
+    assert "/proc/none: the directory does not exist and cannot be created: No such file" in done.stderr, done
+    assert "create the directory, and give it to the server's user" in done.stderr, done
 
 
 def test_why_a_directory_cannot_be_made(tmp_path: Path) -> None:
@@ -401,8 +401,8 @@ def test_why_a_directory_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("nowhere")
     for name, cure in [
-        ("file/tree", "a part of its path is a file: name another directory"),
-        ("link", "it is a link to what is not there"),
+        ("file/tree", "a component of its path is a file: name another directory"),
+        ("link", "a symbolic link whose target does not exist"),
     ]:
         done = start(tmp_path / name, "--listen", "127.0.0.1:0")
         assert done.returncode == 1 and cure in done.stderr, done
@@ -412,8 +412,8 @@ def test_why_a_directory_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options, cure",
     [
-        ("ro", "mount its file system for writing"),
-        ("nr_inodes=1", "make room on its file system, which may lack space or inodes"),
+        ("ro", "mount its file system writable"),
+        ("nr_inodes=1", "free space or inodes on its file system"),
     ],
 )
 def test_a_file_system_that_takes_no_directory(tmp_path: Path, options: str, cure: str) -> None:
@@ -437,7 +437,7 @@ def test_an_address_that_is_taken(tmp_path: Path) -> None:
             done = start(tmp_path / "tree", "--config", str(path), *free)
             assert done.returncode == 1, done
             assert f"{path}: line 2: --{key} {address}: " in done.stderr, done
-            assert "end who listens there, or choose another address" in done.stderr
+            assert "stop the program that listens there, or choose another address" in done.stderr
             assert not (tmp_path / "tree").exists()
 
 
@@ -459,5 +459,5 @@ def test_a_file_that_the_servers_user_may_not_read(make_server, tmp_path: Path) 
     ]
     done = subprocess.run(command, capture_output=True, text=True, env=KEYS, check=False)
     assert (
-        done.returncode == 2 and "let the server's user read it" in done.stderr and str(path) in done.stderr
+        done.returncode == 2 and "give the server's user read permission" in done.stderr and str(path) in done.stderr
     ), done

@@ -246,7 +246,7 @@ class TestDelete:
         expect.error(
             raw.delete(bucket.path()),
             "BucketNotEmpty",
-            "The bucket you tried to delete is not empty: it holds files that are no objects.",
+            "The bucket you tried to delete is not empty: it holds files that are not objects.",
             BucketName=bucket.name,
         )
         assert (bucket.tree / "empty").exists()
@@ -273,7 +273,7 @@ class TestDelete:
             pytest.skip(f"not to be had on this file system: {error}")
         assert bucket.keys() == []
         expect.error(
-            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name
+            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("not objects"), BucketName=bucket.name
         )
         assert os.path.lexists(kept)
         (line,) = [line for line in bucket.server.log.splitlines() if f'path="{bucket.name}/' in line]
@@ -288,7 +288,7 @@ class TestDelete:
         (bucket.tree / ".slipway" / "notes").write_text("x")
         upload_id = bucket.create_upload("up")
         expect.error(
-            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("no objects"), BucketName=bucket.name
+            raw.delete(bucket.path()), "BucketNotEmpty", re.compile("not objects"), BucketName=bucket.name
         )
         assert (bucket.tree / ".slipway" / "notes").read_text() == "x"
         expect.ok(bucket.put_part("up", upload_id, 1, b"x"))

@@ -233,15 +233,15 @@ def connects(raw: RawClient) -> bool:
 @pytest.mark.parametrize(
     "options, says",
     [
-        (("--client-address", "forwarded"), "--trusted-proxy names"),
-        (("--trusted-proxy", "10.0.0.0/8"), "--client-address names"),
+        (("--client-address", "forwarded"), "without --trusted-proxy"),
+        (("--trusted-proxy", "10.0.0.0/8"), "without --client-address"),
         (("--client-address", "forwarded", "--trusted-proxy", "everybody"), "10.0.0.0/8"),
         (
             ("--client-address", "forwarded", "--trusted-proxy", "10.0.0.9/8"),
-            "10.0.0.0/8 is all of the network",
+            "10.0.0.0/8 for the whole network",
         ),
-        (("--client-address", "forwarded", "--trusted-proxy", "0.0.0.0/0"), "name the proxies"),
-        (("--client-address", "forwarded", "--trusted-proxy", "::/0"), "name the proxies"),
+        (("--client-address", "forwarded", "--trusted-proxy", "0.0.0.0/0"), "give the proxies' addresses"),
+        (("--client-address", "forwarded", "--trusted-proxy", "::/0"), "give the proxies' addresses"),
         (("--client-address", "x-real-ip", "--trusted-proxy", "10.0.0.1"), "x-forwarded-for"),
     ],
 )

@@ -173,15 +173,15 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "name, near",
         [
-            ("SLIPWAY_DURABILTY", "; SLIPWAY_DURABILITY is"),
-            ("SLIPWAY_ROOT_SECRETKEY", "; SLIPWAY_ROOT_SECRET_KEY is"),
+            ("SLIPWAY_DURABILTY", ": did you mean SLIPWAY_DURABILITY?"),
+            ("SLIPWAY_ROOT_SECRETKEY", ": did you mean SLIPWAY_ROOT_SECRET_KEY?"),
             ("SLIPWAY_PORT", ": unset it"),
         ],
     )
     def test_a_variable_that_is_none(self, make_server, name, near):
         with pytest.raises(StartFailed) as failure:
             make_server(env={**KEYS, name: "hush"})
-        assert f"{name} in the environment is no option of slipway{near}\n" in str(failure.value)
+        assert f"{name} in the environment is not an option of slipway{near}\n" in str(failure.value)
         assert "exit status 2\n" in str(failure.value) and "hush" not in str(failure.value)
 
     def test_the_variables_of_a_service(self, make_server):
@@ -255,9 +255,9 @@ class TestCredentials:
         old = {"MINIO_ACCESS_KEY": "somebody", "MINIO_SECRET_KEY": "hush-hush-hush"}
         log = make_server(env=old).log
         for name, new in (("ACCESS_KEY", "ROOT_USER"), ("SECRET_KEY", "ROOT_PASSWORD")):
-            assert f"MINIO_{name} is passed over: MINIO_{new} is read" in log
+            assert f"the variable MINIO_{name} is ignored: set MINIO_{new} instead" in log
         assert "hush" not in log
-        assert "passed over" not in make_server(env={**KEYS, **old}).log
+        assert "is ignored" not in make_server(env={**KEYS, **old}).log
 
     def test_made_at_the_first_start(self, make_server):
         first = make_server(env={})
@@ -366,7 +366,7 @@ class TestCredentials:
                 self.check(server, "from-file", "sesame-sesame")
                 server.stop()
             else:
-                refused = r"others may read it|belongs to user|Permission denied"
+                refused = r"other users may read it|belongs to the user|Permission denied"
                 with pytest.raises(StartFailed, match=refused):
                     make_server("--credentials-file", str(file), **options)
 
@@ -458,12 +458,12 @@ def test_what_is_not_served_is_told(make_server, tmp_path):
     (tree / "link").symlink_to("bucket")
     (tree / "plain").write_text("x")
     log = make_server(tree=tree).log
-    (line,) = [line for line in log.splitlines() if "not served: " in line]
+    (line,) = [line for line in log.splitlines() if "are not served as buckets: " in line]
     # Escapes are those of a log that goes to a file.
     assert 'count=4 names=".hidden", "UPPER", "link", "plain"' in line, line
     for number in range(50):
         (tree / f"F{number:02}").touch()
-    (line,) = [line for line in make_server(tree=tree).log.splitlines() if "not served: " in line]
+    (line,) = [line for line in make_server(tree=tree).log.splitlines() if "are not served as buckets: " in line]
     assert "count=54" in line and '"F06"' in line and '"F07"' not in line, line
 
 
@@ -472,7 +472,7 @@ class TestNested:
 
     def warnings(self, server) -> list[str]:
         return [
-            line for line in server.log.splitlines() if "served by itself" in line or "by themselves" in line
+            line for line in server.log.splitlines() if "lies inside another" in line or "on their own" in line
         ]
 
     def test_a_bucket_is_served(self, make_server, tmp_path):

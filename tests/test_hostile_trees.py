@@ -433,7 +433,7 @@ def test_a_link_in_a_bucket_leads_no_start_anywhere(make_server, tmp_path):
     (tree / "fifo-in-it" / ".slipway").mkdir()
     os.mkfifo(tree / "fifo-in-it" / ".slipway" / "account.toml")
     log = make_server(tree=tree).log
-    (line,) = [line for line in log.splitlines() if "served by themselves" in line]
+    (line,) = [line for line in log.splitlines() if "on their own" in line]
     assert '"served"' in line and "count=1 " in line, line
 
 
@@ -500,12 +500,12 @@ def test_an_account_that_someone_else_keeps(make_server, tmp_path):
     tree.mkdir()
     tree.chmod(0o1777)
     as_nobody(tree, "mkdir -m 777 .slipway; echo 'account_id = \"111122223333\"' > .slipway/account.toml")
-    with pytest.raises(StartFailed, match="only this user"):
+    with pytest.raises(StartFailed, match="no other user may write"):
         make_server()
     for owner, mode in [(0, 0o777), (NOBODY, 0o700)]:
         os.chown(tree / ".slipway", owner, owner)
         (tree / ".slipway").chmod(mode)
-        with pytest.raises(StartFailed, match="only this user"):
+        with pytest.raises(StartFailed, match="no other user may write"):
             make_server()
     os.chown(tree / ".slipway", 0, 0)
     assert make_server().account == "111122223333"

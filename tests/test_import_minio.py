@@ -55,7 +55,7 @@ class TestImportFromMinio:
         assert not any(RECORD in os.listxattr(path) for path in lab.rglob("*"))
         before = sorted(str(path) for path in (tree / ".minio.sys").rglob("*"))
         said = run("import", "minio-fs", tree, status=1)
-        assert "3 taken over, 0 had records of ours, 1 were foreign to both, 4 left as they were" in said
+        assert "3 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported" in said
         assert f"stale: {lab / 'edited'}: its bytes are not those of its ETag" in said
         assert f"stale: {lab / 'empty-json'}: its fs.json can't be read" in said
         assert f"failed: {lab / 'packed'}: MinIO stored it compressed" in said
@@ -65,7 +65,7 @@ class TestImportFromMinio:
         assert f"left: {tree / '.minio.sys' / 'multipart'}: uploads in progress" in said
         assert sorted(str(path) for path in (tree / ".minio.sys").rglob("*")) == before
         again = run("import", "minio-fs", tree, status=1)
-        assert "0 taken over, 3 had records of ours, 1 were foreign to both, 4 left as they were" in again
+        assert "0 imported, 3 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported" in again
 
         raw = make_server("--metadata", "xattr", tree=tree).raw
         got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))
@@ -102,12 +102,12 @@ class TestImportFromMinio:
         for text in ("{", "x" * 100_000):
             format_file.write_text(text)
             server = make_server("--metadata", "xattr", tree=tree)
-            assert "plain files is not known" in server.log
+            assert "it is unknown whether the objects" in server.log
             server.stop()
         format_file.unlink()
         format_file.symlink_to("elsewhere.json")
         server = make_server("--metadata", "xattr", tree=tree)
-        assert "plain files is not known" in server.log
+        assert "it is unknown whether the objects" in server.log
         server.stop()
         format_file.unlink()
         assert "MinIO" not in make_server("--metadata", "xattr", tree=tree).log
@@ -123,8 +123,8 @@ class TestImportFromMinio:
         with pytest.raises(StartFailed) as failure:
             make_server(tree=tree)
         said = str(failure.value)
-        assert f'{tree}: of MinIO\'s format "{kind}", not "fs"' in said, said
-        assert "Copy them by way of S3, from a MinIO that still runs" in said, said
+        assert f'{tree}: MinIO stored the objects here in its format "{kind}", not "fs"' in said, said
+        assert "Copy them through S3, from a running MinIO" in said, said
         assert not (tree / ".slipway").exists()
 
     def test_other_trees_are_refused(self, peers, tmp_path):

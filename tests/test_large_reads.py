@@ -115,8 +115,8 @@ class TestFiles:
             os.truncate(server.path("bucket", "key"), 2 * MIB)
             with pytest.raises(Closed):
                 connection.read(self.SIZE - MIB)
-        poll(lambda: "a response was broken off" in server.log)
-        (line,) = (line for line in server.log.splitlines() if "a response was broken off" in line)
+        poll(lambda: "a response was cut off" in server.log)
+        (line,) = (line for line in server.log.splitlines() if "a response was cut off" in line)
         assert "WARN" in line and re.search(r"id=.{0,9}[0-9A-F]{16}", line), line
 
     def test_it_becomes_longer(self, server):

@@ -249,7 +249,7 @@ class TestNotReady:
             connection.send(bucket.raw.prepare("GET", bucket.path("key")).bytes)
             connection.socket.recv(1000)
             server.signal(signal.SIGTERM)
-            self.check(server, "told to stop")
+            self.check(server, "the server is stopping")
 
 
 @contextmanager
@@ -321,7 +321,7 @@ class TestAsking:
             assert "refused" in text
         status, text = self.ask(server.endpoint)
         assert status == 1
-        assert "no gateway's --ops-listen" in text
+        assert "not that of a gateway's --ops-listen" in text
         for address in ("unix:/none", "example.invalid:1", "9090", "unix:", "a:b"):
             assert self.ask(address)[0] == 1, address
         assert self.ask()[0] == 2
@@ -417,7 +417,7 @@ class TestTop:
         done = self.look("unix:/none")
         assert done.returncode == 2 and "unix:/none: No such file" in done.stderr
         done = self.look(server.endpoint)
-        assert done.returncode == 2 and "no gateway's --ops-listen" in done.stderr
+        assert done.returncode == 2 and "not that of a gateway's --ops-listen" in done.stderr
         assert self.look().returncode == 2
 
 

@@ -124,7 +124,7 @@ def test_a_dash_is_standard_output(tmp_path: Path, form: str) -> None:
 def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[node.a]\nvcpus = 0\nnetwork_gbit = 1.0\n")
     for arguments, why in [
-        ([], "--node NAME (--list has them)"),
+        ([], "--node NAME (--list shows the names)"),
         (["--node", "m5dn.8xlarge"], "--volume-size TIB"),
         (["--cpus", "2", "--network", "1", "--volume-size", "1"], "--volume-rate MIB"),
         (["--cpus", "2"], "--network"),
@@ -132,8 +132,8 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         ([*SERVER, "--spread", "4+2"], "4+2 needs 6 nodes"),
         ([*SERVER, "--spread", "+2n", "--nodes", "7"], "say what it is there, such as 4+2"),
         ([*SERVER, "--gateways", "2"], "use at most 1"),
-        ([*SERVER, "--gets=-1"], "a number from 0 up"),
-        ([*SERVER, "--sizes", "4k,1m"], "several sizes need shares"),
+        ([*SERVER, "--gets=-1"], "a number of 0 or more"),
+        ([*SERVER, "--sizes", "4k,1m"], "each of several sizes needs a share"),
         ([*SERVER, "--volume-iops", "0"], "a volume's operations a second: 0 is not between"),
         ([*SERVER, "--growth", "20000"], "a number from 0 to 10000"),
         ([*SERVER, "--from-memory", "150"], "a number from 0 to 100"),
@@ -144,9 +144,9 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         ([*SERVER, "--catalogue", tmp_path / "bad.toml"], "bad.toml: node a"),
         ([*SERVER, "--catalogue", tmp_path / "none.toml"], "none.toml: No such file"),
         ([*SERVER, "--costs", tmp_path / "bad.toml"], "bad.toml: "),
-        (["--calibrate", tmp_path / "bad.toml"], "not written by slipway bench"),
+        (["--calibrate", tmp_path / "bad.toml"], "not a report of slipway bench"),
         ([*SERVER, "--json", tmp_path / "none" / "x"], "No such file"),
-        ([*SERVER, "--json", "-", "--html", "-"], "only one of them can go to standard output"),
+        ([*SERVER, "--json", "-", "--html", "-"], "only one of the two can be written to standard output"),
     ]:
         assert why in plan(*arguments, status=2), arguments
 
@@ -269,5 +269,5 @@ def test_what_is_no_plain_measurement_is_left_out(own_server: Server, tmp_path: 
     command += ["--duration", "1s", "--warm-up", "100ms", "--json", run]
     subprocess.run(command, env=KEYS, check=True, capture_output=True)
     shown = plan("--against", run, status=2)
-    assert "left out: get 1 MiB in ranges of 1 KiB" in shown
-    assert "nothing there can be compared" in shown
+    assert "ignored: get 1 MiB in ranges of 1 KiB" in shown
+    assert "the files contain nothing that can be compared" in shown

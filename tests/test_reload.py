@@ -58,11 +58,11 @@ def test_keys(make_server, tmp_path):
     "spoil, says",
     [
         (lambda config, keys: config.write_text("regoin = 'x'\n"), "unknown key"),
-        (lambda config, keys: config.write_text("region = \n"), "line 1: not TOML"),
-        (lambda config, keys: config.write_text("log = 'shout'\n"), "no level"),
+        (lambda config, keys: config.write_text("region = \n"), "line 1: not valid TOML"),
+        (lambda config, keys: config.write_text("log = 'shout'\n"), "not a log level"),
         (lambda config, keys: config.unlink(), "No such file"),
         (lambda config, keys: keys.unlink(), "No such file"),
-        (lambda config, keys: keys.chmod(0o644), "others may read it"),
+        (lambda config, keys: keys.chmod(0o644), "other users may read it"),
         (lambda config, keys: keys.write_text("access_key = 'abc'\n"), "keys.toml"),
     ],
 )
@@ -83,13 +83,13 @@ def test_uid_and_gid(make_server, tmp_path):
     keys = tmp_path / "keys.toml"
     write_keys(keys, ACCESS_KEY, SECRET_KEY, "uid = 1000\ngid = 1000\n")
     server = make_server("--credentials-file", str(keys), "--chown", env={})
-    assert "has no uid and gid" not in server.log
+    assert "no uid and gid are known" not in server.log
     write_keys(keys, ACCESS_KEY, SECRET_KEY, "uid = 1001\ngid = 1000\n")
     assert "new=root's uid and gid" in reload(server)
     assert "new=nothing" in reload(server)
     write_keys(keys, ACCESS_KEY, SECRET_KEY)
     log = reload(server)
-    assert "root's uid and gid" in log and "has no uid and gid, so that with --chown" in log
+    assert "root's uid and gid" in log and "--chown: no uid and gid are known for root" in log
 
 
 class TestAFileThatBlocks:

@@ -54,7 +54,7 @@ def test_a_tree_remembers(bucket, make_server):
     bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
     again = Bucket(make_server(tree=bucket.server.tree), "lab")
     assert again.head("a").headers["x-amz-meta-k"] == "v"
-    with pytest.raises(StartFailed, match="served with sidecar first"):
+    with pytest.raises(StartFailed, match="served with --metadata sidecar since its first start"):
         make_server("--metadata", "xattr", tree=bucket.server.tree)
     forget_metadata(bucket.server.tree)
     with pytest.raises(StartFailed, match="served with --metadata sidecar before"):

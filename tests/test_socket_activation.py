@@ -171,13 +171,13 @@ def a_listener(stack: ExitStack) -> int:
 @pytest.mark.parametrize(
     "made, names, says",
     [
-        ([a_file], ["s3"], '"s3" that was handed over (LISTEN_FDS) is no socket'),
-        ([a_listener, a_pipe], ["s3", "ops"], '"ops" that was handed over (LISTEN_FDS) is no socket'),
-        ([datagrams], ["s3"], "takes no connections"),
-        ([a_connection], ["s3"], "does not listen: use Accept=no"),
-        ([not_listening], [""], "does not listen"),
-        ([a_listener], ["web"], '"web" that was handed over (LISTEN_FDS) has a name of no meaning here'),
-        ([a_listener] * 2, ["ops", "ops"], "is the second for operations"),
+        ([a_file], ["s3"], '"s3" from the service manager (LISTEN_FDS) is not a socket'),
+        ([a_listener, a_pipe], ["s3", "ops"], '"ops" from the service manager (LISTEN_FDS) is not a socket'),
+        ([datagrams], ["s3"], "is not a stream socket"),
+        ([a_connection], ["s3"], "is not a listening socket: use Accept=no"),
+        ([not_listening], [""], "is not a listening socket"),
+        ([a_listener], ["web"], '"web" from the service manager (LISTEN_FDS) has an unknown name'),
+        ([a_listener] * 2, ["ops", "ops"], "is the second one named ops"),
     ],
 )
 def test_what_is_no_socket_to_serve_on_is_refused(make_server, stack, tmp_path, made, names, says):
@@ -192,8 +192,8 @@ def test_what_is_no_socket_to_serve_on_is_refused(make_server, stack, tmp_path, 
 @pytest.mark.parametrize(
     "variables, says",
     [
-        ("LISTEN_FDS=1", "no such descriptor was handed over"),
-        ("LISTEN_FDS=100000", "no such descriptor was handed over"),
+        ("LISTEN_FDS=1", "the descriptors that it announces are not open"),
+        ("LISTEN_FDS=100000", "the descriptors that it announces are not open"),
         ("LISTEN_FDS=4294967295", "fd count overflowed"),
         ("LISTEN_FDS=some", "invalid LISTEN_FDS"),
         ("LISTEN_FDS=0 LISTEN_FDNAMES=a:b", "invalid LISTEN_FDNAMES"),

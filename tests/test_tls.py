@@ -140,7 +140,7 @@ def test_a_bad_reload_changes_nothing(server, certificates, tmp_path):
     (tmp_path / "two.pem").write_text("nonsense")
     make_certificate(tmp_path, "one", "other.test")
     server.signal(signal.SIGHUP)
-    poll(lambda: "everything stays as it was" in server.log)
+    poll(lambda: "the previous one stays in effect" in server.log)
     assert presented(server, "two.test") == "two.test"
     assert presented(server, "one.test") == "one.test"
 

@@ -28,7 +28,7 @@ from support.transports import make_certificate
 from support.wire import poll
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-NOT_TAKEN = "traces are not taken"
+NOT_TAKEN = "does not accept traces"
 
 
 def traceparent(sampled: bool = True) -> str:
@@ -300,8 +300,8 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
     [
         ("somewhere:4318", {}, "expected a URL such as http://127.0.0.1:4318"),
         ("grpc://127.0.0.1:4317", {}, "expected a URL such as http://127.0.0.1:4318"),
-        ("http://me:hush@127.0.0.1:4318", {}, "passwords belong into OTEL_EXPORTER_OTLP_HEADERS"),
-        ("http://c?key=hush", {}, "a collector's URL has no query"),
+        ("http://me:hush@127.0.0.1:4318", {}, "put credentials into the variable OTEL_EXPORTER_OTLP_HEADERS"),
+        ("http://c?key=hush", {}, "the collector's URL must not have a query"),
         ("http://c:99999", {}, "--traces: the port is a number from 1 to 65535"),
         ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"}, "OTLP_ENDPOINT: the port is a number"),
         ("env", {}, "nor OTEL_EXPORTER_OTLP_ENDPOINT is set"),
@@ -309,13 +309,13 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
         (
             "env",
             {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
-            'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": slipway speaks http/protobuf',
+            'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": slipway supports only http/protobuf',
         ),
         ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "hush"}, "expected name=value,name=value"),
-        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a b=hush"}, '"a b" can\'t be sent as a header'),
-        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a=hush%0a"}, '"a" has no header\'s value'),
+        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a b=hush"}, '"a b" is not a valid name of an HTTP header'),
+        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a=hush%0a"}, 'the value of "a" is not valid in an HTTP header'),
         *(
-            ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": f"a=b,{name}=hush"}, f'"{name}" says how a request')
+            ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": f"a=b,{name}=hush"}, f'the header "{name}" is set by slipway itself')
             for name in (
                 "Content-Length",
                 "transfer-encoding",
@@ -402,7 +402,7 @@ def test_what_is_refused_for_now_is_sent_again(start, receiver):
     receiver.of(server.raw.get("/").headers["x-amz-request-id"])
     assert [one.answer.status for one in receiver.received] == [503, 429, 200]
     assert server.log.count(NOT_TAKEN) == 1 and "503" in server.log
-    assert poll(lambda: "traces are taken again" in server.log, 5)
+    assert poll(lambda: "the collector accepts traces again" in server.log, 5)
     assert samples(server) == {"exported": 1, "dropped": 0, "failed": 0}
 
 
@@ -414,7 +414,7 @@ def test_what_is_refused_for_good_is_not(start, receiver):
         assert poll(lambda: samples(server)["failed"] == failed, 5)  # noqa: B023
     assert server.log.count(NOT_TAKEN) == 1
     receiver.of(server.raw.get("/").headers["x-amz-request-id"])
-    assert poll(lambda: "traces are taken again" in server.log, 5)
+    assert poll(lambda: "the collector accepts traces again" in server.log, 5)
     assert samples(server) == {"exported": 1, "dropped": 0, "failed": 2}
 
 
@@ -452,7 +452,7 @@ def test_a_collector_that_takes_and_rejects_in_turn_does_not_fill_the_log(start,
         server.raw.get("/")
         assert poll(lambda: sum(samples(server).values()) == sent, 5)  # noqa: B023
     assert samples(server) == {"exported": 3, "dropped": 0, "failed": 3}
-    for said in ("takes only some spans", "traces are taken again"):
+    for said in ("rejected some of the spans", "the collector accepts traces again"):
         assert server.log.count(said) == 1
     assert server.log.count("late ") == 100
 
@@ -499,7 +499,7 @@ def test_a_collector_that_fails_is_nobodys_trouble(start, receiver, kind):
     # 2 s and what a busy machine adds; a collector may take 10 s for one request.
     assert time.monotonic() - started < 9
     if kind == "hangs":
-        assert "the last traces are lost" in server.log
+        assert "the last spans were dropped" in server.log
 
 
 def test_what_is_left_is_sent_at_the_stop(start, receiver):
@@ -522,5 +522,5 @@ def test_a_reload_refuses_what_a_restart_would(make_server, tmp_path):
     config.write_text("")
     server = make_server("--config", str(config))
     config.write_text("\ntraces = 'http://me:hush@127.0.0.1:4318'\n")
-    log = reload(server, "everything stays as it was")
-    assert f"{config}: line 2: --traces: passwords belong into" in log and "hush" not in log
+    log = reload(server, "the previous one stays in effect")
+    assert f"{config}: line 2: --traces: the URL must not contain a user or password" in log and "hush" not in log

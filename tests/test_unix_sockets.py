@@ -83,7 +83,7 @@ class TestUnixSocket:
                 client = waiting.enter_context(socket.socket(socket.AF_UNIX))
                 client.setblocking(False)
                 client.connect(path)
-            with pytest.raises(StartFailed, match="may be in use"):
+            with pytest.raises(StartFailed, match="may be using it"):
                 make_server(listen=[f"unix:{path}"])
             assert (tmp_path / "s.sock").is_socket()
 

@@ -52,7 +52,7 @@ def md5(data: bytes) -> str:
 
 def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
     """But for what is said of a tree in which nothing was written yet."""
-    return [line for line in done.stderr.splitlines() if "shows no trace of a gateway" not in line]
+    return [line for line in done.stderr.splitlines() if "no gateway seems to have served" not in line]
 
 
 def findings(tree: Path, *options: str) -> list[str]:

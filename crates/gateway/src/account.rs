@@ -58,7 +58,7 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
     // Another gateway may have been faster, with other digits.
     match (read(state_dir)?, created) {
         (Some(kept), _) => agreed(given, kept, state_dir),
-        (None, Ok(_)) => Err(format!("{}: gone again", state_dir.join(FILE).display())),
+        (None, Ok(_)) => Err(format!("{}: the file was removed right after it was created; start again", state_dir.join(FILE).display())),
         (None, Err(error)) => {
             let file = state_dir.join(FILE);
             if given.is_some() {
@@ -66,14 +66,15 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
                     ?file,
                     %error,
                     account_id = %made,
-                    "cannot be kept: the account is that of --account-id, which each start has to be given"
+                    "the account id cannot be stored in this file: give the same --account-id at each start"
                 );
             } else {
                 tracing::warn!(
                     ?file,
                     %error,
                     account_id = %made,
-                    "cannot be kept: unless --account-id says which, the owner that answers show is another one after each start"
+                    "the account id cannot be stored in this file: without --account-id, each start generates \
+                     another id, and with it another owner in answers"
                 );
             }
             Ok(made)
@@ -84,8 +85,8 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
 fn agreed(given: Option<&AccountId>, kept: AccountId, state_dir: &Path) -> Result<AccountId, String> {
     match given {
         Some(given) if *given != kept => Err(format!(
-            "{}: the directory belongs to account {kept}, not {given}; leave out --account-id, or stop all gateways of the directory \
-             and write the other one there",
+            "{}: the directory belongs to account {kept}, not {given}: leave out --account-id; or, to change the \
+             account, stop all gateways of the directory and write the new id into this file",
             state_dir.join(FILE).display()
         )),
         _ => Ok(kept),
@@ -98,7 +99,7 @@ fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
 }
 
 fn parse(text: &str) -> Result<AccountId, String> {
-    let file = toml::from_str(text).map_err(|_| "expected account_id = \"…\", with 12 digits".to_owned());
+    let file = toml::from_str(text).map_err(|_| "expected a line account_id = \"…\" with 12 digits".to_owned());
     file.and_then(|file: AccountFile| AccountId::new(&file.account_id).map_err(|e| e.to_string()))
 }
 
@@ -107,7 +108,7 @@ fn random() -> Result<AccountId, String> {
     // more.
     let mut bits = [0u8; 8];
     let read = getrandom(&mut bits, GetRandomFlags::empty());
-    read.ok().filter(|length| *length == bits.len()).ok_or("no random numbers to be had")?;
+    read.ok().filter(|length| *length == bits.len()).ok_or("the kernel gives no random numbers")?;
     Ok(AccountId::from_random(u64::from_be_bytes(bits)))
 }
 

@@ -65,8 +65,9 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
     let ours = word(ours.to_possible_value());
     match &noted.metadata {
         Some(theirs) if *theirs != ours => Err(format!(
-            "--metadata {ours}: the directory was served with {} first ({}), and records that are there would not be seen any \
-             more. Serve it as before, or copy its objects to another directory through S3",
+            "--metadata {ours}: the directory has been served with --metadata {} since its first start ({}); with \
+             another value, the existing objects would lose their records (ETags, metadata). Keep that value, or \
+             copy the objects to another directory through S3",
             visible(theirs, false),
             visible(&state_dir.join(FILE).to_string_lossy(), false)
         )),
@@ -96,8 +97,8 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
     let differing = values.iter().filter_map(|Value { name, ours, theirs }| {
         let theirs = theirs(&noted).filter(|theirs| *theirs != ours)?;
         Some(format!(
-            "--{name} {ours}: the directory was served with {} first ({}). All gateways of a directory have to agree; if \
-             it is meant to change, change it for all, and there",
+            "--{name} {ours}: the directory was first served with {} ({}). All gateways of a directory must use the \
+             same value: use that one, or change it for all gateways and in this file",
             visible(theirs, false),
             visible(&file.to_string_lossy(), false)
         ))
@@ -117,7 +118,7 @@ fn read_or_note(
         return Ok(Some(noted));
     }
     if let Err(error) = state_dir::create(state_dir, access, FILE, text(values, metadata).as_bytes(), MODE) {
-        tracing::debug!(%error, "{FILE} cannot be kept");
+        tracing::debug!(%error, "{FILE} cannot be written: gateways of this directory cannot compare their options");
     }
     // Another gateway may have been faster.
     read(state_dir)
@@ -130,8 +131,8 @@ fn word(value: Option<clap::builder::PossibleValue>) -> String {
 
 fn text(values: &[Value], metadata: Metadata) -> String {
     let mut text = format!(
-        "# What slipway was started with here first. All gateways of this directory have to agree on it: those that were\n\
-         # started with something else say so.\n\
+        "# The options of the first gateway of this directory. All its gateways must use the same values: those that were\n\
+         # started with other values log a warning or refuse to start.\n\
          format = {FORMAT}\n"
     );
     for Value { name, ours, .. } in values {

@@ -179,7 +179,7 @@ impl<'a> Call<'a> {
 
     fn decode(&mut self) -> Result<DecodedBody<'_>> {
         // The second time, the signature of its chunks would not be checked.
-        let again = || S3Error::new(ErrorCode::InternalError).caused_by("the body was asked for twice");
+        let again = || S3Error::new(ErrorCode::InternalError).caused_by("the request's body was read twice");
         let mode = self.payload.take().ok_or_else(again)?;
         self.body.decode(mode, self.headers)
     }

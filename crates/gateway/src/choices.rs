@@ -9,7 +9,7 @@ pub enum Durability {
     Full,
     /// Data and attributes are on disk, the name may not be
     Data,
-    /// The kernel has it; a power cut can lose it
+    /// The data is only in the kernel's memory; a power cut can lose it
     None,
 }
 
@@ -18,7 +18,7 @@ pub enum Durability {
 pub enum Metadata {
     /// In extended attributes of their files
     Xattr,
-    /// In files beside theirs, for file systems without extended attributes
+    /// In files beside the objects' files, for file systems without extended attributes
     Sidecar,
 }
 
@@ -58,7 +58,7 @@ pub enum SigV2 {
     Presigned,
     /// Presigned URLs and the Authorization header
     All,
-    /// Neither
+    /// No requests
     Off,
 }
 

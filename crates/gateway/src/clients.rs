@@ -24,7 +24,8 @@ impl TrustedProxy {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.parse::<IpNet>().is_ok_and(|net| canonical(net).prefix_len() == 0) {
             return Err(
-                "everybody could choose an address then: name the proxies, or their network".to_owned()
+                "this network contains all addresses, so that every client could forge its address: give the \
+                 proxies' addresses, or their network".to_owned()
             );
         }
         Self::parse_any(text)
@@ -43,7 +44,7 @@ impl TrustedProxy {
         let net = canonical(net);
         if net.addr() != net.network() {
             let (address, network) = (net.addr(), net.trunc());
-            return Err(format!("which is meant? {address} is one address, {network} is all of the network"));
+            return Err(format!("ambiguous: give {address} for the one address, or {network} for the whole network"));
         }
         Ok(Self::Net(net))
     }
@@ -102,9 +103,11 @@ impl Clients {
         let (asks, lists) = (told_by != ClientAddress::Connection, !trusted.is_empty());
         if asks != lists {
             return Err(if asks {
-                "--client-address: who may tell it? --trusted-proxy names the proxies that do".to_owned()
+                "--client-address has no effect without --trusted-proxy, which names the proxies that are trusted to \
+                 set the client's address: give both, or neither".to_owned()
             } else {
-                "--trusted-proxy: what tells the client's address? --client-address names it".to_owned()
+                "--trusted-proxy has no effect without --client-address, which names the header or protocol with the \
+                 client's address: give both, or neither".to_owned()
             });
         }
         Ok(Self { told_by, trusted: Trusted::new(trusted) })
@@ -309,13 +312,13 @@ mod tests {
             ("localhost", "expected"),
             ("10.0.0", "expected"),
             ("*", "expected"),
-            ("10.0.0.9/8", "10.0.0.9 is one address, 10.0.0.0/8"),
-            ("2001:db8::1/32", "2001:db8::1 is one address, 2001:db8::/32"),
-            ("0.0.0.0/0", "name the proxies"),
-            ("::/0", "name the proxies"),
-            ("10.0.0.9/0", "name the proxies"),
-            ("::ffff:0:0/96", "name the proxies"),
-            ("::ffff:10.0.0.9/104", "10.0.0.9 is one address, 10.0.0.0/8"),
+            ("10.0.0.9/8", "give 10.0.0.9 for the one address, or 10.0.0.0/8"),
+            ("2001:db8::1/32", "give 2001:db8::1 for the one address, or 2001:db8::/32"),
+            ("0.0.0.0/0", "give the proxies' addresses"),
+            ("::/0", "give the proxies' addresses"),
+            ("10.0.0.9/0", "give the proxies' addresses"),
+            ("::ffff:0:0/96", "give the proxies' addresses"),
+            ("::ffff:10.0.0.9/104", "give 10.0.0.9 for the one address, or 10.0.0.0/8"),
         ] {
             assert!(TrustedProxy::parse(bad).unwrap_err().contains(says), "{bad}");
         }

@@ -71,7 +71,8 @@ impl Root {
     pub fn warn_of_chown(&self, chown: bool) {
         if chown && self.unix_account.is_none() {
             tracing::warn!(
-                "root has no uid and gid, so that with --chown its files belong to the server's user"
+                "--chown: no uid and gid are known for root (SLIPWAY_ROOT_UID and SLIPWAY_ROOT_GID, or uid and gid \
+                 in the credentials file), so that files created with root's keys belong to the server's user"
             );
         }
     }
@@ -114,7 +115,7 @@ fn warn_of_old_names(env: impl Fn(&str) -> Option<String>) {
     let is_set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
     for (old, new) in OLD_NAMES {
         if is_set(old) {
-            tracing::warn!("{old} is passed over: {new} is read, as MinIO does since 2021");
+            tracing::warn!("the variable {old} is ignored: set {new} instead, as for MinIO since 2021");
         }
     }
 }
@@ -128,10 +129,11 @@ pub fn find_again(
     let given = file.is_some() || from_environment(&env)?.is_some();
     match state_dir {
         _ if given => find(file, env, state_dir, Access::Read),
-        None => Err("the keys were made for this run alone".to_owned()),
+        None => Err("root's keys were generated for this run only and cannot be read again; to change them, give \
+            some by --credentials-file and restart".to_owned()),
         Some(state_dir) => match state_dir::open(state_dir, FILE) {
             Ok(Some(_)) => find(file, env, Some(state_dir), Access::Read),
-            Ok(None) => Err(format!("{}: it is gone", state_dir.join(FILE).display())),
+            Ok(None) => Err(format!("{}: the file with root's keys no longer exists", state_dir.join(FILE).display())),
             Err(error) => Err(format!("{}: {error}", state_dir.join(FILE).display())),
         },
     }
@@ -179,7 +181,7 @@ fn account_from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Opti
         let text = env(name).filter(|text| !text.is_empty());
         text.map(|text| {
             text.parse().map_err(|_| {
-                format!("{name}: {text:?} is no number of an account: give the number, as `id` shows it")
+                format!("{name}: {text:?} is not a number: give the numeric id that the command `id` shows")
             })
         })
         .transpose()
@@ -193,9 +195,9 @@ fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, St
         (None, None) => Ok(None),
         (Some(uid), Some(gid)) => match UnixAccount::new(uid, gid) {
             Some(account) => Ok(Some(account)),
-            None => Err(format!("{} is no id: give a smaller one", u32::MAX)),
+            None => Err(format!("{} is not a valid id: give a smaller number", u32::MAX)),
         },
-        _ => Err("a uid needs a gid, and a gid a uid: give both".to_owned()),
+        _ => Err("only one of uid and gid is given: give both, or neither".to_owned()),
     }
 }
 
@@ -210,7 +212,7 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Crede
                 let secret_key = SecretKey::new(&secret_key).map_err(|e| format!("{secret}: {e}"))?;
                 return Ok(Some(Credential { access_key, secret_key }));
             }
-            _ => return Err(format!("only one of {access} and {} is set: set both", secrets[0])),
+            _ => return Err(format!("only one of {access} and {} is set: set both, or neither", secrets[0])),
         }
     }
     Ok(None)
@@ -229,11 +231,13 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     // Secrets of Kubernetes are root's, and a server without root reads them by its group.
     let others = if owner == 0 { 0o037 } else { 0o077 };
     if mode & others != 0 {
-        return Err(says(&format_args!("others may read it (mode {:03o}); chmod 600 it", mode & 0o777)));
+        return Err(says(&format_args!("other users may read it (mode {:03o}), and it contains root's secret key: \
+            chmod 600 it", mode & 0o777)));
     }
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(says(&format_args!(
-            "it belongs to user {owner}, neither to this one nor to root; chown it"
+            "it belongs to the user with uid {owner}, neither to the server's user nor to root: chown it to one of \
+             them"
         )));
     }
     let mut text = Zeroizing::new(String::new());
@@ -242,7 +246,8 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
         // The parser's own message would quote the line, and with it the secret.
         let line = line_of(&text, e.span().map_or(0, |span| span.start));
         says(&format_args!(
-            "line {line}: expected access_key = \"…\" and secret_key = \"…\", maybe uid = … and gid = …, and nothing else"
+            "line {line}: expected access_key = \"…\" and secret_key = \"…\", optionally uid = … and gid = …, and \
+             nothing else"
         ))
     })?;
     let credential = checked(&file.access_key, &file.secret_key).map_err(|e| says(&e))?;
@@ -253,7 +258,7 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
 fn generate() -> Result<Credential, String> {
     const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut random = Zeroizing::new([0u8; 60]);
-    aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| "no random numbers to be had".to_owned())?;
+    aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| "no random numbers are available".to_owned())?;
     let text = |bytes: &[u8]| -> Zeroizing<String> {
         Zeroizing::new(bytes.iter().map(|b| char::from(LETTERS[usize::from(b & 31)])).collect())
     };
@@ -262,7 +267,8 @@ fn generate() -> Result<Credential, String> {
 
 fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf) -> Result<Root, String> {
     let text = Zeroizing::new(format!(
-        "# Root's keys for this directory, made at the first start of slipway.\naccess_key = \"{}\"\nsecret_key = \"{}\"\n",
+        "# Root's keys for this directory, made at the first start of slipway.\naccess_key = \"{}\"\nsecret_key = \
+         \"{}\"\n",
         credential.access_key,
         credential.secret_key.expose()
     ));
@@ -270,7 +276,7 @@ fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf)
         Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
         Ok(false) => match state_dir::open(state_dir, FILE) {
             Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
-            Ok(None) => Err(format!("{}: gone again", path.display())),
+            Ok(None) => Err(format!("{}: the file was removed right after it was created; start again", path.display())),
             Err(e) => Err(cannot_keep(&path, &e)),
         },
         Err(e) => Err(cannot_keep(&path, &e)),
@@ -280,7 +286,8 @@ fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf)
 fn cannot_keep(path: &Path, error: &std::io::Error) -> String {
     let (access_key, secrets) = ENVIRONMENT[0];
     format!(
-        "{}: {error}; where keys cannot be kept, give root's by --credentials-file, or in {access_key} and {}",
+        "{}: root's keys cannot be stored: {error}: give them by --credentials-file, or in the variables \
+         {access_key} and {}",
         path.display(),
         secrets[0]
     )

@@ -99,7 +99,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
         B::BucketHoldsFiles => S3Error::with_message(
             ErrorCode::BucketNotEmpty,
-            "The bucket you tried to delete is not empty: it holds files that are no objects.",
+            "The bucket you tried to delete is not empty: it holds files that are not objects.",
         )
         .detail("BucketName", bucket.unwrap_or_default()),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
@@ -161,7 +161,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         B::Copy { error, .. } => from_backend(*error, bucket, key),
         B::SameObject => copy_onto_itself(),
         storage => {
-            debug_assert!(storage.is_of_storage(), "{storage} has no answer");
+            debug_assert!(storage.is_of_storage(), "no S3 error is defined for: {storage}");
             from_state_of_storage(storage)
         }
     }
@@ -172,7 +172,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
         B::OutOfSpace => {
-            S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is")
+            S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is exceeded")
         }
         // The storage has logged both, once and not for each request: there is no cause to log
         // here.

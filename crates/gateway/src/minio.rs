@@ -25,7 +25,8 @@ pub fn check(dir: &Path) -> Result<(), String> {
         Ok(None) => return Ok(()),
         Ok(Some(text)) => text,
         Err(error) => {
-            tracing::warn!(?dir, %error, "{OWN}/{FORMAT} can't be read: whether MinIO's objects there are plain files is not known");
+            tracing::warn!(?dir, %error, "{OWN}/{FORMAT} cannot be read: it is unknown whether the objects that \
+                MinIO stored in this directory are plain files; if they are not, slipway cannot serve them");
             return Ok(());
         }
     };
@@ -33,20 +34,22 @@ pub fn check(dir: &Path) -> Result<(), String> {
         Ok(FormatFile { format }) if format == PLAIN_FILES => {
             tracing::warn!(
                 ?dir,
-                "MinIO served it: what MinIO noted of its objects (ETags, content types, metadata) counts once `slipway \
-                 import minio-fs` has taken it over; to end this warning then, move {OWN} elsewhere"
+                "MinIO served this directory before: what it stored about objects (ETags, content types, metadata) \
+                 is ignored until you run `slipway import minio-fs`; afterwards, move {OWN} elsewhere to end this \
+                 warning"
             );
             Ok(())
         }
         Ok(FormatFile { format }) => Err(format!(
-            "{}: of MinIO's format {format:?}, not {PLAIN_FILES:?}: its objects are no plain files. Copy them by way of \
-             S3, from a MinIO that still runs, to another directory",
+            "{}: MinIO stored the objects here in its format {format:?}, not {PLAIN_FILES:?}, so that they are not \
+             plain files. Copy them through S3, from a running MinIO, to another directory",
             dir.display()
         )),
         Err(_) => {
             tracing::warn!(
                 ?dir,
-                "{OWN}/{FORMAT} is not as MinIO writes it: whether MinIO's objects there are plain files is not known"
+                "{OWN}/{FORMAT} is not in the form that MinIO writes: it is unknown whether the objects that MinIO \
+                 stored in this directory are plain files; if they are not, slipway cannot serve them"
             );
             Ok(())
         }

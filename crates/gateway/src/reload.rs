@@ -90,7 +90,7 @@ impl Reload {
         let mut outcome = self.compare(&values);
         if self.parts.access_log.is_some() != options.access_log.is_some() {
             outcome.taken.retain(|flag| flag != "--access-log");
-            outcome.needs_restart.push("--access-log (to turn it on or off)".to_owned());
+            outcome.needs_restart.push("--access-log (turning it on or off)".to_owned());
         }
         if let Some((access_log, file)) = access_log {
             // The same one as well: its file was renamed to begin a new one, mostly.

@@ -121,12 +121,12 @@ impl FileParts {
     ) -> Option<Poll<io::Result<usize>>> {
         let mut queue = self.queue();
         if queue.broken_off {
-            return Some(Poll::Ready(Err(io::Error::other("a response was broken off"))));
+            return Some(Poll::Ready(Err(io::Error::other("an earlier part of the response failed"))));
         }
         let Part { request, file, range } = queue.parts.front_mut()?;
         // Should hyper ever copy what it is given, this must not be sent for the object.
         if !bufs.iter().any(|buf| is_stand_in(buf)) {
-            return Some(Poll::Ready(Err(io::Error::other("a part of a file lost its place in a response"))));
+            return Some(Poll::Ready(Err(io::Error::other("a part of a file is not at its place in the response"))));
         }
         let next = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
         if !is_stand_in(next) {
@@ -145,7 +145,7 @@ impl FileParts {
             }
             // The head is on its way: all that is left is to break off, and to say here why.
             Poll::Ready(Err(error)) if !is_of_connection(error) => {
-                tracing::warn!(id = request.as_str(), %error, "a response was broken off");
+                tracing::warn!(id = request.as_str(), %error, "a response was cut off: the object could not be read to its end");
             }
             _ => {}
         }
@@ -164,7 +164,7 @@ impl FileParts {
             result => result,
         };
         match sent? {
-            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter")),
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was sent")),
             sent => Ok(sent),
         }
     }

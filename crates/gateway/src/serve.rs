@@ -68,10 +68,10 @@ fn run_logged(
     // Now that the last request has ended.
     let Some(observers) = outcome? else { return Ok(()) };
     if observers.access_log.as_ref().is_some_and(|access_log| !access_log.finish(SHUTDOWN_TIME_MAX)) {
-        tracing::warn!("the last lines of the access log are lost: its file does not take them");
+        tracing::warn!("the last lines of the access log were dropped: they could not be written in time");
     }
     if observers.traces.as_ref().is_some_and(|traces| !traces.finish(TRACES_STOP_TIME_MAX)) {
-        tracing::warn!("the last traces are lost: the collector does not take them");
+        tracing::warn!("the last spans were dropped: the traces collector did not accept them in time");
     }
     Ok(())
 }
@@ -101,17 +101,17 @@ async fn serve(
     reloads.abort();
     service_manager::stopping();
     stopping.send_replace(true);
-    tracing::info!("stopping; requests in progress may finish");
+    tracing::info!("stopping: requests in progress have --drain-timeout to finish");
     let finish = async {
         tokio::time::sleep(options.drain_delay).await;
         server.drain(options.drain_timeout).await
     };
     tokio::select! {
         done = finish => if !done {
-            tracing::warn!("some requests did not finish in time and were cut off");
+            tracing::warn!("some requests did not finish within --drain-timeout and were cut off");
         },
         () = stops.next() => {
-            tracing::warn!("told again to stop: requests in progress are cut off");
+            tracing::warn!("a second signal to stop was received: requests in progress are cut off");
         }
     }
     Ok(observers)
@@ -238,7 +238,7 @@ async fn listeners(
     for socket in inherited {
         let listener = Listener::inherited(socket).map_err(|e| format!("LISTEN_FDS: {e}"))?;
         let name = listener.name();
-        tracing::info!(name, "listens on a socket that was handed over, in place of {flag}");
+        tracing::info!(name, "listening on a socket from the service manager; {flag} is ignored");
         listeners.push(listener);
     }
     if !listeners.is_empty() {
@@ -253,10 +253,11 @@ async fn listeners(
 
 fn cannot_listen(flag: &str, address: &ListenAddress, error: &std::io::Error) -> String {
     let cure = match error.kind() {
-        ErrorKind::AddrInUse => "end who listens there, or choose another address",
+        ErrorKind::AddrInUse => "stop the program that listens there, or choose another address",
         ErrorKind::AddrNotAvailable => "choose an address of this machine",
-        ErrorKind::PermissionDenied => "choose a port from 1024 up, or allow it (CAP_NET_BIND_SERVICE)",
-        ErrorKind::NotFound => "make the directory first",
+        ErrorKind::PermissionDenied => "choose a port from 1024 up, or give the server the capability \
+            CAP_NET_BIND_SERVICE",
+        ErrorKind::NotFound => "create the directory of the socket first",
         _ => "choose another address",
     };
     format!("{flag} {address}: cannot listen on {address}: {error}: {cure}")
@@ -268,8 +269,8 @@ fn allow_connections(max_connections: usize) {
     let needed = max_connections as u64 * 2 + REFUSED_LINGERING_MAX as u64;
     if let Some(limit) = current.filter(|limit| *limit < needed) {
         tracing::warn!(
-            "{limit} file descriptors are allowed, and {max_connections} connections (--max-connections) may need {needed}: raise \
-             the limit, or lower the option"
+            "the limit on file descriptors is {limit}, but --max-connections {max_connections} may need {needed}: \
+             raise the limit (LimitNOFILE= under systemd, ulimit -n), or lower --max-connections"
         );
     }
 }
@@ -323,7 +324,7 @@ impl Stops {
 }
 
 fn listen_to(kind: SignalKind) -> Result<Signal, String> {
-    signal(kind).map_err(|e| format!("cannot wait for signals: {e}"))
+    signal(kind).map_err(|e| format!("cannot install a handler for signals: {e}"))
 }
 
 /// Reloads on each SIGHUP; several during a reload cause one more. Works on a thread of its own, so
@@ -338,7 +339,7 @@ fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHand
         }
     };
     let thread = thread::Builder::new().name("reload".to_owned()).spawn(work);
-    thread.map_err(|e| format!("cannot start threads: {e}"))?;
+    thread.map_err(|e| format!("cannot start a thread for reloads: {e}"))?;
     Ok(tokio::spawn(async move {
         while hang_ups.recv().await.is_some() {
             service_manager::reloading();
@@ -355,13 +356,13 @@ fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHand
 
 fn tell(reloaded: Result<reload::Outcome, String>) {
     match reloaded {
-        Err(error) => tracing::error!(%error, "not reloaded: everything stays as it was"),
+        Err(error) => tracing::error!(%error, "the configuration was not reloaded: the previous one stays in effect"),
         Ok(outcome) => {
             let taken =
                 if outcome.taken.is_empty() { "nothing".to_owned() } else { outcome.taken.join(", ") };
-            tracing::info!(new = %taken, "reloaded");
+            tracing::info!(new = %taken, "the configuration was reloaded");
             for option in outcome.needs_restart {
-                tracing::warn!(%option, "needs a restart: it stays as it was");
+                tracing::warn!(%option, "a changed option was not applied: it needs a restart");
             }
         }
     }

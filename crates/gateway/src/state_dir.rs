@@ -39,7 +39,8 @@ impl Access {
 /// can be written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     if access == Access::Read {
-        return Err(Error::new(ErrorKind::ReadOnlyFilesystem, "nothing is written there, for --read-only"));
+        return Err(Error::new(ErrorKind::ReadOnlyFilesystem, "the gateway runs with --read-only and creates no \
+            files"));
     }
     make(state_dir)?;
     // Written whole under another name first: a crash must not leave half a file. Under a name of
@@ -63,7 +64,7 @@ pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u
 /// Opens the file `name` of `state_dir`, if it exists and is a regular file. A link is not followed
 /// and a pipe not waited for, even if it appears there right now.
 pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
-    let not_text = || Error::new(ErrorKind::InvalidInput, "its name is not UTF-8");
+    let not_text = || Error::new(ErrorKind::InvalidInput, "the path of the directory is not UTF-8");
     let own = state_dir.file_name().and_then(OsStr::to_str).ok_or_else(not_text)?;
     open_below(state_dir.parent().unwrap_or(state_dir), own, name)
 }
@@ -96,7 +97,7 @@ pub fn read_text(file: fs::File, text: &mut String) -> Result<()> {
     if file.take(most + 1).read_to_string(text)? > FILE_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::InvalidData,
-            format!("longer than {most} bytes, as no such file is"),
+            format!("the file is longer than {most} bytes, more than any file of this kind"),
         ));
     }
     Ok(())
@@ -135,12 +136,12 @@ pub fn is_as_made_here(state_dir: &Path) -> bool {
 
 /// The error for a state directory that is not trusted.
 pub fn distrust(state_dir: &Path) -> String {
-    format!("{}: must be a directory that only this user (or root) may write to", state_dir.display())
+    format!("{}: must be a directory that belongs to the server's user or root, and that no other user may write to", state_dir.display())
 }
 
 fn staging_name(state_dir: &Path, name: &str) -> Result<PathBuf> {
     let mut unique = [0u8; 8];
-    aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers to be had"))?;
+    aws_lc_rs::rand::fill(&mut unique).map_err(|_| Error::other("no random numbers are available"))?;
     Ok(state_dir.join(format!("{name}.{:016x}.tmp", u64::from_be_bytes(unique))))
 }
 

@@ -36,7 +36,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     }
     if !dir.exists() && !options.require_mount && !options.read_only {
         std::fs::create_dir_all(dir)
-            .map_err(|e| format!("{}: it is not there: {e}: {}", dir.display(), cure(&e)))?;
+            .map_err(|e| format!("{}: the directory does not exist and cannot be created: {e}: {}", dir.display(), cure(&e)))?;
     }
     minio::check(dir)?;
     let posix = backend_posix::Options {
@@ -91,9 +91,9 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
 fn not_a_directory(file: &Path) -> String {
     let file_name = file.display();
     if file.extension().is_some_and(|extension| extension == "toml") {
-        format!("{file_name}: it is a file: did you mean --config {file_name}?")
+        format!("{file_name}: this is a file, not a directory: did you mean --config {file_name}?")
     } else {
-        format!("{file_name}: it is a file: name the directory to serve")
+        format!("{file_name}: this is a file: name the directory to serve")
     }
 }
 
@@ -101,14 +101,15 @@ fn not_a_directory(file: &Path) -> String {
 fn cure(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "make room on its file system, which may lack space or inodes, or raise the quota"
+            "free space or inodes on its file system, or raise the quota"
         }
         ErrorKind::ReadOnlyFilesystem => {
-            "mount its file system for writing; under systemd, ReadWritePaths= has to name the directory"
+            "mount its file system writable; under systemd, ReadWritePaths= must name the directory"
         }
-        ErrorKind::NotADirectory => "a part of its path is a file: name another directory",
-        ErrorKind::AlreadyExists => "it is a link to what is not there: make that, or name another directory",
-        _ => "make the directory, for the user who serves it; under systemd, ReadWritePaths= has to name it",
+        ErrorKind::NotADirectory => "a component of its path is a file: name another directory",
+        ErrorKind::AlreadyExists => "its path is a symbolic link whose target does not exist: create the target, or \
+            name another directory",
+        _ => "create the directory, and give it to the server's user; under systemd, ReadWritePaths= must name it",
     }
 }
 
@@ -124,13 +125,14 @@ fn announce_rights(dir: &Path) {
         Err(error @ Errno::ROFS) => tracing::warn!(
             ?dir,
             %error,
-            "cannot be written to: only reads will work, but in buckets that are mounts of their own"
+            "the directory that is served cannot be written to: writes will fail, except in buckets that are mount \
+             points of other file systems"
         ),
         Err(error) => tracing::warn!(
             ?dir,
             %error,
-            "cannot be written to: buckets can be neither made nor removed; what can be done in a bucket is up to \
-             the rights on its own directory"
+            "the directory that is served cannot be written to: buckets can be neither created nor deleted; whether \
+             objects can be written depends on the permissions of each bucket's directory"
         ),
     }
 }
@@ -145,10 +147,11 @@ async fn announce_unserved(backend: &PosixBackend) {
             tracing::warn!(
                 count,
                 %names,
-                "not served: a bucket is a directory, no file or symbolic link, and its name has 3 to 63 of a-z, 0-9, - and ."
+                "some entries of the directory are not served as buckets: a bucket must be a directory, not a file \
+                 or a symbolic link, with a name of 3 to 63 characters from a-z, 0-9, - and ."
             );
         }
-        Err(error) => tracing::error!(%error, "the directory cannot be read"),
+        Err(error) => tracing::error!(%error, "the directory that is served cannot be read"),
     }
 }
 
@@ -161,7 +164,8 @@ fn announce_nested(dir: &Path) {
         tracing::warn!(
             ?dir,
             ?outer,
-            "lies in another directory that is, or was, served by itself: a bucket with a tree of its own in it cannot be deleted there"
+            "the directory that is served lies inside another directory that a gateway serves or served: a gateway \
+             of the outer directory cannot delete the bucket that contains this one"
         );
     }
     let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);
@@ -177,7 +181,8 @@ fn announce_nested(dir: &Path) {
             ?dir,
             count = inner.len(),
             names = %names.join(", "),
-            "directories in it are, or were, served by themselves: as buckets they cannot be deleted"
+            "some of the directories in the directory that is served are or were served on their own by a gateway: \
+             as buckets they cannot be deleted"
         );
     }
 }

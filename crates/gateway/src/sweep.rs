@@ -24,9 +24,11 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
             // What is unswept is in the log.
             Ok(SweepReport { staging: 0, completed: 0, uploads: 0, .. }) => {}
             Ok(SweepReport { staging, completed, uploads, .. }) => {
-                tracing::info!(staging, completed, uploads, "swept what was left behind");
+                tracing::info!(staging, completed, uploads, "the sweep removed what crashes and finished or \
+                    abandoned uploads left in the buckets");
             }
-            Err(error) => tracing::error!(%error, "sweep failed"),
+            Err(error) => tracing::error!(%error, "the sweep failed: leftovers of crashes were not removed; it is \
+                repeated every hour"),
         }
         tokio::time::sleep(INTERVAL).await;
     }
@@ -36,7 +38,7 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
 pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = maintenance.sweep_orphans(&cx).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "what crashes left beside the buckets was not swept");
+        tracing::warn!(%error, "leftovers of crashes beside the buckets could not be removed");
         SweepReport { unswept: 1, ..SweepReport::default() }
     });
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
@@ -51,13 +53,15 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
                     total.uploads += report.uploads;
                     total.unswept += report.unswept;
                     if report.unswept > 0 {
-                        tracing::warn!(bucket = bucket.name.as_str(), "not all of a bucket was swept");
+                        tracing::warn!(bucket = bucket.name.as_str(), "some leftovers of crashes in a bucket could \
+                            not be removed");
                     }
                 }
                 // It is deleted already, or has gone otherwise.
                 Err(BackendError::NoSuchBucket) => {}
                 Err(error) => {
-                    tracing::warn!(bucket = bucket.name.as_str(), %error, "bucket was not swept");
+                    tracing::warn!(bucket = bucket.name.as_str(), %error, "leftovers of crashes in a bucket could \
+                        not be removed");
                     total.unswept += 1;
                 }
             }

@@ -42,11 +42,11 @@ pub fn line_of(text: &str, offset: usize) -> usize {
 /// Why a file can't be read, and what to do about it.
 pub fn unreadable(error: &io::Error) -> String {
     let cure = match error.kind() {
-        io::ErrorKind::NotFound => "make it, or name another",
-        io::ErrorKind::PermissionDenied => "let the server's user read it",
-        io::ErrorKind::IsADirectory => "name a file in it",
-        io::ErrorKind::InvalidData => "write it in UTF-8",
-        _ => "name another",
+        io::ErrorKind::NotFound => "create the file, or give the path of another",
+        io::ErrorKind::PermissionDenied => "give the server's user read permission",
+        io::ErrorKind::IsADirectory => "this is a directory: give the path of a file in it",
+        io::ErrorKind::InvalidData => "save it as UTF-8",
+        _ => "give the path of another file",
     };
     format!("{error}: {cure}")
 }

@@ -12,7 +12,7 @@ pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     if mode & 0o600 == 0o600 {
         return Ok(mode);
     }
-    Err("the server could not use its own files: begin with a 6 for their owner, such as 0640".to_owned())
+    Err("give the owner read and write permission, such as 0640: the server needs both for its own files".to_owned())
 }
 
 /// A mode for new directories; the server's own rights to use them are required.
@@ -21,7 +21,7 @@ pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
     if mode & 0o700 == 0o700 {
         return Ok(mode);
     }
-    Err("the server could not use its own directories: begin with a 7 for their owner, such as 0750"
+    Err("give the owner all permissions, such as 0750: the server needs them for its own directories"
         .to_owned())
 }
 
@@ -36,28 +36,28 @@ pub(crate) fn switch(text: &str) -> Result<bool, String> {
 
 /// A directory's name, which need not be UTF-8.
 pub(crate) fn directory(name: OsString) -> Result<OsString, &'static str> {
-    if name.is_empty() { Err("it is empty: name the directory to serve") } else { Ok(name) }
+    if name.is_empty() { Err("the name is empty: name the directory to serve") } else { Ok(name) }
 }
 
 fn octal(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
-        .map_err(|_| "not an octal number, such as 0640".to_owned())?;
+        .map_err(|_| "expected an octal number, such as 0640".to_owned())?;
     if mode <= 0o7777 {
         Ok(mode)
     } else {
-        Err("a mode has at most four octal digits, such as 0640".to_owned())
+        Err("expected at most four octal digits, such as 0640".to_owned())
     }
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<u32>() {
-        Ok(0) | Err(_) => Err(format!("a whole number of seconds, 1 to {}", u32::MAX)),
+        Ok(0) | Err(_) => Err(format!("expected a whole number of seconds, 1 to {}", u32::MAX)),
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
     }
 }
 
 pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
-    let seconds: u32 = text.parse().map_err(|_| format!("a whole number of seconds, 0 to {}", u32::MAX))?;
+    let seconds: u32 = text.parse().map_err(|_| format!("expected a whole number of seconds, 0 to {}", u32::MAX))?;
     Ok(Duration::from_secs(seconds.into()))
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option
 pub(crate) fn whole<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &str) -> Result<T, String> {
     let number = text.parse::<u64>().ok().filter(|number| (LEAST..=MOST).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| format!("a whole number, {LEAST} to {MOST}"))
+    number.ok_or_else(|| format!("expected a whole number, {LEAST} to {MOST}"))
 }
 
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
@@ -94,7 +94,7 @@ pub(crate) fn region(text: &str) -> Result<String, String> {
     if !text.is_empty() && text.bytes().all(known) {
         Ok(text.to_owned())
     } else {
-        Err("a region's name is made of letters, digits, hyphens and underscores".to_owned())
+        Err("a region's name may contain only letters, digits, hyphens and underscores".to_owned())
     }
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn domain(text: &str) -> Result<String, String> {
     if name.split('.').all(label) {
         Ok(name)
     } else {
-        Err("a domain is a name such as s3.example.org, without scheme and port".to_owned())
+        Err("expected a domain name such as s3.example.org, without scheme and port".to_owned())
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn log_filter(text: &str) -> Result<String, String> {
     let level_of = |directive: &str| directive.rsplit('=').next().unwrap_or_default().to_owned();
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
     if let Some(word) = text.split(',').map(level_of).find(|word| !is_level(word)) {
-        return Err(format!("{word:?} is no level; known are off, error, warn, info, debug and trace"));
+        return Err(format!("{word:?} is not a log level; known are off, error, warn, info, debug and trace"));
     }
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
 }

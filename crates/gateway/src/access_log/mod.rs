@@ -43,9 +43,10 @@ impl Destination {
     /// Reads `stderr`, or the path of a file.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("it is a file, or stderr".to_owned()),
+            "" => Err("expected the path of a file, or stderr".to_owned()),
             "stderr" | "-" => Ok(Self::Stderr),
-            "stdout" => Err("lines go to a file, or to stderr (a file of that name: ./stdout)".to_owned()),
+            "stdout" => Err("standard output is not supported: give the path of a file, or stderr (./stdout for a \
+                file of that name)".to_owned()),
             path => Ok(Self::File(path.into())),
         }
     }
@@ -79,9 +80,9 @@ fn directory_of(path: &Path) -> &Path {
 
 fn cannot_write(error: &io::Error) -> String {
     let cure = match error.kind() {
-        io::ErrorKind::NotFound => "make the directory first, or name a file elsewhere",
-        io::ErrorKind::PermissionDenied => "let the server's user write there",
-        _ => "name another file",
+        io::ErrorKind::NotFound => "create its directory first, or give another path",
+        io::ErrorKind::PermissionDenied => "give the server's user write permission there",
+        _ => "give the path of another file",
     };
     format!("{error}: {cure}")
 }
@@ -133,7 +134,7 @@ impl AccessLog {
         std::thread::Builder::new()
             .name("access log".to_owned())
             .spawn(move || writer.run())
-            .map_err(|error| format!("cannot start a thread: {error}"))?;
+            .map_err(|error| format!("cannot start a thread for the access log: {error}"))?;
         Ok(Self { format, shared })
     }
 

@@ -132,7 +132,8 @@ impl Body for ResponseBody {
                 // The head is on its way: all that is left is to break off, and to say here why.
                 (Some(Err(error)), report) => {
                     let trace_id = report.as_ref().and_then(|report| report.trace()).map(display);
-                    tracing::warn!(id = in_progress.id.as_str(), trace_id, %error, "a response was broken off");
+                    tracing::warn!(id = in_progress.id.as_str(), trace_id, %error, "a response was cut off: the \
+                        object could not be read to its end");
                 }
                 _ => {}
             }

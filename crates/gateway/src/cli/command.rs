@@ -32,19 +32,21 @@ pub enum Command {
     /// Compute ETags and checksums of files that other programs made or changed: those at and below
     /// each PATH, which may be a bucket, or the directory that is served
     Rehash(RehashOptions),
-    /// Check a tree for what crashes and accidents left in it, and repair it. Safe while the tree
-    /// is served. Exit status: 0 clean, or all repaired; 1 problems; 2 could not check
+    /// Check a tree for what crashes and accidents left in it, and repair it (--repair). Safe while
+    /// the tree is served. Exit status: 0 no problems, or all repaired; 1 problems remain; 2 could
+    /// not check
     Fsck(FsckOptions),
-    /// Take over the metadata that another gateway left in its tree
+    /// Import the metadata that another S3 server left in its tree
     #[command(subcommand)]
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
     Sweep(SweepOptions),
-    /// Measure an S3 server, this or another. Exit status: 0 measured; 1 with errors or ended
-    /// early; 2 could not measure
+    /// Measure an S3 server, this or another. Exit status: 0 measured; 1 measured with errors, or
+    /// interrupted; 2 could not measure
     Bench(Box<BenchOptions>),
-    /// Predict what a storage system gives a load: space, which failures it survives, rates and
-    /// what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2 could not tell
+    /// Predict whether a storage system suffices for a load: space, which failures it survives,
+    /// rates and what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2
+    /// could not predict it
     Plan(Box<PlanOptions>),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer

@@ -129,7 +129,8 @@ fn without_effect<'a>(
             return None;
         }
         let (flag, other) = (id.replace('_', "-"), other.replace('_', "-"));
-        Some((setting, format!("--{flag} has no effect without --{other}: give that too, or leave it out")))
+        Some((setting, format!("--{flag} has no effect without --{other}: give --{other} as well, or leave out \
+            --{flag}")))
     })
 }
 
@@ -137,7 +138,7 @@ fn without_effect<'a>(
 fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     let file = file.display();
     if e.kind() == ErrorKind::MissingRequiredArgument {
-        let cure = "name the directory to serve, as <DIR> on the command line or dir = \"...\" in this file";
+        let cure = "name the directory to serve, as DIR on the command line or dir = \"...\" in this file";
         return error(e.kind(), format!("{file}: nothing to serve: {cure}"));
     }
     let meant = settings.iter().find(|one| key_of(e).as_deref() == Some(&one.key));
@@ -220,7 +221,7 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
         };
         let values = values_of(command, id, key, given.get_ref()).map_err(|e| on_line(&e))?;
         if values.is_empty() && key == "listen" {
-            return Err(on_line(&"listen: nowhere to listen: name an address, or leave it out"));
+            return Err(on_line(&"listen: the list is empty: give an address, or leave out the key for the default"));
         }
         settings.push(Setting { id: id.clone(), key: key.clone(), line, values });
     }
@@ -231,17 +232,17 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
 /// this is the wrong file; its sentence does so only of a number that is too large.
 fn not_toml(sentence: &str) -> String {
     if sentence.starts_with("invalid type") {
-        return "a number is larger than any option takes".to_owned();
+        return "a number is larger than any option allows".to_owned();
     }
     let sentence = sentence.replace('\n', " ");
-    format!("not TOML: expected key = value, with texts in quotes, each key once: {sentence}")
+    format!("not valid TOML: expected key = value, with strings in quotes and each key once: {sentence}")
 }
 
 fn unknown_key(key: &str, known: &[(String, String)]) -> String {
     let names: Vec<_> = known.iter().map(|(_, key)| key.as_str()).collect();
     match nearest(key, &names, 0) {
-        Some(near) => format!("unknown key {key:?}; {near:?} is known"),
-        None => format!("unknown key {key:?}; known are {}", names.join(", ")),
+        Some(near) => format!("unknown key {key:?}: did you mean {near:?}?"),
+        None => format!("unknown key {key:?}: the known keys are {}", names.join(", ")),
     }
 }
 
@@ -387,13 +388,13 @@ mod tests {
         for (text, says) in [
             ("regoin = \"x\"", "unknown key \"regoin\""),
             ("durability = \"perhaps\"", "invalid value 'perhaps' for '--durability"),
-            ("listen = []", "nowhere to listen"),
+            ("listen = []", "the list is empty"),
             ("region = [\"a\", \"b\"]", "expected one value"),
             ("region = true", "expected a string"),
-            ("region", "line 1: not TOML: expected key = value"),
+            ("region", "line 1: not valid TOML: expected key = value"),
             ("\nregion = \"a b\"", "line 2: invalid value 'a b' for '--region"),
             ("", "nothing to serve: name the directory"),
-            ("regino = \"x\"", "line 1: unknown key \"regino\"; \"region\" is known"),
+            ("regino = \"x\"", "line 1: unknown key \"regino\": did you mean \"region\"?"),
             ("file-mode = 0o640", "expected a string such as"),
         ] {
             std::fs::write(&file, text).unwrap();

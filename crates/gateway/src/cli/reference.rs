@@ -11,28 +11,31 @@ const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 
 /// How options are given; in documents, text between backquotes is code.
 pub const RULES: [&str; 5] = [
-    "Each option of `slipway serve` is a flag, an environment variable and (but for `config`) a key of the TOML file that \
-     `--config` names.",
+    "Each option of `slipway serve` can be given as a flag, as an environment variable and (except `config`) as a \
+     key of the TOML file that `--config` names.",
     "A flag wins over the environment, the environment over the file, the file over the default.",
     "Lists are comma-separated in the environment, arrays in the file, repeated flags on the command line.",
-    "A flag without a value is `1`, `true`, `yes` or `on` in the environment, or `0`, `false`, `no` or `off`; in the file, `true` or `false`.",
-    "A start is refused if the file has a key that is no option's, or if a variable that begins with `SLIPWAY_` is none of these \
-     (but for those that Kubernetes makes of a service called `slipway`, such as `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).",
+    "A flag that takes no value is set to `1`, `true`, `yes` or `on`, or to `0`, `false`, `no` or `off`, in the \
+     environment; to `true` or `false` in the file.",
+    "The server does not start if the file has an unknown key, or if the environment has an unknown variable that \
+     begins with `SLIPWAY_` (except those that Kubernetes sets for a service called `slipway`, such as \
+     `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).",
 ];
 
 /// Where root's keys are searched for, in this order.
 pub const CREDENTIALS: [&str; 3] = [
     "the file that `--credentials-file` names,",
-    "the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; or, understood too, \
-     `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY` (or `ROOT_ACCESS_SECRET`, `ROOT_SECRET`),",
-    "`DIR/.slipway/credentials.toml`, which is made at the first start with random keys (mode 0600). The secret is printed \
-     then, once, if standard output is a terminal: a journal would keep it. With `null:` there is no such file: the keys \
-     are for one run, and always printed.",
+    "the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; also accepted are `MINIO_ROOT_USER` \
+     and `MINIO_ROOT_PASSWORD`, and `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY` (or `ROOT_ACCESS_SECRET`, \
+     `ROOT_SECRET`),",
+    "`DIR/.slipway/credentials.toml`, which is created at the first start with random keys (mode 0600). The secret \
+     is printed once, at that start, and only if standard output is a terminal, since a journal would keep it. With \
+     `null:` there is no such file: each start generates keys for that run, and always prints them.",
 ];
 
 /// Where root's uid and gid come from.
-pub const UNIX_ACCOUNT: &str = "For `--chown`, root has a uid and a gid: `uid` and `gid` in the file with its keys, or else \
-     `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.";
+pub const UNIX_ACCOUNT: &str = "For `--chown`, root's uid and gid are `uid` and `gid` in the file with its keys, or \
+    else `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.";
 
 /// An example of the file.
 pub const EXAMPLE: &str = "\
@@ -86,7 +89,7 @@ pub fn reference() -> String {
     let _ = write!(
         text,
         "\n## Credentials\n\n\
-         Root's keys are never a flag, since `ps` would show them. In this order:\n\n\
+         Root's keys cannot be given as flags, since `ps` would show them. They come from the first of these that has them:\n\n\
          1. {}\n2. {}\n3. {}\n\n{UNIX_ACCOUNT}\n\n\
          ## A file\n\n```toml\n{EXAMPLE}```\n",
         CREDENTIALS[0], CREDENTIALS[1], CREDENTIALS[2],

@@ -41,8 +41,8 @@ pub fn refuse_unknown_variables(
 fn complaint(name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match nearest(name, &known, PREFIX.len()) {
-        Some(near) => format!("{name} in the environment is no option of slipway; {near} is"),
-        None => format!("{name} in the environment is no option of slipway: unset it"),
+        Some(near) => format!("{name} in the environment is not an option of slipway: did you mean {near}?"),
+        None => format!("{name} in the environment is not an option of slipway: unset it"),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         let near = |name: &str, other: &str| {
             let error = refused(name, "hush").unwrap();
             assert!(
-                error.contains(&format!("{name} in")) && error.contains(&format!("; {other} is\n")),
+                error.contains(&format!("{name} in")) && error.contains(&format!(": did you mean {other}?\n")),
                 "{error}"
             );
             assert!(!error.contains("hush"));
@@ -106,7 +106,7 @@ mod tests {
         near("SLIPWAY_DURABILTY", "SLIPWAY_DURABILITY");
         near("SLIPWAY_ACCESS_KEY", "SLIPWAY_ROOT_ACCESS_KEY");
         near("SLIPWAY_LISTENS", "SLIPWAY_LISTEN");
-        assert!(!refused("SLIPWAY_WHATEVER_ELSE", "").unwrap().contains("; "));
+        assert!(!refused("SLIPWAY_WHATEVER_ELSE", "").unwrap().contains("did you mean"));
         assert_eq!(refused("SLIPWAYS_DIR", ""), None);
         assert_eq!(refused("PATH", ""), None);
     }

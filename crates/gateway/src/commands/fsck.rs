@@ -51,7 +51,7 @@ pub struct FsckOptions {
 }
 
 fn bucket(name: &str) -> Result<BucketName, String> {
-    BucketName::new(name).map_err(|_| "no bucket has this name".to_owned())
+    BucketName::new(name).map_err(|_| "not a valid name of a bucket".to_owned())
 }
 
 /// Checks a tree.
@@ -119,7 +119,7 @@ impl Sums {
             n if options.not_shown => format!("; {n} not shown by S3"),
             n => format!("; {n} not shown by S3 (--not-shown lists them)"),
         };
-        format!("{entries} looked at: {found} problems{repaired}{noted}{hidden}")
+        format!("{entries} entries checked: {found} problems{repaired}{noted}{hidden}")
     }
 
     fn as_json(&self) -> String {
@@ -132,7 +132,7 @@ impl Sums {
 fn as_text(problem: &Problem) -> String {
     let state = match &problem.state {
         ProblemState::Repairable | ProblemState::Note => String::new(),
-        ProblemState::Manual => " [left: for a person to decide]".to_owned(),
+        ProblemState::Manual => " [not repaired: must be resolved manually]".to_owned(),
         ProblemState::Repaired => " [repaired]".to_owned(),
         ProblemState::Failed(error) => format!(" [not repaired: {error}]"),
     };

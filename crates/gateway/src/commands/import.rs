@@ -13,12 +13,12 @@ use super::{Console, FOUND, Jobs, OK, shown, size};
 #[derive(Debug, Clone, Subcommand)]
 pub enum ImportCommand {
     /// Versity S3 Gateway on a POSIX file system: make records from the attributes that it left.
-    /// Safe while the tree is served. Exit status: 0 all taken over; 1 some were not; 2 could not
-    /// begin
+    /// Safe while the tree is served. Exit status: 0 all files were imported; 1 some were not; 2
+    /// could not begin
     Versitygw(VersitygwOptions),
     /// MinIO's file system backend (one drive, "fs", until 2022): make records from its fs.json
-    /// files, which stay. Safe while the tree is served. Exit status: 0 all taken over; 1 some were
-    /// not; 2 could not begin
+    /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were
+    /// imported; 1 some were not; 2 could not begin
     MinioFs(MinioFsOptions),
 }
 
@@ -29,13 +29,13 @@ pub struct MinioFsOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Only tell what would be done
+    /// Only show what would be imported; nothing is written
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Take ETags over without reading the files, but for those that are younger than their
-    /// fs.json. Those that another program changed and gave an older time will then fail to
-    /// download with clients that compare
+    /// Import ETags without reading the files, except those of files that are younger than their
+    /// fs.json. If another program changed a file and gave it an older time, downloads of it will
+    /// fail in clients that compare ETags
     #[arg(long)]
     pub trust_etags: bool,
 
@@ -47,28 +47,29 @@ pub struct MinioFsOptions {
 /// Options of `slipway import versitygw`.
 #[derive(Debug, Clone, Args)]
 pub struct VersitygwOptions {
-    /// The directory that it served
+    /// The directory that Versity S3 Gateway served
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Where it kept its attributes, if it ran with --sidecar. That directory is not changed
+    /// The directory in which Versity S3 Gateway kept its attributes, if it ran with --sidecar. It
+    /// is not changed
     #[arg(long, value_name = "SIDECARDIR")]
     pub sidecar: Option<PathBuf>,
 
-    /// Where it kept older versions. They cannot be taken over yet: with this option the command
-    /// fails
+    /// The directory in which Versity S3 Gateway kept older versions. These cannot be imported yet:
+    /// with this option the command fails
     #[arg(long, value_name = "VERSIONDIR")]
     pub versioning_dir: Option<PathBuf>,
 
-    /// Only tell what would be done
+    /// Only show what would be imported; nothing is written
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Leave its attributes where they are, so that it can go on serving the tree
+    /// Keep the attributes of Versity S3 Gateway, so that it can go on serving the tree
     #[arg(long)]
     pub keep_attributes: bool,
 
-    /// Take over its ETags and checksums without reading the files. Nothing in its attributes shows
+    /// Import ETags and checksums without reading the files. Nothing in the attributes shows
     /// whether a file was changed since; downloads of changed files will fail in clients that
     /// compare ETags
     #[arg(long)]
@@ -100,8 +101,8 @@ fn versitygw(options: &VersitygwOptions) -> ExitCode {
     let console = Console::new();
     if options.versioning_dir.is_some() {
         return console.fail(
-            "--versioning-dir: older versions cannot be taken over yet. Without this option the newest version of each \
-             object is, and the directory stays as it is",
+            "--versioning-dir: older versions cannot be imported yet. Without this option, the newest version of \
+             each object is imported, and that directory is left unchanged",
         );
     }
     let how = ImportOptions {
@@ -132,11 +133,13 @@ fn import(
                 Imported::Known => (Some(&known), None),
                 Imported::Foreign => (Some(&foreign), None),
                 Imported::Stale(why) => {
-                    (Some(&left), Some(format!("stale: {path}: {why}; it stays a foreign file")))
+                    (Some(&left), Some(format!("stale: {path}: {why}; not imported, and still served as a foreign \
+                        file")))
                 }
                 Imported::Changed => (
                     Some(&left),
-                    Some(format!("failed: {path}: changed while it was read, or open for writing")),
+                    Some(format!("failed: {path}: another program changed it while it was read, or has it open for \
+                        writing: run the import again")),
                 ),
                 Imported::Failed(error) => (Some(&left), Some(format!("failed: {path}: {error}"))),
                 Imported::Left(what) => (None, Some(format!("left: {path}: {what}"))),
@@ -153,9 +156,10 @@ fn import(
         return console.fail(&message);
     }
     let [done, known, foreign, left] = [done, known, foreign, left].map(AtomicU64::into_inner);
-    let would = if how.dry_run { "to take over" } else { "taken over" };
+    let would = if how.dry_run { "to import" } else { "imported" };
     console.say(&format!(
-        "{done} {would}, {known} had records of ours, {foreign} were foreign to both, {left} left as they were; {} read",
+        "{done} {would}, {known} already had Slipway's records, {foreign} had neither these nor the other server's \
+         metadata, {left} not imported; {} read",
         size(progress.bytes())
     ));
     if left == 0 { OK.into() } else { FOUND.into() }

@@ -78,7 +78,7 @@ impl Console {
             Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(CLOSED.into()),
             Err(e) => {
                 // What a script takes for the whole result would not be.
-                eprintln!("slipway: standard output: {e}");
+                eprintln!("slipway: cannot write to standard output: {e}");
                 std::process::exit(FAILED.into())
             }
         }
@@ -97,7 +97,7 @@ impl Console {
         if !may_be_served(tree) {
             let tree = tree.display();
             self.complain(&format!(
-                "{tree} shows no trace of a gateway: is it the directory that is served?"
+                "{tree}: no gateway seems to have served this directory: is it the right one?"
             ));
         }
     }
@@ -135,7 +135,7 @@ impl Console {
                 while matches!(wait.recv_timeout(DRAW_INTERVAL), Err(RecvTimeoutError::Timeout)) {
                     let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
                     self.clear();
-                    eprint!("{} looked at, {} read", progress.entries(), size(progress.bytes()));
+                    eprint!("{} entries checked, {} read", progress.entries(), size(progress.bytes()));
                 }
                 self.clear();
             });

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How many bytes of an answer are read at most: metrics take about 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// What to print if something other than a gateway answers.
-pub const STRANGER: &str = "this is no gateway's --ops-listen";
+pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";
 
 /// A gateway's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     // As a URL it is understood, too: the start of a server prints one.
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let address = if address.starts_with(':') { format!("localhost{address}") } else { address.to_owned() };
-    let mut failure = io::Error::new(ErrorKind::NotFound, "the name has no address");
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the host name has no address");
     let mut addresses = address.to_socket_addrs()?;
     while let Some(address) = addresses.next() {
         // One that does not answer leaves some to the others.

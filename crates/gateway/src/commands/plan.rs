@@ -157,13 +157,13 @@ pub struct PlanOptions {
 
 fn number(text: &str) -> Result<f64, String> {
     let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    parsed.ok_or_else(|| "a number from 0 up, such as 250, 0.5 or 1e9".to_owned())
+    parsed.ok_or_else(|| "expected a number of 0 or more, such as 250, 0.5 or 1e9".to_owned())
 }
 
 /// A number from 0 to `most`.
 fn number_to(text: &str, most: f64) -> Result<f64, String> {
     let number = number(text).ok().filter(|number| *number <= most);
-    number.ok_or_else(|| format!("a number from 0 to {most}, such as 20"))
+    number.ok_or_else(|| format!("expected a number from 0 to {most}, such as 20"))
 }
 
 /// `1m`, or `4k=70,1m=30`; shares become parts of one.
@@ -175,11 +175,11 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         let bytes = parse_size(size)? as f64;
         let share = match share {
             "" if !text.contains(',') => 1.0,
-            "" => return Err("several sizes need shares, such as 4k=70,1m=30".to_owned()),
+            "" => return Err("each of several sizes needs a share, such as 4k=70,1m=30".to_owned()),
             share => number(share)
                 .ok()
                 .filter(|share| (1e-9..=1e9).contains(share))
-                .ok_or_else(|| format!("{share:?} is no share: a number above 0, such as in 4k=70,1m=30"))?,
+                .ok_or_else(|| format!("{share:?} is not a share: expected a number above 0, such as in 4k=70,1m=30"))?,
         };
         sizes.push(SizeShare { bytes, share });
     }
@@ -220,7 +220,7 @@ pub fn run(options: &PlanOptions) -> ExitCode {
 fn planned(options: &PlanOptions) -> Result<(String, bool), String> {
     let printed = [&options.json, &options.html].map(|path| path.as_deref() == Some(Path::new("-")));
     if printed == [true, true] {
-        return Err("--json - and --html -: only one of them can go to standard output".to_owned());
+        return Err("--json - and --html -: only one of the two can be written to standard output".to_owned());
     }
     let storage = storage(options, &catalogue(options)?)?;
     let outcome = ::plan::plan(&load(options), &storage, &costs(options)?)?;
@@ -287,10 +287,11 @@ fn storage(options: &PlanOptions, catalogue: &Catalogue) -> Result<Storage, Stri
         (None, Some(vcpus), Some(network_gbit)) if vcpus > 0 && network_gbit > 0.0 => {
             NodeType { vcpus, memory_gib: None, network_gbit, volumes_mbit: None, usd_per_hour: None }
         }
-        (None, Some(_), Some(_)) => return Err("--cpus and --network have to be above 0".to_owned()),
+        (None, Some(_), Some(_)) => return Err("--cpus and --network must be above 0".to_owned()),
         _ => {
             return Err(
-                "what is a node? --node NAME (--list has them), or --cpus N --network GBIT".to_owned()
+                "the kind of the nodes is missing: give --node NAME (--list shows the names), or --cpus N --network \
+                 GBIT".to_owned()
             );
         }
     };
@@ -308,7 +309,7 @@ fn storage(options: &PlanOptions, catalogue: &Catalogue) -> Result<Storage, Stri
 
 fn volume(options: &PlanOptions, catalogue: &Catalogue) -> Result<Volume, String> {
     let Some(tib) = options.volume_size else {
-        return Err("how large is a volume? --volume-size TIB".to_owned());
+        return Err("the size of the volumes is missing: give --volume-size TIB".to_owned());
     };
     let (rate, iops) = (options.volume_rate, options.volume_iops);
     if let Some(name) = &options.volume {
@@ -317,7 +318,8 @@ fn volume(options: &PlanOptions, catalogue: &Catalogue) -> Result<Volume, String
         return kind.volume(name, tib, rate, iops);
     }
     let Some(rate) = rate else {
-        return Err("how fast is a volume? --volume NAME (--list has them), or --volume-rate MIB".to_owned());
+        return Err("the rate of the volumes is missing: give --volume NAME (--list shows the names), or \
+            --volume-rate MIB".to_owned());
     };
     let kind = VolumeType { mib_per_second: Some(rate), ..VolumeType::default() };
     kind.volume("of its own kind", tib, None, iops)
@@ -331,7 +333,8 @@ fn calibrate(console: &Console, files: &[PathBuf]) -> Result<String, String> {
 fn against(console: &Console, options: &PlanOptions) -> Result<(String, bool), String> {
     let (_, samples) = measured(console, &options.against)?;
     if samples.is_empty() {
-        return Err("nothing there can be compared: heads, gets and puts can".to_owned());
+        return Err("--against: the files contain nothing that can be compared: only whole heads, gets and puts in a \
+            closed loop can".to_owned());
     }
     let verdicts = ::plan::verify(&costs(options)?, &samples)?;
     let close = verdicts.iter().all(|verdict| verdict.error.abs() <= CLOSE_ENOUGH);
@@ -343,13 +346,14 @@ fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>
     let (mut sources, mut samples) = (Vec::new(), Vec::new());
     for path in files {
         let name = path.display();
-        let other = |e| format!("{name}: not written by slipway bench --json: {e}");
+        let other = |e| format!("{name}: not a report of slipway bench --json: {e}");
         let report: Report = serde_json::from_str(&read(path)?).map_err(other)?;
         if report.format != FORMAT {
-            return Err(format!("{name}: of format {}; this program knows {FORMAT}", report.format));
+            return Err(format!("{name}: the report has format {}, but this version of slipway reads only format \
+                {FORMAT}", report.format));
         }
         if report.errors() > 0 || report.interrupted {
-            return Err(format!("{name}: it has errors, or was ended early: measure again"));
+            return Err(format!("{name}: the measurement had errors or was interrupted: measure again"));
         }
         let source = format!("slipway bench, {}, {}", report.began, report.machine.sentence());
         if !sources.contains(&source) {
@@ -359,7 +363,8 @@ fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>
             match sample(round) {
                 Some(sample) => samples.push(sample),
                 None => console.complain(&format!(
-                    "{name}: left out: {}, {} at once (only whole heads, gets and puts in a closed loop count, with the server's CPU)",
+                    "{name}: ignored: {}, {} at once (only whole heads, gets and puts in a closed loop are used, \
+                     with the server's CPU time)",
                     round.title, round.concurrency
                 )),
             }

@@ -70,8 +70,8 @@ mod tests {
     fn answers() {
         let answer = |status, body: &str| Answer { status, body: body.to_owned() };
         assert_eq!(verdict(&answer(200, "ready\n")), Ok(()));
-        let unready = verdict(&answer(503, "not ready: it was told to stop\n"));
-        assert_eq!(unready.unwrap_err(), "not ready: it was told to stop");
+        let unready = verdict(&answer(503, "not ready: the server is stopping\n"));
+        assert_eq!(unready.unwrap_err(), "not ready: the server is stopping");
         let long = verdict(&answer(503, &"x".repeat(100_000)));
         assert_eq!(long.unwrap_err().len(), REASON_MAX);
         for other in [answer(200, "<html>"), answer(503, ""), answer(404, "ready\n")] {

@@ -15,7 +15,7 @@ pub struct RehashOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Only show which files are foreign
+    /// Only show which files are foreign; nothing is written
     #[arg(long)]
     pub dry_run: bool,
 
@@ -40,7 +40,7 @@ pub fn run(options: &RehashOptions) -> ExitCode {
         for path in &options.places.paths {
             let located = locate(path, options.places.tree.as_deref()).map_err(|e| e.to_string())?;
             if options.places.tree.is_none() {
-                console.complain(&format!("{}: in the tree {}", shown(path), shown(&located.root)));
+                console.complain(&format!("{}: taken to be part of the tree {}", shown(path), shown(&located.root)));
             }
             rehash(&located, &how, &progress, &|path, done| {
                 match done {
@@ -49,7 +49,8 @@ pub fn run(options: &RehashOptions) -> ExitCode {
                     Rehashed::Known => {}
                     Rehashed::Changed => {
                         console.say(&format!(
-                            "failed: {}: changed while it was read, or open for writing; still foreign",
+                            "failed: {}: another program changed it while it was read, or has it open for writing; \
+                             it is still foreign: run rehash again",
                             shown(path)
                         ));
                     }
@@ -72,7 +73,7 @@ pub fn run(options: &RehashOptions) -> ExitCode {
         [&counts.done, &counts.known, &counts.failed].map(|n| n.load(Ordering::Relaxed));
     let what = if options.dry_run { "foreign" } else { "rehashed" };
     console.say(&format!(
-        "{done} {what}, {known} had records, {failed} failed; {} read",
+        "{done} {what}, {known} already had records, {failed} failed; {} read",
         size(progress.bytes())
     ));
     if failed == 0 { OK.into() } else { FOUND.into() }

@@ -62,7 +62,7 @@ fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
             )
         }
         None => {
-            let ends = if link.leads_up { "; it is in there itself, so listings end at it" } else { "" };
+            let ends = if link.leads_up { "; that directory contains the link itself, so listings do not enter it" } else { "" };
             let why = why.map_or_else(String::new, |why| format!(" ({why})"));
             ("link", Some(format!("S3 follows it to this {what}{why}{ends}")))
         }
@@ -73,9 +73,10 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
     let foreign = |why: &str| ("foreign file", Some(why.to_owned()));
     match inspection.standing {
         Standing::Recorded => ("object", None),
-        Standing::NoRecord => foreign("it has no record: another program made it"),
+        Standing::NoRecord => foreign("it has no record: another program created it"),
         Standing::Unreadable { newer: true } => {
-            let why = "its record is of a newer version of Slipway: S3 lists it, and refuses all else";
+            let why = "its record was written by a newer version of Slipway: S3 lists the object, but refuses to \
+                read or change it";
             ("unknown", Some(why.to_owned()))
         }
         Standing::Unreadable { newer: false } if inspection.kind == Kind::Directory => {
@@ -88,21 +89,22 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
                 (true, false) => "its size differs",
                 _ => "its mtime differs",
             };
-            foreign(&format!("changed since its record was written: {what}"))
+            foreign(&format!("another program changed it after its record was written: {what}"))
         }
-        Standing::NotAnObjects => foreign("its record is not an object's"),
+        Standing::NotAnObjects => foreign("its record is not that of an object"),
         Standing::Bucket => ("bucket", None),
         Standing::Directory { made: true } => {
-            ("directory", Some("a PUT made it: it goes with its last object".to_owned()))
+            ("directory", Some("a PUT created it: it is removed together with the last object in it".to_owned()))
         }
         Standing::Directory { made: false } => ("directory", Some(why_it_stays(inspection).to_owned())),
         Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
         Standing::LinkNotFollowed => ("no object", Some("S3 does not follow a link".to_owned())),
         Standing::InNoTree => {
-            let why = "in no tree that a gateway has left a trace in (--tree says which directory is served)";
+            let why = "it is not in a directory that a gateway is known to have served (name that directory with \
+                --tree)";
             ("no object", Some(why.to_owned()))
         }
-        Standing::Other => ("no object", Some("only regular files and directories are".to_owned())),
+        Standing::Other => ("no object", Some("only regular files and directories can be objects".to_owned())),
     }
 }
 
@@ -110,13 +112,13 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
 fn why_it_stays(inspection: &Inspection) -> &'static str {
     // What is in a tree and in no bucket is its root.
     let Some((tree, bucket)) = &inspection.place else {
-        return "the tree's root: each directory in it is a bucket";
+        return "the root of the tree: each directory in it is a bucket";
     };
     let own = tree.join(bucket.as_str()).join(STATE_DIR);
     if inspection.path.canonicalize().is_ok_and(|path| path.starts_with(own)) {
-        "Slipway's own: it stays"
+        "the server's own directory: it is never removed"
     } else {
-        "a person made it: it stays"
+        "no PUT created it: it stays when its last object is deleted"
     }
 }
 
@@ -149,7 +151,7 @@ fn as_text(inspection: &Inspection) -> String {
     };
     let (what, why) = verdict(inspection);
     if inspection.versitygw {
-        line("also", "has versitygw's attributes, which `slipway import versitygw` would take over");
+        line("also", "it has attributes of versitygw, which `slipway import versitygw` can import");
     }
     line("is", &why.map_or_else(|| what.to_owned(), |why| format!("{what}; {why}")));
     if let Some(link) = inspection.link.as_ref().filter(|link| link.path == inspection.path) {
@@ -207,17 +209,17 @@ fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
     let place = if record.sidecar { "a file beside it" } else { "user.slipway" };
     let mut text = format!("{} bytes in {place}", record.bytes);
     match record.stamp {
-        Some(stamp) if stamp == inspection.stamp => text.push_str("; its stamp matches"),
+        Some(stamp) if stamp == inspection.stamp => text.push_str("; it matches the file's size and mtime"),
         Some(stamp) => {
-            let _ = write!(text, "; its stamp says {} bytes, {}", stamp.size_bytes, time(stamp));
+            let _ = write!(text, "; it was written for a file of {} bytes with mtime {}", stamp.size_bytes, time(stamp));
         }
         None => {}
     }
     if let Some(companion) = &record.companion {
         let state = match companion.size_bytes {
             Some(bytes) if companion.matches => format!("{bytes} bytes"),
-            Some(_) => "of another object".to_owned(),
-            None if inspection.place.is_none() => "in a bucket that is not known".to_owned(),
+            Some(_) => "which belongs to another object".to_owned(),
+            None if inspection.place.is_none() => "which was not looked for, since the bucket is unknown".to_owned(),
             None => "missing".to_owned(),
         };
         let _ = write!(text, "; the rest in {}, {state}", companion.path);

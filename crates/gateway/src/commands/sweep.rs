@@ -33,7 +33,7 @@ pub struct SweepOptions {
 pub fn run(options: &SweepOptions) -> ExitCode {
     let (message, status) = match sweep(options) {
         Ok(0) => return OK.into(),
-        Ok(_) => (format!("{}: not all could be swept: see above", options.dir.display()), FOUND),
+        Ok(_) => (format!("{}: some leftovers could not be removed: see the messages above", options.dir.display()), FOUND),
         Err(message) => (message, FAILED),
     };
     eprintln!("slipway: {}", visible(&message, true));
@@ -57,12 +57,13 @@ fn sweep(options: &SweepOptions) -> Result<usize, String> {
     // Nobody may be listening, which is no reason to fail.
     let _ = writeln!(
         std::io::stdout(),
-        "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} uploads"
+        "Removed {staging} unfinished writes, {completed} receipts of completed uploads, {uploads} finished or \
+         abandoned uploads"
     );
     if !may_be_served(&options.dir) {
         tracing::warn!(
             dir = ?options.dir,
-            "shows no trace of a gateway: is it the directory that is served?"
+            "no gateway seems to have served this directory: is it the right one?"
         );
     }
     Ok(unswept)

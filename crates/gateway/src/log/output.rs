@@ -193,7 +193,8 @@ impl Shared {
             self.changed.notify_all();
             drop(kept);
             if lost > 0 {
-                tracing::warn!(lines = lost, "lines of this log are lost: who reads it was too slow");
+                tracing::warn!(lines = lost, "lines of this log were dropped: the program that reads standard error \
+                    was too slow");
             }
         }
     }

@@ -155,7 +155,8 @@ fn toml_page(command: &Command, date: &str) -> Result<Rendered> {
     roff.control("SH", ["CREDENTIALS"]);
     paragraph(
         &mut roff,
-        "Root's keys are in none of these, since `ps` or a copy would show them. In this order:",
+        "Root's keys are not options, since `ps` or a copy of the file would show them. They come from the first of \
+         these that has them:",
     );
     for (number, from) in CREDENTIALS.iter().enumerate() {
         roff.control("IP", [format!("{}.", number + 1).as_str(), "3"]);
@@ -214,7 +215,7 @@ fn sections(roff: &mut Roff, sections: &[Section]) {
 fn exit_status(roff: &mut Roff, page: &str, said: Option<&str>) {
     roff.control("SH", ["EXIT STATUS"]);
     let known = STATUSES.iter().find(|(name, _)| *name == page).map(|(_, statuses)| *statuses);
-    let statuses = said.or(known).unwrap_or("0 all is well; 2 the command line is wrong");
+    let statuses = said.or(known).unwrap_or("0 success; 2 the command line is wrong");
     for status in statuses.split("; ") {
         let (number, meaning) = status.split_once(' ').unwrap_or((status, ""));
         item(roff, number, &full(meaning));

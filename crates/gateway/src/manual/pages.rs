@@ -26,18 +26,20 @@ pub struct Section {
 pub const STATUSES: &[(&str, &str)] = &[
     (
         "slipway-serve",
-        "0 stopped as it was told to; 1 could not start; 2 the command line, a variable or the file is wrong",
+        "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong",
     ),
-    ("slipway-stat", "0 all is told; 1 something could not be looked at; 2 the command line is wrong"),
-    ("slipway-rehash", "0 all have real ETags; 1 some were left as they were; 2 nothing could be done"),
+    ("slipway-stat", "0 all was shown; 1 some files could not be examined; 2 the command line is wrong"),
+    ("slipway-rehash", "0 all files have real ETags; 1 some files were left unchanged; 2 nothing could be done"),
     (
         "slipway-sweep",
-        "0 all is swept; 1 something could not be; 2 nothing could be, or the command line is wrong",
+        "0 all leftovers were removed; 1 some could not be removed; 2 nothing could be done, or the command line is \
+         wrong",
     ),
     ("slipway-bench-compare", "0 compared; 2 could not compare"),
     (
         "slipway",
-        "0 all is well; 1 something is not, or was left as it was; 2 nothing could be done, or the command line is wrong",
+        "0 success; 1 problems were found, or something was left undone; 2 nothing could be done, or the command \
+         line is wrong",
     ),
 ];
 
@@ -46,10 +48,10 @@ pub const PAGES: &[Page] = &[
     Page {
         name: "slipway",
         description: &[
-            "A directory is a bucket, a file is an object, whoever made it. What is put through S3 is a plain file for every other \
-             program, and files that these make are objects at once. Gateways keep no state of their own, so that any number of them \
-             serve one tree.",
-            "`stat`, `rehash`, `fsck`, `import` and `sweep` look after a tree, also while gateways serve it.",
+            "A directory is a bucket, and a file is an object, whichever program created it. Objects put through S3 \
+             are plain files for every other program, and files created by other programs are objects at once. \
+             Gateways keep no state of their own, so that any number of them can serve one tree.",
+            "`stat`, `rehash`, `fsck`, `import` and `sweep` maintain a tree, also while gateways serve it.",
         ],
         sections: &[
             Section {
@@ -59,7 +61,8 @@ pub const PAGES: &[Page] = &[
                         "/etc/slipway/slipway.toml",
                         "The configuration of the service slipway.service: slipway.toml(5).",
                     ),
-                    ("/var/lib/slipway", "What that serves, unless it is told otherwise."),
+                    ("/var/lib/slipway", "The directory that the service serves, unless its configuration names \
+                        another."),
                     (
                         "DIR/.slipway/credentials.toml",
                         "Root's keys for DIR, unless others are given. Made at the first start; its owner alone may read it.",
@@ -76,10 +79,11 @@ pub const PAGES: &[Page] = &[
                 items: &[
                     (
                         "",
-                        "Serve a directory on http://127.0.0.1:9000; the first start prints root's keys, and what to do with them:",
+                        "Serve a directory on http://127.0.0.1:9000; the first start prints root's keys, and \
+                         commands that use them:",
                     ),
                     ("$", "slipway serve ./data"),
-                    ("", "Look at what crashes left in a tree, and repair it:"),
+                    ("", "Check a tree for what crashes left in it, and repair it:"),
                     ("$", "slipway fsck --repair /srv/objects"),
                     ("", "Measure a server:"),
                     ("$", "slipway bench http://127.0.0.1:9000 put -c 16"),
@@ -91,8 +95,9 @@ pub const PAGES: &[Page] = &[
     Page {
         name: "slipway-serve",
         description: &[
-            "Each option is a flag, an environment variable and (but for `config`) a key of slipway.toml(5). A flag wins over the \
-             environment, the environment over the file, the file over the default.",
+            "Each option can be given as a flag, as an environment variable and (except `config`) as a key of \
+             slipway.toml(5). A flag wins over the environment, the environment over the file, the file over the \
+             default.",
         ],
         sections: &[
             Section {
@@ -100,14 +105,15 @@ pub const PAGES: &[Page] = &[
                 items: &[
                     (
                         "SIGHUP",
-                        "Reads flags, environment and file again. Certificates, root's keys, the access log's file, `--domain` and `--log` are \
-                         taken at once; the log says what was new, and which other options differ, which needs a restart. If anything is wrong, all stays \
-                         as it was.",
+                        "Reload: reads flags, environment and file again. Certificates, root's keys, the access \
+                         log's file, `--domain` and `--log` are applied at once; the log names what changed, and \
+                         which other options differ and need a restart. If anything is wrong, nothing is changed.",
                     ),
                     (
                         "SIGTERM, SIGINT",
-                        "Stop: after `--drain-delay`, in which it serves on but is not ready, no more connections are accepted, and \
-                         requests in progress have `--drain-timeout` to finish. A second one cuts them off.",
+                        "Stop: during `--drain-delay`, the server goes on serving but is not ready; after that it \
+                         accepts no more connections, and requests in progress have `--drain-timeout` to finish. A \
+                         second signal cuts them off.",
                     ),
                 ],
             },
@@ -116,29 +122,35 @@ pub const PAGES: &[Page] = &[
                 items: &[
                     (
                         "SLIPWAY_...",
-                        "Options, as said with each. A variable that begins so and is no option's is refused.",
+                        "The options, as named with each. The server does not start with an unknown variable that \
+                         begins with `SLIPWAY_`.",
                     ),
                     (
                         "SLIPWAY_ROOT_ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY",
-                        "Root's keys. Understood too: `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` and `ROOT_SECRET_KEY`.",
+                        "Root's keys. Also accepted: `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` \
+                         and `ROOT_SECRET_KEY`.",
                     ),
-                    ("SLIPWAY_ROOT_UID, SLIPWAY_ROOT_GID", "For `--chown`: to whom root's files belong."),
+                    ("SLIPWAY_ROOT_UID, SLIPWAY_ROOT_GID", "For `--chown`: the owner and group of files created with \
+                        root's keys."),
                     (
                         "NOTIFY_SOCKET",
-                        "A service manager, which is told of the start, of reloads and of the stop: systemd's sd_notify(3).",
+                        "The socket of the service manager, which is notified of the start, of reloads and of the \
+                         stop: systemd's sd_notify(3).",
                     ),
                     (
                         "LISTEN_FDS, LISTEN_PID, LISTEN_FDNAMES",
-                        "Sockets that a service manager hands over: systemd's sd_listen_fds(3). Those named `ops` take the place of \
-                         `--ops-listen`, those named `s3`, or not named, of `--listen`.",
+                        "Sockets passed by a service manager: systemd's sd_listen_fds(3). One named `ops` replaces \
+                         `--ops-listen`; those named `s3`, or not named, replace `--listen`.",
                     ),
-                    ("OTEL_...", "Of OpenTelemetry's variables, with `--traces` alone: those that it names."),
+                    ("OTEL_...", "Variables of OpenTelemetry, read only with `--traces`: its description names \
+                        them."),
                 ],
             },
             Section {
                 title: "FILES",
                 items: &[
-                    ("/etc/slipway/slipway.toml", "What the service slipway.service reads: slipway.toml(5)."),
+                    ("/etc/slipway/slipway.toml", "The configuration of the service slipway.service: \
+                        slipway.toml(5)."),
                     (
                         "DIR/.slipway/credentials.toml",
                         "Root's keys, unless others are given. Made at the first start; its owner alone may read it.",
@@ -161,30 +173,30 @@ pub const PAGES: &[Page] = &[
     },
     Page {
         name: "slipway-rehash",
-        description: &["It may be killed at any point, and run again."],
+        description: &["The command may be killed at any point, and run again."],
         sections: &[],
         see_also: &["slipway-stat(1)"],
     },
     Page {
         name: "slipway-fsck",
         description: &[
-            "Each problem is a line: its name, the path, and an explanation; what `--repair` repairs is marked so. It may be killed at any \
-             point, and run again.",
+            "Each problem is a line: its name, the path, and an explanation, which says what `--repair` would do. \
+             The command may be killed at any point, and run again.",
         ],
         sections: &[],
         see_also: &["slipway-sweep(1)", "slipway-stat(1)"],
     },
     Page {
         name: "slipway-sweep",
-        description: &["A server does the same at its start, and every hour."],
+        description: &["A server does the same automatically at its start, and every hour."],
         sections: &[],
         see_also: &["slipway-fsck(1)"],
     },
     Page {
         name: "slipway-bench",
         description: &[
-            "Objects are put into a bucket that is made for it and removed in the end. The CPU, memory and files of servers on this machine \
-             are shown beside rates and latencies.",
+            "Objects are put into a bucket that is created for the measurement and removed at the end. The CPU, \
+             memory and files of servers on this machine are shown beside rates and latencies.",
         ],
         sections: &[Section {
             title: "ENVIRONMENT",
@@ -205,13 +217,15 @@ pub const PAGES: &[Page] = &[
 pub const TOML: Page = Page {
     name: "slipway.toml",
     description: &[
-        "The file that `slipway serve --config` reads; the service slipway.service reads `/etc/slipway/slipway.toml`. It is TOML.",
+        "The configuration file that `slipway serve --config` reads, in TOML; the service slipway.service reads \
+         `/etc/slipway/slipway.toml`.",
     ],
     sections: &[Section {
         title: "FILES",
         items: &[(
             "/etc/slipway/slipway.toml",
-            "After a change: `systemctl reload slipway`. The log says what was taken, and what needs a restart.",
+            "After a change, run `systemctl reload slipway`. The log names what was applied, and what needs a \
+             restart.",
         )],
     }],
     see_also: &["slipway-serve(1)"],

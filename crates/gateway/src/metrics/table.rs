@@ -49,75 +49,75 @@ macro_rules! metrics {
 
 metrics! {
     INFO "slipway_info" Gauge ["version", "commit"]
-        "1; its labels tell what runs."
+        "Always 1; the labels name the version and commit of the program."
     READY "slipway_ready" Gauge []
         "1 if GET /-/ready answers 200, else 0."
     REQUESTS "slipway_requests_total" Counter ["operation", "status"]
-        "Requests that ended, by S3's operation (none: it never became clear which) and the status's class."
+        "Requests that ended, by S3's operation (none: the request was refused before it was known) and the class of the status."
     ERRORS "slipway_errors_total" Counter ["code"]
-        "Requests answered with an error, by S3's code; not errors inside of a 200: of copies and completions that take long, of single keys in DeleteObjects."
+        "Requests answered with an error, by S3's code; without errors in the body of a 200: those of long copies and completions, and of single keys in DeleteObjects."
     REQUEST_SECONDS "slipway_request_seconds" Histogram ["operation"]
-        "From a request's head until its answer has left, or was given up."
+        "Time from a request's head until its answer was sent or the connection ended."
     RECEIVED "slipway_received_bytes_total" Counter ["operation"]
-        "Bytes of requests' bodies, framing included."
+        "Bytes of request bodies, with framing."
     SENT "slipway_sent_bytes_total" Counter ["operation"]
-        "Bytes of answers' bodies."
+        "Bytes of answer bodies."
     IN_FLIGHT "slipway_requests_in_progress" Gauge []
-        "Requests in progress, those of copies and completions included whose client has gone."
+        "Requests in progress, including copies and completions whose client has disconnected."
     IN_FLIGHT_MAX "slipway_requests_in_progress_max" Gauge []
-        "What --max-requests allows."
+        "The limit on requests in progress, --max-requests."
     CONNECTIONS "slipway_connections" Gauge []
-        "Connections that are open."
+        "Open connections."
     CONNECTIONS_ACCEPTED "slipway_connections_accepted_total" Counter []
-        "Connections that were let in."
+        "Accepted connections."
     CONNECTIONS_REFUSED "slipway_connections_refused_total" Counter []
         "Connections beyond --max-connections, answered 503."
     TLS_FAILED "slipway_tls_handshakes_failed_total" Counter []
         "TLS handshakes that failed, or took longer than --header-timeout."
     PROXY_FAILED "slipway_proxy_headers_failed_total" Counter []
-        "Connections of trusted proxies that did not begin with a header of the PROXY protocol."
+        "Connections of trusted proxies that did not begin with a valid PROXY protocol header."
     STORAGE_SECONDS "slipway_storage_call_seconds" Histogram ["call"]
-        "Calls of the storage, whatever came of them; of `write` those with 16 KiB and more."
+        "Time of calls of the storage, whatever their result; of `write`, only calls with 16 KiB or more."
     STORAGE_REFUSED "slipway_storage_calls_refused_total" Counter ["call"]
-        "Calls of the storage that were told no: nothing there, a condition that does not hold."
+        "Calls of the storage refused because of the request: no such bucket or key, a condition that does not hold."
     STORAGE_FAILED "slipway_storage_calls_failed_total" Counter ["call"]
-        "Calls that the storage failed: errors of disks, no space, no permission, read-only."
+        "Calls of the storage that failed: disk errors, no space, no permission, read-only."
     STORAGE_BYTES "slipway_storage_call_bytes_total" Counter ["call"]
-        "Bytes of objects by the storage's call: those that `get_object` answered with (all, whether or not they were read), those that `write` was given, those that `copy_object` copied."
+        "Bytes of objects by the storage's call: the sizes that `get_object` returned (whether or not all was read), the bytes passed to `write`, and those copied by `copy_object`."
     CACHE_HITS "slipway_cache_hits_total" Counter ["cache"]
-        "What a cache had: objects in memory, indexes of directories."
+        "Lookups that a cache could answer: objects in memory, indexes of directories."
     CACHE_MISSES "slipway_cache_misses_total" Counter ["cache"]
-        "What it did not have."
+        "Lookups that a cache could not answer."
     CACHE_BYTES "slipway_cache_bytes" Gauge ["cache"]
-        "What it holds."
+        "Bytes in a cache."
     CACHE_BYTES_MAX "slipway_cache_bytes_max" Gauge ["cache"]
-        "What it may hold."
+        "The limit on bytes in a cache."
     VOLUME_ANSWERS "slipway_volume_answers" Gauge ["volume"]
-        "1 if a file system told of its room in time, 0 if it hangs or fails: then the other metrics of volumes lack it."
+        "1 if a file system reported its space in time; 0 if it hangs or fails: then the other volume metrics leave it out."
     VOLUME_BYTES "slipway_volume_bytes" Gauge ["volume"]
-        "Size of a file system: DIR's (.), and those that are mounted as buckets (by their names)."
+        "Size of a file system: that of DIR (.), and those mounted as buckets (by the bucket's name)."
     VOLUME_FREE "slipway_volume_free_bytes" Gauge ["volume"]
-        "What the server's user may still write there."
+        "Bytes that the server's user can still write there."
     VOLUME_FILES "slipway_volume_files" Gauge ["volume"]
-        "Files that it can hold; 0 where there is no such limit."
+        "The most files that the file system can hold; 0 where there is no such limit."
     VOLUME_FILES_FREE "slipway_volume_files_free" Gauge ["volume"]
-        "How many more it can hold."
+        "How many more files it can hold."
     VOLUME_READ_ONLY "slipway_volume_read_only" Gauge ["volume"]
-        "1 if nothing can be written there: it is mounted so, or became so after errors."
+        "1 if the file system is read-only: mounted so, or made so by the kernel after errors."
     SWEPT "slipway_swept_total" Counter ["what"]
-        "What sweeps removed: staging (unfinished writes), completed (receipts), uploads."
+        "Leftovers that sweeps removed: staging (unfinished writes), completed (receipts of completed uploads), uploads."
     UNSWEPT "slipway_unswept" Gauge []
-        "What the last sweep could not sweep; the log names it."
+        "Buckets and leftovers that the last sweep could not sweep; the log names them."
     SWEEPS_FAILED "slipway_sweeps_failed_total" Counter []
-        "Sweeps that could not be done at all."
+        "Sweeps that failed completely."
     LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
-        "When the last sweep ended, in seconds since 1970; 0 before the first, and for a storage that needs none."
+        "When the last sweep ended, in seconds since 1970; 0 before the first, and for a storage that needs no sweeps."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
-        "With --access-log: its lines: written, or dropped, since its file did not take them in time."
+        "Lines of --access-log: written, or dropped, because its file could not be written in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]
-        "With --traces: its spans: exported, dropped (the buffers were full), or failed (the collector did not take them)."
+        "Spans of --traces: exported, dropped (the buffers were full), or failed (the collector did not accept them)."
     CPU "process_cpu_seconds_total" Counter []
-        "User and system time."
+        "User and system CPU time."
     MEMORY "process_resident_memory_bytes" Gauge []
         "Resident memory."
     VIRTUAL_MEMORY "process_virtual_memory_bytes" Gauge []
@@ -127,7 +127,7 @@ metrics! {
     DESCRIPTORS_MAX "process_max_fds" Gauge []
         "File descriptors allowed."
     THREADS "process_threads" Gauge []
-        "Threads."
+        "Threads of the process."
     START "process_start_time_seconds" Gauge []
         "When the process started, in seconds since 1970."
 }

@@ -54,7 +54,7 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "accept failed for --ops-listen");
+                tracing::warn!(%error, "a connection to --ops-listen could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -151,7 +151,7 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
             reply.headers_mut().insert(CONTENT_TYPE, kind);
             reply
         }
-        _ => plain(StatusCode::NOT_FOUND, "there are /-/live, /-/ready and /metrics\n".to_owned()),
+        _ => plain(StatusCode::NOT_FOUND, "not found: the paths are /-/live, /-/ready and /metrics\n".to_owned()),
     }
 }
 
@@ -159,7 +159,7 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
 /// if not.
 async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
-        return Err("it was told to stop".to_owned());
+        return Err("the server is stopping".to_owned());
     }
     // A storage that hangs is not ready, and must not hang who asks.
     let storage = timeout(READY_TIME_MAX, observed.gateway.backend.ready());
@@ -167,7 +167,7 @@ async fn ready(observed: &Observed) -> Result<(), String> {
     if let Some(Descriptors { used, allowed: Some(allowed) }) = descriptors.filter(|found| found.run_out()) {
         return Err(format!("{used} of {allowed} file descriptors are in use"));
     }
-    storage.unwrap_or_else(|_| Err("the storage does not answer".to_owned()))
+    storage.unwrap_or_else(|_| Err("the storage does not answer (a file system may hang)".to_owned()))
 }
 
 fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {

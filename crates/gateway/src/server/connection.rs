@@ -66,7 +66,8 @@ pub async fn serve(
             Ok(client) => peer = client,
             Err(error) => {
                 settings.gateway.connections.fail_proxy();
-                tracing::debug!(?address, %error, "a proxy did not tell of its client");
+                tracing::debug!(?address, %error, "a trusted proxy's connection was closed: it did not begin with a \
+                    valid PROXY protocol header");
                 return;
             }
         }
@@ -102,7 +103,7 @@ pub async fn serve(
                 }
                 Err(_) => {
                     settings.gateway.connections.fail_tls();
-                    tracing::debug!(?address, "TLS handshake timed out");
+                    tracing::debug!(?address, "TLS handshake was not finished within --header-timeout");
                 }
             }
         }
@@ -170,7 +171,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             }
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(?peer.address, %error, "connection ended");
+                tracing::debug!(?peer.address, %error, "a connection ended with an error");
                 return;
             }
         }

@@ -46,27 +46,29 @@ impl Inherited {
         }
         let handed_over = sd_notify::listen_fds_with_names(true).map_err(|e| match e.kind() {
             io::ErrorKind::InvalidInput => format!(
-                "{e}: it does not fit the other LISTEN_ variables: unset them, or let systemd set them"
+                "{e}: LISTEN_FDS and the other LISTEN_ variables contradict each other: unset them, or let systemd \
+                 set them"
             ),
-            _ => format!("LISTEN_FDS: no such descriptor was handed over: {e}: unset it"),
+            _ => format!("LISTEN_FDS: the descriptors that it announces are not open: {e}: unset it, or let systemd \
+                set it"),
         })?;
         let names: Vec<_> = handed_over.map(|(_, name)| name).collect();
         let descriptors = kernel_calls::take_inherited(names.len())
-            .map_err(|e| format!("LISTEN_FDS: what was handed over can't be taken: {e}"))?;
+            .map_err(|e| format!("LISTEN_FDS: the sockets from the service manager cannot be used: {e}"))?;
         let mut all = Self::default();
         for (name, descriptor) in names.into_iter().zip(descriptors) {
-            let refused = |why: &str| format!("the socket {name:?} that was handed over (LISTEN_FDS) {why}");
+            let refused = |why: &str| format!("the socket {name:?} from the service manager (LISTEN_FDS) {why}");
             let socket = Socket::new(descriptor).map_err(|why| refused(&why))?;
             match &*name {
                 OPERATIONS if all.operations.is_some() => {
-                    return Err(refused("is the second for operations: hand over one"));
+                    return Err(refused("is the second one named ops: only one is supported"));
                 }
                 OPERATIONS => all.operations = Some(socket),
                 S3 => all.s3.push(socket),
                 _ if UNNAMED.contains(&&*name) || name.ends_with(UNIT_SUFFIX) => all.s3.push(socket),
                 _ => {
                     return Err(refused(
-                        "has a name of no meaning here: FileDescriptorName= is s3, or ops for operations",
+                        "has an unknown name: set FileDescriptorName= to s3, or to ops for --ops-listen",
                     ));
                 }
             }
@@ -79,14 +81,14 @@ impl Socket {
     /// Takes a listening TCP or unix socket; anything else is refused with a reason.
     fn new(descriptor: OwnedFd) -> Result<Self, String> {
         let cannot = |e: Errno| match e {
-            Errno::NOTSOCK => "is no socket: use ListenStream= in a socket unit".to_owned(),
-            other => format!("can't be used: {other}"),
+            Errno::NOTSOCK => "is not a socket: use ListenStream= in a socket unit".to_owned(),
+            other => format!("cannot be used: {other}"),
         };
         if sockopt::socket_type(&descriptor).map_err(cannot)? != SocketType::STREAM {
-            return Err("takes no connections: use ListenStream=".to_owned());
+            return Err("is not a stream socket: use ListenStream=".to_owned());
         }
         if !sockopt::socket_acceptconn(&descriptor).map_err(cannot)? {
-            return Err("does not listen: use Accept=no".to_owned());
+            return Err("is not a listening socket: use Accept=no".to_owned());
         }
         let domain = sockopt::socket_domain(&descriptor).map_err(cannot)?;
         let socket = if domain == AddressFamily::UNIX {
@@ -96,8 +98,8 @@ impl Socket {
             let listener = TcpListener::from(descriptor);
             listener.set_nonblocking(true).map(|()| Self::Tcp(listener))
         } else {
-            return Err("is neither TCP's nor a unix socket".to_owned());
+            return Err("is neither a TCP nor a unix socket".to_owned());
         };
-        socket.map_err(|e| format!("can't be used: {e}"))
+        socket.map_err(|e| format!("cannot be used: {e}"))
     }
 }

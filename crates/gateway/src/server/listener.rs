@@ -29,13 +29,13 @@ impl ListenAddress {
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() {
-                Err("unix: needs a path".to_owned())
+                Err("unix: must be followed by a path".to_owned())
             } else {
                 Ok(Self::Unix(path.into()))
             };
         }
         if let Some(port) = text.strip_prefix(':') {
-            let port = port.parse().map_err(|_| "the port is a number up to 65535".to_owned())?;
+            let port = port.parse().map_err(|_| "the port must be a number from 0 to 65535".to_owned())?;
             return Ok(Self::Tcp((Ipv4Addr::UNSPECIFIED, port).into()));
         }
         let text = text.replace("localhost:", "127.0.0.1:");
@@ -161,7 +161,7 @@ async fn remove_stale_socket(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             SocketFile::new(path, &metadata).remove()
         }
-        Err(error) => Err(in_use(&format!("exists, and may be in use ({error})"))),
+        Err(error) => Err(in_use(&format!("exists, and another server may be using it ({error})"))),
     }
 }
 

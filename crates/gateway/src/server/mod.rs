@@ -63,7 +63,7 @@ impl Server {
                     Err(error) => {
                         // Out of descriptors, mostly: wait for some to come back instead of
                         // spinning.
-                        tracing::warn!(%error, "accept failed");
+                        tracing::warn!(%error, "a connection could not be accepted");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                         continue;
                     }

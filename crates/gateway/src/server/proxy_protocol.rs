@@ -31,18 +31,18 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Resu
         grow(stream, &mut header, V2_FIXED).await?;
         let rest = usize::from(u16::from_be_bytes([header[V2_FIXED - 2], header[V2_FIXED - 1]]));
         if rest > V2_REST_MAX {
-            return Err(invalid(format!("{rest} bytes behind the header's beginning")));
+            return Err(invalid(format!("the PROXY protocol header is too long: {rest} bytes after its fixed part")));
         }
         grow(stream, &mut header, V2_FIXED + rest).await?;
     } else if header.starts_with(v1::PROTOCOL_PREFIX.as_bytes()) {
         while !header.ends_with(b"\r\n") {
             if header.len() == V1_MAX {
-                return Err(invalid("the header's line does not end".to_owned()));
+                return Err(invalid("the PROXY protocol header (version 1) has no end of line".to_owned()));
             }
             header.push(stream.read_u8().await?);
         }
     } else {
-        return Err(invalid("no header of the PROXY protocol".to_owned()));
+        return Err(invalid("no PROXY protocol header at the beginning of the connection".to_owned()));
     }
     match HeaderResult::parse(&header) {
         HeaderResult::V1(parsed) => {

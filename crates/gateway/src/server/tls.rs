@@ -39,7 +39,8 @@ impl Certificates {
     pub fn prepare(&self, chains: &[PathBuf], keys: &[PathBuf]) -> Result<(Prepared, bool), String> {
         let read = read_all(chains, keys)?;
         if read.is_empty() {
-            return Err("--tls-cert is not there, and TLS is on: a restart turns it off".to_owned());
+            return Err("--tls-cert is no longer given, but a reload cannot turn TLS off: restart the server for \
+                that".to_owned());
         }
         let current = self.current.load();
         let same = |(one, other): (&Arc<CertifiedKey>, &Arc<CertifiedKey>)| one.cert == other.cert;
@@ -100,12 +101,13 @@ fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey
     if chain.is_empty() {
         return Err(says(
             chain_file,
-            &"no certificate in it: it takes -----BEGIN CERTIFICATE----- and so on",
+            &"the file contains no certificate: expected PEM, which begins with -----BEGIN CERTIFICATE-----",
         ));
     }
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| match e {
         pem::Error::NoItemsFound => {
-            says(key_file, &"no private key in it; one with a password cannot be read: write it without")
+            says(key_file, &"the file contains no private key that can be read: expected PEM; a key with a password \
+                must be stored without it")
         }
         e => says(key_file, &pem_error(e)),
     })?;
@@ -114,7 +116,7 @@ fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey
         rustls::Error::InconsistentKeys(_) => says(
             key_file,
             &format_args!(
-                "this key does not belong to the certificate in {}: give the keys in the order of the certificates",
+                "the key does not belong to the certificate in {}: give the keys in the order of the certificates",
                 chain_file.display()
             ),
         ),
@@ -125,6 +127,6 @@ fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey
 fn pem_error(error: pem::Error) -> String {
     match error {
         pem::Error::Io(error) => unreadable(&error),
-        error => format!("{error}: it has to be PEM"),
+        error => format!("{error}: the file must be in PEM format"),
     }
 }

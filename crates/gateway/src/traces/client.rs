@@ -86,7 +86,7 @@ impl Connection {
         if self.answer.has_head() {
             Ok(false)
         } else {
-            Err(Error::other("the head of the answer is too long"))
+            Err(Error::other("the headers of the collector's answer are too long"))
         }
     }
 }

@@ -27,7 +27,7 @@ const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_
 /// Headers that say how a request is sent, and must not be set.
 const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 /// What to do if the system has no list of certificate authorities.
-const WITHOUT_ROOTS: &str = "install it (ca-certificates), or name one in OTEL_EXPORTER_OTLP_CERTIFICATE";
+const WITHOUT_ROOTS: &str = "install the package ca-certificates, or name a file in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
@@ -45,7 +45,7 @@ impl TracesTo {
     /// Reads a URL, or `env`.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("it is a URL, or env".to_owned()),
+            "" => Err("expected a URL such as http://127.0.0.1:4318, or env".to_owned()),
             "env" => Ok(Self::Environment),
             url => Ok(Self::Url(url.to_owned())),
         }
@@ -61,10 +61,10 @@ fn url(text: &str) -> Result<(Uri, u16), String> {
         return Err(expected());
     }
     if authority.as_str().contains('@') {
-        return Err(format!("passwords belong into {}, not into the URL", HEADERS[1]));
+        return Err(format!("the URL must not contain a user or password: put credentials into the variable {}", HEADERS[1]));
     }
     if uri.query().is_some() {
-        return Err("a collector's URL has no query".to_owned());
+        return Err("the collector's URL must not have a query (?...)".to_owned());
     }
     let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
     let port = bench::port(authority, default)?;
@@ -110,7 +110,7 @@ impl Collector {
             TracesTo::Environment => from_environment(env)?,
         };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err("--traces: no URL".to_owned());
+            return Err("--traces: expected a URL with scheme and host".to_owned());
         };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         let tls = if scheme == "https" {
@@ -154,8 +154,9 @@ fn with_path(uri: Uri) -> Uri {
 fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), String> {
     for name in PROTOCOLS {
         if let Some(protocol) = env(name).filter(|protocol| protocol != "http/protobuf") {
-            let only = "slipway speaks http/protobuf (port 4318, mostly)";
-            return Err(format!("--traces env: {name} is {protocol:?}: {only}; set it to that"));
+            let only = "slipway supports only http/protobuf (usually port 4318)";
+            return Err(format!("--traces env: {name} is {protocol:?}: {only}: set the variable to http/protobuf, or \
+                unset it"));
         }
     }
     let wrong = |name: &str, error: &str| format!("--traces env: {name}: {error}");
@@ -163,7 +164,7 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), 
         return url(&exact).map_err(|e| wrong(TRACES_ENDPOINT, &e));
     }
     let Some(base) = env(ENDPOINT) else {
-        return Err(format!("--traces env: neither {TRACES_ENDPOINT} nor {ENDPOINT} is set: set one"));
+        return Err(format!("--traces env: neither {TRACES_ENDPOINT} nor {ENDPOINT} is set: set one of them"));
     };
     let base = format!("{}{PATH}", base.trim_end_matches('/'));
     url(&base).map_err(|e| wrong(ENDPOINT, &e))
@@ -183,13 +184,14 @@ fn pairs(list: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
 fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
     for pair in pairs(list) {
         let (name, value) = pair?;
-        let no_header = |_| format!("{name:?} can't be sent as a header");
-        let value = HeaderValue::from_str(&value).map_err(|_| format!("{name:?} has no header's value"));
+        let no_header = |_| format!("{name:?} is not a valid name of an HTTP header");
+        let value = HeaderValue::from_str(&value).map_err(|_| format!("the value of {name:?} is not valid in an HTTP \
+            header"));
         let mut value = value?;
         value.set_sensitive(true);
         let header = HeaderName::try_from(name).map_err(no_header)?;
         if OURS.contains(&header) {
-            return Err(format!("{name:?} says how a request is sent, which is not to be set"));
+            return Err(format!("the header {name:?} is set by slipway itself: remove it"));
         }
         headers.insert(header, value);
     }

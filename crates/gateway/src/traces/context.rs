@@ -25,7 +25,7 @@ impl Ratio {
     /// Reads a number from 0 to 1.
     pub fn parse(text: &str) -> Result<Self, String> {
         let ratio = text.parse::<f64>().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
-        let ratio = ratio.ok_or_else(|| "a number from 0 to 1, such as 0.01".to_owned())?;
+        let ratio = ratio.ok_or_else(|| "expected a number from 0 to 1, such as 0.01".to_owned())?;
         #[expect(clippy::cast_precision_loss, reason = "a power of two")]
         let all = (1u64 << RANDOM_BITS) as f64;
         #[expect(

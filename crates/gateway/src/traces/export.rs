@@ -171,7 +171,7 @@ impl Exporter {
                 }
                 Ok(Err(refusal)) => refusal,
                 Err(_) => Refusal {
-                    why: format!("no answer within {} s", TRACES_POST_TIME_MAX.as_secs()),
+                    why: format!("the collector did not answer within {} s", TRACES_POST_TIME_MAX.as_secs()),
                     again_after: Some(Duration::ZERO),
                 },
             };
@@ -197,7 +197,8 @@ impl Exporter {
     fn tell_refused(&mut self, why: &str) {
         if self.trouble.begins() {
             let (url, why) = (self.collector.url.as_str(), shown(why));
-            tracing::warn!(url, ?why, "traces are not taken: they are kept for a while, then lost");
+            tracing::warn!(url, ?why, "the collector does not accept traces: spans are kept for up to a minute, then \
+                dropped");
         }
     }
 
@@ -206,10 +207,10 @@ impl Exporter {
         if rejected > 0 {
             self.trouble.lost += rejected;
             if self.trouble.begins() {
-                tracing::warn!(url, rejected, ?why, "the collector takes only some spans");
+                tracing::warn!(url, rejected, ?why, "the collector rejected some of the spans");
             }
         } else if let Some(lost) = self.trouble.ends() {
-            tracing::info!(url, lost, "traces are taken again");
+            tracing::info!(url, lost, "the collector accepts traces again");
         }
     }
 
@@ -257,7 +258,7 @@ fn read(answer: &Answer) -> Result<Rejected, Refusal> {
     let passes = matches!(answer.status, 429 | 502..=504);
     let after = Duration::from_secs(answer.retry_after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
     let status = StatusCode::from_u16(answer.status).map_or(answer.status.to_string(), |s| s.to_string());
-    Err(Refusal { why: format!("it answered {status}"), again_after: passes.then_some(after) })
+    Err(Refusal { why: format!("the collector answered {status}"), again_after: passes.then_some(after) })
 }
 
 /// `ExportTraceServiceResponse.partial_success`.

@@ -58,7 +58,7 @@ impl Traces {
         let end = watch::Sender::new(false);
         let (alive, ended) = channel();
         let exporter = export::Exporter::new(Arc::clone(&shared), end.subscribe(), collector, instance);
-        let no_thread = |error| format!("cannot start a thread: {error}");
+        let no_thread = |error| format!("cannot start a thread for traces: {error}");
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
         std::thread::Builder::new()

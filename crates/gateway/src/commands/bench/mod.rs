@@ -55,7 +55,7 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     let report = bench::run(&plan, &stop, &|event| match event {
         Event::Progress(line) => console.show(&line),
         Event::Made(made) => drop(place.set(made)),
-        Event::Left(left) => console.say(&format!("left: {left}")),
+        Event::Left(left) => console.say(&format!("not removed: {left}")),
         Event::Done(round) => {
             let title = table::title(round);
             if shown.borrow().is_empty() {
@@ -83,14 +83,14 @@ fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode 
         console.complain(problem);
     }
     if report.interrupted {
-        console.complain("ended before its time; this is what was measured up to then");
+        console.complain("interrupted: the figures above cover only what was measured until then");
     }
     if let Err(message) = write_reports(options, report) {
         return console.fail(&message);
     }
     let unanswered = report.rounds.iter().any(|round| round.answers == 0);
     if unanswered {
-        console.complain("nothing was answered in the time of a step; --duration makes it longer");
+        console.complain("in at least one step no request was answered: use a longer --duration");
     }
     let well = report.errors() == 0 && report.problems.is_empty() && !report.interrupted && !unanswered;
     if well { OK.into() } else { FOUND.into() }
@@ -133,11 +133,12 @@ fn write_reports(options: &BenchOptions, report: &Report) -> Result<(), String> 
 fn compare(first: &Path, second: &Path) -> Result<String, String> {
     let read = |path: &Path| {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let other = |e| format!("{}: not written by slipway bench --json: {e}", path.display());
+        let other = |e| format!("{}: not a report of slipway bench --json: {e}", path.display());
         match serde_json::from_str(&text).map_err(other)? {
             ReportHead { format: FORMAT } => serde_json::from_str::<Report>(&text).map_err(other),
             ReportHead { format } => {
-                Err(format!("{}: of format {format}; this program knows {FORMAT}", path.display()))
+                Err(format!("{}: the report has format {format}, but this version of slipway reads only format \
+                    {FORMAT}", path.display()))
             }
         }
     };
@@ -169,7 +170,7 @@ fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Resul
                 tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hangup.recv() => {} }
                 if stop.is_stopped() {
                     if let Some(place) = place.get() {
-                        eprintln!("\nslipway: left: {place}");
+                        eprintln!("\nslipway: not removed: {place}");
                     }
                     std::process::exit(130);
                 }

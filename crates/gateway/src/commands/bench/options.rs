@@ -85,18 +85,18 @@ fn sweep(text: &str) -> Result<Sweep, String> {
 }
 
 fn positive_size(text: &str) -> Result<u64, String> {
-    parse_size(text).and_then(|size| if size == 0 { Err("more than nothing".to_owned()) } else { Ok(size) })
+    parse_size(text).and_then(|size| if size == 0 { Err("the size must be above 0".to_owned()) } else { Ok(size) })
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
-        .and_then(|time| if time.is_zero() { Err("more than nothing".to_owned()) } else { Ok(time) })
+        .and_then(|time| if time.is_zero() { Err("the time must be above 0".to_owned()) } else { Ok(time) })
 }
 
 fn objects(text: &str) -> Result<usize, String> {
     // Their requests are signed beforehand.
     match at_least_one(text)? {
-        many if many as u64 > SIGNED_MAX => Err(format!("at most {SIGNED_MAX}")),
+        many if many as u64 > SIGNED_MAX => Err(format!("expected at most {SIGNED_MAX}")),
         objects => Ok(objects),
     }
 }
@@ -105,7 +105,7 @@ fn scale(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|scale| (0.0001..=100.0).contains(scale))
-        .ok_or_else(|| "a number from 0.0001 to 100".to_owned())
+        .ok_or_else(|| "expected a number from 0.0001 to 100".to_owned())
 }
 
 /// The other commands of `slipway bench`.

@@ -16,7 +16,7 @@ pub(super) fn plan(options: &BenchOptions) -> Result<Plan, String> {
     let urls = options.endpoint.as_deref().unwrap_or_default().split(',');
     let endpoints = urls.map(|url| Endpoint::new(url, &trust)).collect::<Result<Vec<_>, _>>()?;
     if let Some(pid) = options.server_pid.iter().find(|pid| !bench::process::exists(**pid)) {
-        return Err(format!("there is no process {pid}"));
+        return Err(format!("--server-pid: there is no process {pid}"));
     }
     Ok(Plan {
         credentials: keys(options)?,
@@ -46,7 +46,8 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     let takes = (options.warm_up + options.duration) * if twice { 2 } else { 1 };
     if options.payload == PayloadKind::Signed && takes > Duration::from_mins(10) {
         return Err(
-            "signed headers are good for 15 minutes: with --payload signed a step may take 10".to_owned()
+            "--payload signed: signatures are valid for 15 minutes, so that a step (warm-up and duration) may take \
+             at most 10 minutes".to_owned()
         );
     }
     let (swept, fastest) = match &options.concurrency {
@@ -57,7 +58,7 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     };
     let mut steps = match &options.preset {
         Some(preset) => preset_steps(preset, endpoints, options.scale, swept)
-            .ok_or_else(|| format!("no preset {preset}"))?,
+            .ok_or_else(|| format!("--preset: there is no preset {preset}; --list-presets shows them"))?,
         None => own_steps(options, endpoints, swept.unwrap_or(&[16]))?,
     };
     for step in &mut steps {
@@ -70,7 +71,7 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
 /// Steps of one operation.
 fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Result<Vec<Step>, String> {
     let Some(test) = options.operation.map(Operation::test) else {
-        return Err("nothing to measure".to_owned());
+        return Err("nothing to measure: give an operation or --preset".to_owned());
     };
     let (part_size, page) = (options.part_size.unwrap_or(64 << 20), options.page.unwrap_or(1000));
     let default = if matches!(test, Test::Multipart | Test::Streams) { 1 << 30 } else { 1 << 20 };
@@ -79,10 +80,11 @@ fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Resul
     for &size in &sizes {
         if size.div_ceil(part_size) > PARTS_MAX.into() && test == Test::Multipart {
             let (size, part_size) = (show_size(size), show_size(part_size));
-            return Err(format!("{size} in parts of {part_size}: S3 allows {PARTS_MAX} parts"));
+            return Err(format!("{size} in parts of {part_size} are too many parts: S3 allows {PARTS_MAX}; use a \
+                larger --part-size"));
         }
         if size == 0 && (options.range.is_some() || test == Test::Streams) {
-            return Err("an empty object has no ranges".to_owned());
+            return Err("an object of size 0 cannot be read in ranges: use a larger --size".to_owned());
         }
         for &concurrency in swept {
             steps.push(Step {
@@ -120,12 +122,13 @@ fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
         (step.fastest, "--concurrency fastest", repeatable),
     ] {
         if given && !is_for_it {
-            return Err(format!("{name} says nothing of {}", test.name()));
+            return Err(format!("{name} has no effect on {}: leave it out", test.name()));
         }
     }
     let ends = test == Test::Delete || step.most.is_some();
     if ends && (step.fastest || matches!(options.rate, Some(Rate::OfPeak(_)))) {
-        return Err("what is measured more than once may not end: no delete, no --count".to_owned());
+        return Err("--concurrency fastest and --rate with a share measure each step several times, which is not \
+            possible for delete or with --count".to_owned());
     }
     Ok(())
 }
@@ -145,7 +148,7 @@ fn keys(options: &BenchOptions) -> Result<Credentials, String> {
     }
     let needed = |name: &str| {
         variable(name).ok_or_else(|| {
-            format!("{name} is not set; it is one of the keys to sign with (see --credentials-file, too)")
+            format!("the variable {name} is not set: requests are signed with it; set it, or use --credentials-file")
         })
     };
     Ok(Credentials {

@@ -79,7 +79,7 @@ fn look(options: &TopOptions) -> Look {
     let answers = std::thread::scope(|scope| {
         let asked: Vec<_> =
             options.addresses.iter().map(|address| scope.spawn(move || ask(address))).collect();
-        let lost = || Err("a thread of this program ended".to_owned());
+        let lost = || Err("internal error: the thread that asked this gateway ended".to_owned());
         asked.into_iter().map(|answer| answer.join().unwrap_or_else(|_| lost())).collect()
     });
     Look { at: Instant::now(), answers }
