@@ -221,7 +221,7 @@ class TestKept:
             path = self.file(server)
             path.rmdir() if path.is_dir() else path.unlink()
             make(path)
-            with pytest.raises(StartFailed, match="not a plain file"):
+            with pytest.raises(StartFailed, match="not a regular file"):
                 make_server()
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")

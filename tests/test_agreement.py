@@ -68,14 +68,14 @@ def test_a_newer_format_is_not_served(make_server, tmp_path):
     make_server(tree=tree).stop()
     text = noted(tree).read_text()
     noted(tree).write_text(text.replace("format = 1", "format = 3\nwhat-is-new = true"))
-    with pytest.raises(StartFailed, match="has format 3, and this slipway knows 1 and 2 only"):
+    with pytest.raises(StartFailed, match="has format 3, but this version of slipway knows only 1 and 2"):
         make_server(tree=tree)
     noted(tree).write_text(text + "what-is-new = true\n")
     make_server(tree=tree)
 
 
-NEWER = r"has format 99, and this slipway knows 1 and 2 only"
-UNKNOWN = r'\.slipway/format: the directory uses the feature "time-travel", which this slipway does not know'
+NEWER = r"has format 99, but this version of slipway knows only 1 and 2"
+UNKNOWN = r'\.slipway/format: the directory uses the feature "time-travel", which this version of slipway does not know'
 
 
 def of_newer_format(tree):
@@ -150,11 +150,11 @@ def test_a_tree_of_format_2_is_served_and_stays_one(make_server, tmp_path):
     assert (tree / ".slipway/metadata").read_text() == "xattr format-2\n"
     # Without one of both files the other does not count.
     (tree / ".slipway/format").unlink()
-    with pytest.raises(StartFailed, match=r"tree\.toml: expected format = 2 in tree\.toml"):
+    with pytest.raises(StartFailed, match=r"tree\.toml: tree\.toml must have format = 2"):
         make_server(tree=tree)
     of_features(tree)
     noted(tree).unlink()
-    with pytest.raises(StartFailed, match="one of both was lost"):
+    with pytest.raises(StartFailed, match="one of the two files was lost"):
         make_server(tree=tree)
 
 

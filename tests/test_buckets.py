@@ -260,7 +260,7 @@ class TestDelete:
             ("/".join("d" * 250 for _ in range(5)) + "/file", "1024 bytes"),
             (".snapshot/daily", "snapshots"),
             ("empty/link", "a symbolic link"),
-            (".slipway/notes", "nothing that the gateway made"),
+            (".slipway/notes", "not created by the gateway"),
         ],
     )
     def test_the_log_tells_what_keeps_it(self, bucket, raw, path, why):

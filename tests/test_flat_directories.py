@@ -166,7 +166,7 @@ def test_a_full_directory(bucket, start, disk):
 
     # Told once, with cause, bytes and cure, and nothing of a full disk.
     (line,) = lines_about(bucket.server, flat)
-    assert "ERROR" in line and CURE in line and "index is full" in line
+    assert "ERROR" in line and CURE in line and "for that hash is full" in line
     assert f"size_bytes={flat.stat().st_size}" in line and f"limit_bytes={LIMIT}" in line
     assert "the file system is full" not in bucket.server.log
     (note,) = notes(bucket)
@@ -200,9 +200,9 @@ def test_a_directory_that_is_nearly_full(bucket, start):
     for number in range(3):
         bucket.put(f"flat/new{number}", b"1")
     (line,) = lines_about(bucket.server, flat)
-    assert "WARN" in line and CURE in line and "nearly as many names" in line
+    assert "WARN" in line and CURE in line and "is nearly full" in line
     (note,) = notes(bucket)
-    assert note["path"] == str(flat) and "nearly as many names" in note["explanation"]
+    assert note["path"] == str(flat) and "is nearly full" in note["explanation"]
 
 
 def test_a_small_directory_is_nothing_to_tell_of(bucket, start):

@@ -51,16 +51,16 @@ class TestImportFromMinio:
         tree, whole = peers
         lab = tree / "lab"
         dry = run("import", "minio-fs", "--dry-run", tree, status=1)
-        assert "3 to take over" in dry
+        assert "3 to import" in dry
         assert not any(RECORD in os.listxattr(path) for path in lab.rglob("*"))
         before = sorted(str(path) for path in (tree / ".minio.sys").rglob("*"))
         said = run("import", "minio-fs", tree, status=1)
         assert "3 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported" in said
-        assert f"stale: {lab / 'edited'}: its bytes are not those of its ETag" in said
-        assert f"stale: {lab / 'empty-json'}: its fs.json can't be read" in said
+        assert f"stale: {lab / 'edited'}: its bytes do not match its ETag" in said
+        assert f"stale: {lab / 'empty-json'}: its fs.json is damaged" in said
         assert f"failed: {lab / 'packed'}: MinIO stored it compressed" in said
         assert f"failed: {lab / 'locked'}: MinIO stored it encrypted" in said
-        assert f"left: {lab / 'tagged'}: not taken over: tags" in said
+        assert f"left: {lab / 'tagged'}: not imported: tags" in said
         assert f"left: {lab}: the bucket's configuration" in said
         assert f"left: {tree / '.minio.sys' / 'multipart'}: uploads in progress" in said
         assert sorted(str(path) for path in (tree / ".minio.sys").rglob("*")) == before
@@ -133,7 +133,7 @@ class TestImportFromMinio:
         format_file.write_text('{"version":"1","format":"xl-single","xl":{}}')
         assert 'format "xl-single", not "fs"' in run("import", "minio-fs", tree, status=2)
         format_file.write_text("{")
-        assert "can't be read" in run("import", "minio-fs", tree, status=2)
+        assert "is not in the form that MinIO writes" in run("import", "minio-fs", tree, status=2)
         format_file.unlink()
-        assert "no tree of MinIO's" in run("import", "minio-fs", tree, status=2)
+        assert "MinIO has not served this directory" in run("import", "minio-fs", tree, status=2)
         run("import", "minio-fs", tmp_path / "missing", status=2)

@@ -18,7 +18,7 @@ from support.server import StartFailed
 from support.wire import poll
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems")
-REFUSED = "another directory is there than the one that was opened at the start"
+REFUSED = "leads to another directory than at the start"
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ class TestOver:
 class TestRequireMount:
     def test_nothing_is_mounted(self, tmp_path, make_server):
         (tmp_path / "tree").mkdir()
-        with pytest.raises(StartFailed, match="nothing is mounted there, which --require-mount asks for"):
+        with pytest.raises(StartFailed, match="--require-mount is given, but no file system is mounted there"):
             make_server("--require-mount", tree=tmp_path / "tree")
         with pytest.raises(StartFailed, match="cannot be opened: No such file"):
             make_server("--require-mount", tree=tmp_path / "missing")
@@ -189,14 +189,14 @@ def with_ntfs(place: Path, mount, options: str) -> Path:
 
 
 # What makes our own file system lack something, and what is said of it.
-NO_CASE = "to its file system KEY and key are one name"
+NO_CASE = "its file system does not distinguish the names KEY and key"
 LACKS = {
     "case": (["--no-case"], NO_CASE),
     "links": (["--no-links"], "its file system has no hard links"),
     "replacing": (["--fail=rename:new"], "its file system cannot replace a file by renaming another"),
-    "locks": (["--fail=flock:Name"], "its file system has no locks (flock) that exclude anyone"),
+    "locks": (["--fail=flock:Name"], "its file system has no working locks (flock)"),
     "flushes": (["--fail=fsyncdir:*"], "its file system cannot flush directories"),
-    "attributes": (["--no-attributes"], "its file system keeps no user extended attributes"),
+    "attributes": (["--no-attributes"], "its file system has no user extended attributes"),
 }
 # What it is served with all the same.
 SERVED_WITH = {
@@ -280,7 +280,7 @@ class TestLackingForReal:
     @pytest.mark.parametrize("options", [(), ("--allow-same-names",)])
     def test_exfat(self, tmp_path, mount, make_server, options):
         tree = with_exfat(tmp_path / "tree", mount)
-        says = "KEY and key are one name" if not options else "no hard links"
+        says = "does not distinguish the names KEY and key" if not options else "no hard links"
         with pytest.raises(StartFailed, match=says):
             make_server("--metadata", "sidecar", *options, tree=tree)
         assert [name for name in os.listdir(tree) if name != ".slipway"] == []
@@ -293,11 +293,11 @@ class TestLackingForReal:
             response = bucket.raw.put(bucket.path("key"), body)
             expect.error(response, "NotImplemented", "The storage cannot do this.")
         assert bucket.keys() == []
-        assert "KEY and key are one name" in bucket.server.log
+        assert "does not distinguish the names KEY and key" in bucket.server.log
 
     def test_without_case(self, tmp_path, mount, make_server):
         tree = with_ntfs(tmp_path / "tree", mount, "ignore_case")
-        with pytest.raises(StartFailed, match="KEY and key are one name"):
+        with pytest.raises(StartFailed, match="does not distinguish the names KEY and key"):
             make_server("--metadata", "sidecar", tree=tree)
         asked = make_server("--metadata", "sidecar", "--allow-same-names", tree=tree)
         bucket = Bucket(asked, "bucket").create()

@@ -76,7 +76,7 @@ def mark(tree: Path) -> None:
         found = map(json.loads, run("fsck", "--json", "--min-age", "0", tree, status=1).splitlines())
         strangers = [entry for entry in found if entry.get("problem") == "stranger"]
         assert sorted(entry["path"] for entry in strangers) == [str(own) for own in lacking]
-        assert all("it lacks the mark" in entry["explanation"] for entry in strangers)
+        assert all("it lacks the server's mark" in entry["explanation"] for entry in strangers)
     for own in lacking:
         own.chmod(0o700)
         (own / ".slipway,own").touch()

@@ -228,7 +228,7 @@ class TestNotReady:
     def test_without_the_directory(self, server):
         away = server.tree.with_name("away")
         server.tree.rename(away)
-        self.check(server, "not where its path leads")
+        self.check(server, "leads to another directory than at the start")
         away.rename(server.tree)
         poll(lambda: look(server, "/-/ready")[0] == 200, 10)
 

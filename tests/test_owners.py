@@ -138,7 +138,7 @@ class TestChown:
         command = ["setpriv", "--bounding-set", capabilities, *command]
         done = subprocess.run(command, env=ACCOUNT, capture_output=True, text=True, timeout=30)
         assert done.returncode == 1
-        says = "account.toml" if starts else "CAP_CHOWN and, to go on reading and replacing them, CAP_DAC"
+        says = "account.toml" if starts else "CAP_CHOWN, and CAP_DAC_OVERRIDE"
         assert says in done.stderr, done.stderr
 
     @pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")

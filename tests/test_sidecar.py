@@ -69,7 +69,7 @@ def test_a_tree_with_records_in_attributes_is_not_hidden(make_server, tmp_path):
     bucket = Bucket(first, "lab").create()
     bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
     forget_metadata(first.tree)
-    with pytest.raises(StartFailed, match="lab/a has its record in an attribute"):
+    with pytest.raises(StartFailed, match="lab/a has its record in an extended attribute"):
         make_server("--metadata", "sidecar", tree=first.tree)
     assert bucket.head("a").headers["x-amz-meta-k"] == "v"
     (tmp_path / "other" / "lab").mkdir(parents=True)

@@ -119,7 +119,7 @@ class TestStat:
         bucket.put("a/b", b"1")
         for part in (bucket.tree, bucket.tree / "a"):
             told = run(command, part, status=2)
-            assert f'in "{bucket.name}" there: give {bucket.server.tree}' in told
+            assert f'entry "{bucket.name}": give {bucket.server.tree}' in told
         run("fsck", bucket.server.tree)
 
     def test_parts_and_upload(self, bucket):
@@ -177,9 +177,9 @@ class TestStat:
         "d/loop": ("..", None),
         "passwd": ("/etc/passwd", "leads out of its bucket"),
         "above": ("..", "leads out of its bucket"),
-        "dangling": ("nowhere", "leads to nothing"),
+        "dangling": ("nowhere", "its target does not exist"),
         "itself": ("itself", "leads to itself"),
-        "own": (".slipway/notes", "gateway's or a file system's own"),
+        "own": (".slipway/notes", "belongs to the gateway or the file system"),
         "fifo": ("pipe", "neither a file nor a directory"),
         "d/.slipway,self": ("../made", "a name of the gateway's own"),
         ".slipway,x": ("made", "reserved"),
@@ -242,7 +242,7 @@ class TestStat:
         (tree / "bucket").mkdir()
         (tree / "plain").write_bytes(b"1")
         (tree / "link").symlink_to("bucket")
-        for name, why in (("plain", "beside the buckets"), ("link", "in the place of a bucket")):
+        for name, why in (("plain", "beside the buckets"), ("link", "at the place of a bucket")):
             (found,) = stat(tree / name)
             assert found["bucket"] is None and found["object"] is None and why in found["why"], found
 
@@ -435,12 +435,12 @@ class TestImport:
     def test_objects_are_what_they_were(self, peers, make_server):
         tree, whole = peers
         dry = run("import", "versitygw", "--dry-run", tree.parent, status=1)
-        assert "5 to take over" in dry
+        assert "5 to import" in dry
         assert not any(RECORD in os.listxattr(path) for path in tree.rglob("*"))
         said = run("import", "versitygw", tree.parent, status=1)
         assert "5 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 1 not imported" in said
         assert f"stale: {tree / 'edited'}: " in said
-        assert f"left: {tree / 'tagged'}: not taken over: tags" in said
+        assert f"left: {tree / 'tagged'}: not imported: tags" in said
         assert f"left: {tree / '.sgwtmp'}: " in said
         assert set(os.listxattr(tree / "tagged")) == {RECORD, "user.X-Amz-Tagging"}
 
@@ -471,7 +471,7 @@ class TestImport:
     def test_kept_attributes_and_trust(self, peers):
         tree, _ = peers
         said = run("import", "versitygw", "--keep-attributes", "--trust-etags", tree.parent)
-        assert "6 taken over" in said
+        assert "6 imported" in said
         assert "user.etag" in os.listxattr(tree / "dir" / "plain")
         # It could not know.
         assert stat(tree / "edited")[0]["object"]["etag"] == md5(b"before")
@@ -484,7 +484,7 @@ class TestImport:
         (meta / "etag").write_text(f'"{md5(b"1")}"')
         (meta / "metadata").write_text('{"colour":"blue"}')
         said = run("import", "versitygw", "--sidecar", tmp_path / "sidecar", tmp_path / "tree")
-        assert "1 taken over" in said and (meta / "etag").exists()
+        assert "1 imported" in said and (meta / "etag").exists()
         (found,) = stat(tmp_path / "tree" / "lab" / "a")
         assert found["object"]["etag"] == md5(b"1")
         assert found["object"]["headers"] == {"x-amz-meta-colour": "blue"}

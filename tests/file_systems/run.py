@@ -64,11 +64,11 @@ MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER} | d
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs", "exfat", "ntfs"]
 # They keep no extended attributes: served only with records in files, refused without.
 SIDECAR = {"SLIPWAY_METADATA": "sidecar"}
-NO_ATTRIBUTES = "keeps no user extended attributes"
+NO_ATTRIBUTES = "has no user extended attributes"
 WITHOUT_ATTRIBUTES = ["sshfs", "exfat"]
 # Where a gateway must refuse to serve at all, with a sentence that has this. Then there is nothing
 # else to test.
-ONE_NAME = "KEY and key are one name"
+ONE_NAME = "does not distinguish the names KEY and key"
 MUST_REFUSE = {"no-case": ONE_NAME, "no-links": "no hard links", "exfat": ONE_NAME}
 # What fails today, by file system and suite (tests/README.md says why), and so is no failure of a
 # run.

@@ -37,14 +37,15 @@ impl<T> Op<T> for Io<T> {
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
-        Errno::MFILE | Errno::NFILE => BackendError::OutOf("file descriptors"),
+        Errno::MFILE | Errno::NFILE => BackendError::OutOf("no file descriptors are left: raise the limit on open \
+            files"),
         // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on
         // a machine that renames all the time.
-        Errno::AGAIN => BackendError::OutOf("names that stay as they are for a moment"),
+        Errno::AGAIN => BackendError::OutOf("names on the path kept changing while it was resolved"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
-        Errno::ILSEQ => BackendError::KeyNotStorable("the file system does not take these characters"),
+        Errno::ILSEQ => BackendError::KeyNotStorable("the file system does not allow these characters in names"),
         Errno::FBIG => BackendError::FileTooLarge,
         errno => BackendError::Io { operation, source: errno.into() },
     }
@@ -142,7 +143,7 @@ pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepRe
         Ok(done) => Ok(Some(done)),
         Err(error @ BackendError::OutOf(_)) => Err(error),
         Err(error) => {
-            tracing::warn!(what, %error, "not swept");
+            tracing::warn!(what, %error, "some leftovers of crashes could not be removed");
             report.unswept += 1;
             Ok(None)
         }
@@ -184,7 +185,8 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
 
 /// The error for a key whose place something else has.
 pub(crate) fn obstacle() -> Fail {
-    Fail::Storage(BackendError::Obstructed("by a special file, or a link that leads nowhere it may"))
+    Fail::Storage(BackendError::Obstructed("by a special file (FIFO, socket or device), or by a symbolic link that \
+        is not followed"))
 }
 
 #[cfg(test)]

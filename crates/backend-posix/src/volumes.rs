@@ -106,7 +106,7 @@ pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
         Some(Err(errno)) => Err(format!("DIR: {errno}")),
         // One that tells no size tells nothing of its room either.
         Some(Ok(room)) if room.bytes > 0 && room.bytes_free < wanted => {
-            Err(format!("DIR: {} bytes are free, and {wanted} are wanted", room.bytes_free))
+            Err(format!("DIR: {} bytes are free, fewer than --ready-free demands ({wanted})", room.bytes_free))
         }
         Some(Ok(_)) => Ok(()),
     }

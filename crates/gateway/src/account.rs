@@ -169,7 +169,7 @@ mod tests {
         assert!(find(None, Some(dir.path()), Access::Keep).is_err());
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a plain file"));
+        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a regular file"));
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     fn a_link_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join(FILE)).unwrap();
-        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a plain file"));
+        assert!(find(None, Some(dir.path()), Access::Keep).unwrap_err().contains("not a regular file"));
     }
 
     #[test]

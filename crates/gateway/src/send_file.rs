@@ -145,7 +145,8 @@ impl FileParts {
             }
             // The head is on its way: all that is left is to break off, and to say here why.
             Poll::Ready(Err(error)) if !is_of_connection(error) => {
-                tracing::warn!(id = request.as_str(), %error, "a response was cut off: the object could not be read to its end");
+                tracing::warn!(id = request.as_str(), %error, "a response was cut off: the object could not be read \
+                    to its end");
             }
             _ => {}
         }

@@ -197,7 +197,8 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
             Ok(Ended::NotOurs) => report.unswept += 1,
             Ok(Ended::Returned | Ended::Left(_) | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
-            Err(error) => tracing::warn!(aside, %error, "uploads that were set aside cannot be returned"),
+            Err(error) => tracing::warn!(aside, %error, "uploads that an interrupted DeleteBucket set aside cannot \
+                be returned to their bucket"),
         }
     }
     Ok(report)
@@ -225,7 +226,7 @@ pub(crate) enum Ended {
     NotOurs,
 }
 
-const STAYS: Ended = Ended::Left("something in it cannot be removed");
+const STAYS: Ended = Ended::Left("some of its contents cannot be removed");
 
 /// True if [`end_aside`] would do something about a name.
 pub(crate) fn may_end(store: &Store, name: &str) -> bool {
@@ -254,7 +255,7 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         return Ok(remove());
     }
     let of = name.strip_prefix(PREFIX).and_then(|rest| rest.split(',').next()).map(BucketName::new);
-    let Some(Ok(of)) = of else { return Ok(Ended::Left("its name is of no bucket")) };
+    let Some(Ok(of)) = of else { return Ok(Ended::Left("its name contains no valid bucket name")) };
     let found = store.bucket(&of).and_then(|bucket| {
         let known = identity(&bucket)?;
         Ok((bucket, known))
@@ -269,7 +270,8 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove()),
         // One that can't be opened may be opened again.
         Err(error) if is_of_one(&error) => {
-            tracing::warn!(aside = name, %error, "uploads that were set aside cannot be returned");
+            tracing::warn!(aside = name, %error, "uploads that an interrupted DeleteBucket set aside cannot be \
+                returned: their bucket cannot be opened");
             Ok(Ended::Left("its bucket cannot be opened"))
         }
         Err(error) => Err(error),
@@ -281,8 +283,9 @@ fn tell_not_ours(store: &Store, name: &str) {
     if TOLD.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
-            "named as what DeleteBucket sets aside, but it is not as the server makes it, or lacks its mark, so that it stays as it is: \
-             someone who may write in the directory above may have put it there. Move it away, or remove it if it is nobody's"
+            "a directory has a name that DeleteBucket uses for uploads, but not the owner, mode or mark that the \
+             server gives, and is left unchanged: another user who may write to the directory that is served may \
+             have created it. Move it away, or remove it if nobody needs it"
         );
     }
 }

@@ -123,7 +123,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
                 (Ok(RECORDS), FileType::Directory | FileType::Unknown) => records = true,
                 (Ok(name), _) if keymap::is_lingering(name) => {}
                 (Ok(name), _) if keymap::is_of_file_system(name) => {
-                    refusal = no_object("a name of snapshots, or of a file system's own");
+                    refusal = no_object("a name that is reserved for snapshots or for the file system");
                 }
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
@@ -145,7 +145,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
             return Err(refusal.into());
         }
         if records && !orphans::may_go(&directory)? {
-            return Err(no_object(bucket_name, &join(&path, RECORDS), "it holds what is no record").into());
+            return Err(no_object(bucket_name, &join(&path, RECORDS), "it contains a file that is not a record").into());
         }
         for name in staged {
             // One that is held is a PUT under way.
@@ -166,7 +166,7 @@ fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
 /// operator can.
 fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
     let path = join(bucket.as_str(), path);
-    tracing::info!(?path, why, "a bucket is not deleted: it holds what is no object");
+    tracing::info!(?path, why, "a bucket was not deleted: it contains something that is not an object");
     BackendError::BucketHoldsFiles
 }
 
@@ -202,7 +202,7 @@ fn refuse_if_strange_in(
     match names.iter().find(|(name, _)| !is_ours(name) && !keymap::is_lingering(name)) {
         None => Ok(()),
         Some((name, _)) => {
-            Err(no_object(bucket_name, &join(path, name), "nothing that the gateway made").into())
+            Err(no_object(bucket_name, &join(path, name), "not created by the gateway").into())
         }
     }
 }

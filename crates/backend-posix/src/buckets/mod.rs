@@ -54,7 +54,7 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
             // Deleted meanwhile, or no directory after all.
             Err(BackendError::NoSuchBucket) => {}
             Err(error) if is_of_one(&error) => {
-                tracing::warn!(bucket = %name, %error, "a bucket cannot be read and is left out");
+                tracing::warn!(bucket = %name, %error, "a bucket cannot be read: the list of buckets lacks it");
             }
             Err(error) => return Err(error),
         }

@@ -126,7 +126,7 @@ pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
 /// Opens a regular file below a directory, without following links or opening anything else; `None`
 /// if nothing exists there.
 pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<File>> {
-    let not_plain = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a plain file");
+    let not_plain = || std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
     let open = || {
         let above = rustix::fs::open(directory, resolve::PLACE | OFlags::DIRECTORY, Mode::empty())?;
         let file = resolve::content(above, path)?;
@@ -211,11 +211,11 @@ mod tests {
             assert_eq!((read, was_woken), (Ok(Vec::new()), false));
         });
         let refused = |path: &str| open_plain_file(root.path(), path).unwrap_err().to_string();
-        assert_eq!(refused("fifo"), "not a plain file");
+        assert_eq!(refused("fifo"), "not a regular file");
         std::fs::create_dir(root.path().join("d")).unwrap();
         std::fs::write(root.path().join("d/file"), "").unwrap();
         std::os::unix::fs::symlink("d", root.path().join("link")).unwrap();
-        assert_eq!(["link", "link/file", "d"].map(refused), ["not a plain file"; 3]);
+        assert_eq!(["link", "link/file", "d"].map(refused), ["not a regular file"; 3]);
         assert!(open_plain_file(root.path(), "d/file").unwrap().is_some());
         assert!(open_plain_file(root.path(), "d/none").unwrap().is_none());
     }

@@ -46,8 +46,9 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
             size_bytes = index.size_bytes,
             limit_bytes = index.limit_bytes(),
             cure = index.levels.cure(),
-            "a name was refused although the file system has room: ext4 finds names by their hash, and that part of this directory's \
-             index is full. Names of other hashes may still fit; objects that are there can be read, overwritten and deleted"
+            "the file system refused a new name although it has free space: ext4 finds names by their hash, and the \
+             part of this directory's index for that hash is full. Names with other hashes may still fit; existing \
+             objects can be read, overwritten and deleted"
         );
     }
     true
@@ -100,14 +101,14 @@ impl Levels {
     const fn cure(self) -> &'static str {
         match self {
             Self::Two => {
-                "unmount the file system and run `tune2fs -O large_dir DEVICE`; or use XFS; or give keys slashes, so that they spread over \
-                 directories"
+                "unmount the file system and run `tune2fs -O large_dir DEVICE`; or use XFS; or use keys with \
+                 slashes, so that they are spread over directories"
             }
             Self::TwoPerhaps => {
-                "if `dumpe2fs -h DEVICE` does not show large_dir, unmount the file system and run `tune2fs -O large_dir DEVICE`; or use \
-                 XFS; or give keys slashes, so that they spread over directories"
+                "if `dumpe2fs -h DEVICE` does not show large_dir, unmount the file system and run `tune2fs -O \
+                 large_dir DEVICE`; or use XFS; or use keys with slashes, so that they are spread over directories"
             }
-            Self::Three => "give keys slashes, so that they spread over directories; or use XFS",
+            Self::Three => "use keys with slashes, so that they are spread over directories; or use XFS",
         }
     }
 }
@@ -165,11 +166,11 @@ impl Index {
 
     fn describe(&self) -> &'static str {
         if self.may_be_full() {
-            "the directory has as many names as ext4 may have an index for: new ones may be refused, by their hash, although the file \
-             system has room"
+            "the directory has so many names that ext4's index of them may be full: new names may be refused, \
+             depending on their hash, although the file system has free space"
         } else {
-            "the directory has nearly as many names as ext4 has an index for: soon new ones will be refused, by their hash, although the \
-             file system has room"
+            "the directory has so many names that ext4's index of them is nearly full: soon new names will be \
+             refused, depending on their hash, although the file system has free space"
         }
     }
 }

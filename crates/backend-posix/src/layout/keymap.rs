@@ -227,12 +227,12 @@ pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
         Some(key) if key.len() > KEY_BYTES_MAX => Some("its key would have more than 1024 bytes"),
         Some(_) => None,
         None if path.split('/').any(is_lingering) => {
-            Some("a name that file systems give to what is removed while it is open")
+            Some("its path contains a name that file systems give to files that are removed while open")
         }
         None if path.split('/').any(is_of_file_system) => {
-            Some("a name on its way is that of snapshots, or of a file system's own files")
+            Some("its path contains a name of snapshots, or of a file system's own files")
         }
-        None => Some("a name on its way is reserved"),
+        None => Some("its path contains a reserved name"),
     }
 }
 

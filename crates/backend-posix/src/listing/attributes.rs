@@ -156,7 +156,8 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     };
     if TOLD.is_due() {
         let shown = info.is_some();
-        tracing::error!(key, directory = directory.path, %errno, shown, "an object's record cannot be read by a listing");
+        tracing::error!(key, directory = directory.path, %errno, shown, "a listing cannot read an object's record, \
+            and shows the object like a foreign file, or leaves it out (shown=false)");
     }
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }

@@ -436,7 +436,7 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
 fn left_out(key: &str, errno: Errno) -> Option<Hit> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     if TOLD.is_due() {
-        tracing::warn!(key, %errno, "a directory cannot be read and is left out of the listing");
+        tracing::warn!(key, %errno, "a directory cannot be read: the listing lacks the objects in it");
     }
     None
 }

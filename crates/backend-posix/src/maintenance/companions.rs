@@ -29,12 +29,12 @@ use crate::write::key_lock;
 pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     let directory = match bucket.open_for_removal(OVERFLOW) {
         Err(Errno::NOENT) => return Ok(0),
-        result => result.attempt("open companions")?,
+        result => result.attempt("open the directory of overflow files")?,
     };
     let mut lost = HashMap::new();
     let mut removed = 0;
     let remove = |name: &str| usize::from(rustix::fs::unlinkat(&directory, name, AtFlags::empty()).is_ok());
-    for (name, _) in entries(&directory).attempt("read companions")? {
+    for (name, _) in entries(&directory).attempt("read the directory of overflow files")? {
         let Some(id) = overflow::companion_id(&name) else {
             // One that was about to replace a companion. What else is here is no one's; `fsck`
             // tells of it.
@@ -70,7 +70,7 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId) -> Result<bool, Fail> {
     let bytes = match records::read_companion(bucket, id) {
         Err(Errno::NOENT) => return Ok(false),
-        result => result.attempt("read a companion")?,
+        result => result.attempt("read an overflow file")?,
     };
     let path = match record::path_of(&bytes) {
         Ok(Some(path)) => path,

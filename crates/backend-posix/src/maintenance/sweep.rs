@@ -32,11 +32,11 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let mut report = SweepReport::default();
     let settled = conversion::settle_wanted(&bucket, |_| true).map_err(Fail::for_good);
     // Until then a file may have its only name in there.
-    if unless_failed("what is becoming a directory", settled, &mut report)?.is_some() {
+    if unless_failed("files that were being replaced by directories", settled, &mut report)?.is_some() {
         let swept = sweep_staging_directory(&bucket, options, &mut report);
         unless_failed("staging", swept, &mut report)?;
         let swept = sweep_scattered(&bucket, options, &mut report);
-        unless_failed("what is staged elsewhere", swept, &mut report)?;
+        unless_failed("unfinished writes outside of the staging directory", swept, &mut report)?;
     }
     let swept = upload::sweep_receipts(&bucket, options, &mut report);
     unless_failed("receipts", swept, &mut report)?;
@@ -45,7 +45,8 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
     if Hurry::is_over() {
-        tracing::warn!(bucket = bucket_name.as_str(), "someone holds locks for long: not all was swept");
+        tracing::warn!(bucket = bucket_name.as_str(), "some leftovers of crashes in a bucket could not be removed: \
+            locks were held for too long");
     }
     Ok(report)
 }
@@ -68,7 +69,7 @@ fn sweep_staging(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) -> Result<()> {
-    for (name, _) in entries(staging).op("read staging")? {
+    for (name, _) in entries(staging).op("read the staging directory")? {
         if wanted(&name) && is_older(staging, &name, options.staging_age) {
             let removed = remove_staged(bucket, staging, &name, false).map_err(Fail::for_good);
             let removed = unless_failed(&name, removed, report)?;

@@ -183,7 +183,7 @@ pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Stage
     staged.extend(length, |target, at| {
         if shared {
             // The source may have grown since; what it grew by is not part of the copy.
-            rustix::fs::ftruncate(target, length).op("cut a staging file")
+            rustix::fs::ftruncate(target, length).op("truncate a staging file")
         } else {
             copy_bytes(file, range.start, target, at, length)
         }

@@ -160,7 +160,7 @@ fn whole<R: Divided + Clone>(
         // still true.
         None if *lost_companions < COMPANION_TRIES => {
             *lost_companions += 1;
-            Err(Fail::lost("read a record whose companion is gone"))
+            Err(Fail::lost("read a record whose overflow file was removed"))
         }
         None => Ok(Some(Whole::Short(short))),
     }

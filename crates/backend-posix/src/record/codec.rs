@@ -65,8 +65,9 @@ impl<R> Reading<R> {
                 if TOLD.is_due() {
                     tracing::warn!(
                         path = ?place(),
-                        "its record is of a newer version of Slipway, or has to be understood and is not: it is neither served nor \
-                         changed; slipway fsck lists all such"
+                        "the record of this object was written by a newer version of Slipway, or contains something \
+                         that this version must not ignore: the object is neither served nor changed; slipway fsck \
+                         lists all such objects"
                     );
                 }
                 Err(BackendError::NewerRecord)

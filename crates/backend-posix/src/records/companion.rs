@@ -40,7 +40,7 @@ pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = record::with_path(&companion.record.0, Some(path))
         .map_err(|_| Errno::INVAL)
-        .attempt("write a companion")?;
+        .attempt("write an overflow file")?;
     let name = companion_name(companion.id);
     bucket.write_own(&directory, &name, &record.0, durability.syncs_data())?;
     let synced = bucket.store.sync_names(&directory);
@@ -66,7 +66,7 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
 
 /// Writes to a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
-    let bytes = read(bucket, id).attempt("read a companion")?;
+    let bytes = read(bucket, id).attempt("read an overflow file")?;
     let Ok(record) = record::with_path(&bytes, Some(path)) else { return Ok(()) };
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
@@ -74,7 +74,7 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     let new = format!("{old},{}", unique::name());
     let sync = bucket.store.options.durability.syncs_data();
     bucket.write_own(&directory, &new, &record.0, sync)?;
-    rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace a companion")
+    rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace an overflow file")
 }
 
 /// Removes the companion of an object that was removed from `path`. If it was written for another

@@ -359,10 +359,11 @@ fn replace(
     if !Sidecar::may_go(bucket.store, &folder, name).attempt("look at a record")? {
         tracing::warn!(
             path = ?files::path_of(&folder).join(name),
-            "in the place of a record is what is none; it is kept, and the key not written: remove it if it is nobody's, as what a \
-             power cut left with durability none (or have slipway rehash replace it)"
+            "the file at the place of a record is not a record: it is kept, and writes of its key are refused. If no \
+             program needs the file (a power cut with --durability none can leave such files), remove it, or let \
+             slipway rehash replace it"
         );
-        return Err(BackendError::Denied { operation: "replace what is no record" }.into());
+        return Err(BackendError::Denied { operation: "replace a file that is not a record" }.into());
     }
     let place = |from: &OwnedFd, staged: &str| -> Result<Io<()>, Fail> {
         let options = &bucket.store.options;
@@ -415,7 +416,7 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
     }
     // Another directory may have its name by now, which must not be given away.
     let folder = ours::open_new(bucket, &directory, RECORDS, owner, before)?;
-    files::give(&folder, owner).attempt("give records to their owner")?;
+    files::give(&folder, owner).attempt("change the owner of a directory of records")?;
     Ok(folder)
 }
 

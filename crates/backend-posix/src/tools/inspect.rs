@@ -220,7 +220,7 @@ fn inspect_one(
         _ => return Ok(inspection),
     };
     if inspection.kind == Kind::File && located.is_some_and(|at| at.path.is_empty()) {
-        inspection.standing = Standing::NotShown("it is beside the buckets, and no directory");
+        inspection.standing = Standing::NotShown("it is beside the buckets, but not a directory");
         inspection.place = None;
         return Ok(inspection);
     }

@@ -108,7 +108,8 @@ fn work(store: &Store, queue: &Queue) {
         match rehash(store, &bucket, &key) {
             Ok(outcome) => tracing::debug!(%bucket, key, ?outcome, "a foreign file was rehashed"),
             Err(error @ BackendError::ReadOnly) => {
-                tracing::warn!(%error, "foreign files stay foreign: they are not rehashed any more");
+                tracing::warn!(%error, "--rehash-on-read stops: the file system became read-only, so that foreign \
+                    files keep their ETags");
                 queue.close();
             }
             Err(error) => tracing::debug!(%bucket, key, %error, "a foreign file was not rehashed"),

@@ -40,7 +40,7 @@ pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, St
     let Ok(above) = locate(parent, tree) else { return Ok(None) };
     let mut found = Link { path: path.to_owned(), target, refused: None, leads_up: false };
     let Some(bucket) = &above.bucket else {
-        found.refused = Some("it is in the place of a bucket");
+        found.refused = Some("it is at the place of a bucket, which must be a directory");
         return Ok(Some(Found { link: found, at: above, leads_to: None }));
     };
     let at = Located { path: join(&above.path, name), ..above.clone() };
@@ -97,7 +97,7 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
 /// the link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
-        Errno::NOENT | Errno::NOTDIR => Some("it leads to nothing"),
+        Errno::NOENT | Errno::NOTDIR => Some("its target does not exist"),
         Errno::LOOP => Some("it leads to itself"),
         Errno::XDEV | Errno::PERM => {
             let bucket = at.root.join(at.bucket.as_ref()?.as_str());
@@ -108,10 +108,10 @@ fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'s
                 Ok(real) => Some(match real.strip_prefix(&bucket) {
                     Err(_) => "it leads out of its bucket",
                     Ok(inside) if inside.iter().any(|name| name.to_str().is_some_and(own)) => {
-                        "it leads to what is the gateway's or a file system's own"
+                        "it leads to a file or directory that belongs to the gateway or the file system"
                     }
                     Ok(_) if target.is_absolute() => "it is absolute: only relative ones are followed",
-                    Ok(_) => "it leads out of its bucket on its way",
+                    Ok(_) => "its path to the target leaves the bucket",
                 }),
                 // Nothing is there, outside.
                 Err(_) => Some("it leads out of its bucket"),

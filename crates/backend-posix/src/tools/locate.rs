@@ -41,13 +41,13 @@ pub enum LocateError {
         source: io::Error,
     },
     /// Its name is not UTF-8, so that no key has it.
-    #[error("{}: its name is not UTF-8, so no key leads there", .0.display())]
+    #[error("{}: its name is not UTF-8, so that no key can lead to it", .0.display())]
     NotText(PathBuf),
     /// There is no trace of a gateway.
-    #[error("{}: in no tree that a gateway has left a trace in; say with --tree which directory is served", .0.display())]
+    #[error("{}: it is not in a directory that a gateway is known to have served: name that directory with --tree", .0.display())]
     Unknown(PathBuf),
     /// It is not below the tree that was named.
-    #[error("{}: not in {}", path.display(), root.display())]
+    #[error("{}: it is not inside {}", path.display(), root.display())]
     Outside {
         /// What was asked for.
         path: PathBuf,
@@ -55,7 +55,7 @@ pub enum LocateError {
         root: PathBuf,
     },
     /// It is in the tree, but not in a bucket.
-    #[error("{}: in no bucket: {name:?} is no bucket's name", path.display())]
+    #[error("{}: it is not in a bucket: {name:?} is not a valid name of a bucket", path.display())]
     NoBucket {
         /// What was asked for.
         path: PathBuf,
@@ -99,7 +99,7 @@ pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     };
     let bucket = place.strip_prefix(&root).ok().and_then(|inside| inside.iter().next());
     Err(format!(
-        "{}: it is not the directory that is served, but in \"{}\" there: give {}",
+        "{}: this is not the directory that is served, but lies in its bucket or entry \"{}\": give {}",
         directory.display(),
         bucket.unwrap_or_default().display(),
         root.display()
@@ -193,7 +193,7 @@ mod tests {
         let root = scene.path().parent().unwrap().canonicalize().unwrap();
         for part in [scene.path(), scene.path().join("a"), scene.path().join(".slipway")] {
             let told = refuse_part_of_tree(&part).unwrap_err();
-            assert!(told.ends_with(&format!("in \"bucket\" there: give {}", root.display())), "{told}");
+            assert!(told.ends_with(&format!("entry \"bucket\": give {}", root.display())), "{told}");
         }
         assert_eq!(refuse_part_of_tree(&root), Ok(()));
         assert_eq!(refuse_part_of_tree(&root.join("gone")), Ok(()));

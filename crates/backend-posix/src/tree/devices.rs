@@ -60,10 +60,10 @@ impl Store {
             flushes: durability.syncs_names(),
             attributes: !self.sidecars(),
         };
-        let tried = trials::run(&staging, &unique::name(), needs).op("try what a file system can do")?;
+        let tried = trials::run(&staging, &unique::name(), needs).op("test the file system")?;
         if let Tried::Lacks(lack) = tried {
             tracing::error!(
-                "a bucket is on another file system than the rest and cannot be written to: {}",
+                "a bucket is on another file system than the directory that is served, and cannot be written to: {}",
                 lack.sentence()
             );
         }

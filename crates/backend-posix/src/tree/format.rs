@@ -33,25 +33,26 @@ const KNOWN: &[&str] = &[];
 pub enum FormatError {
     /// A newer slipway's format.
     #[error(
-        "the directory has format {0}, and this slipway knows {FORMAT} and {FORMAT_OF_FEATURES} only: a newer one served it, and has \
-         to go on to"
+        "the directory has format {0}, but this version of slipway knows only {FORMAT} and {FORMAT_OF_FEATURES}: a \
+         newer version served the directory; use that one"
     )]
     Newer(u32),
     /// The format can't be read.
-    #[error("expected format = 1, and texts; remove it, and the next start makes it anew")]
+    #[error("expected format = 1 and options as strings: remove the file, and the next start creates it again")]
     Unreadable,
     /// It uses a feature of a newer slipway.
     #[error(
-        "the directory uses the feature {0:?}, which this slipway does not know: a newer one served it, and has to go on to"
+        "the directory uses the feature {0:?}, which this version of slipway does not know: a newer version served \
+         the directory; use that one"
     )]
     UnknownFeature(String),
     /// The names of its features can't be read.
-    #[error("expected names of features, one on each line; it has to come from a backup")]
+    #[error("expected names of features, one on each line: restore the file from a backup")]
     UnreadableFeatures,
     /// The file that says that there are features, or the file that names them, is missing.
     #[error(
-        "expected format = {FORMAT_OF_FEATURES} in {FILE} where {FEATURES_FILE} names features, and that file where it is: one of \
-         both was lost, and has to come from a backup"
+        "{FILE} must have format = {FORMAT_OF_FEATURES} exactly if there is a file {FEATURES_FILE} with names of \
+         features: one of the two files was lost or changed; restore it from a backup"
     )]
     Incomplete,
 }

@@ -114,7 +114,7 @@ impl Bucket<'_> {
             tell_whose(self, &path);
         }
         let file = file.attempt("open a lock")?;
-        self.hand_over_if_new(&file).attempt("give a lock to its owner")?;
+        self.hand_over_if_new(&file).attempt("change the owner of a lock")?;
         Ok((file, path))
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
         Err(Errno::XDEV) => {}
         Err(errno) => return Err(errno).attempt("move locks"),
     }
-    let locks = resolve::plain(own, LOCK_FILES, resolve::DIRECTORY).attempt("open locks")?;
+    let locks = resolve::plain(own, LOCK_FILES, resolve::DIRECTORY).attempt("open the locks directory")?;
     for number in 0..=LOCKS {
         remove(&locks, &name_of(number), rustix::fs::AtFlags::empty())?;
     }
@@ -152,8 +152,8 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
         path = ?bucket.place().join(path),
         owner,
         gateway = ours,
-        "belongs to another user, so that keys which need it as a lock can be neither replaced nor deleted: give it to the \
-         gateway's user (chown)"
+        "a lock file or its directory belongs to another user, so that keys which need this lock can be neither \
+         replaced nor deleted: give it to the gateway's user (chown)"
     );
 }
 

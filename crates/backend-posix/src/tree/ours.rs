@@ -25,7 +25,7 @@ pub(crate) fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
 pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     let name = file_info::one_name(name).attempt("look up a name")?;
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;
-    is_our_account(bucket, stat.st_uid).attempt("look for the owner")
+    is_our_account(bucket, stat.st_uid).attempt("find out the owner")
 }
 
 /// Opens a directory that was made after `before`, to give it to `owner`. An error if another one
@@ -51,7 +51,7 @@ pub(crate) fn open_new(
     let uid = rustix::fs::fstat(&directory).attempt("stat a directory")?.st_uid;
     let ours = match owner {
         Some(_) => uid == rustix::process::geteuid().as_raw(),
-        None => is_our_account(bucket, uid).attempt("look for the owner")?,
+        None => is_our_account(bucket, uid).attempt("find out the owner")?,
     };
     let opened = resolve::plain(&directory, "", DIRECTORY).attempt("open a directory")?;
     if ours && is_empty(opened).attempt("read a directory")? {

@@ -89,7 +89,7 @@ impl Bucket<'_> {
     pub fn own_directory(&self, name: &str) -> Result<OwnedFd, Fail> {
         match self.own_existing(name) {
             Err(Errno::NOENT) => {}
-            result => return result.attempt("open a directory of the bucket's own"),
+            result => return result.attempt("open one of the bucket's .slipway directories"),
         }
         let own = open_or_make(self)?;
         self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
@@ -113,7 +113,7 @@ impl Bucket<'_> {
     pub fn find_for_removal(&self, name: &str) -> backend::Result<Option<OwnedFd>> {
         match self.open_for_removal(name) {
             Err(Errno::NOENT) => Ok(None),
-            result => result.map(Some).op("open a directory of the bucket's own"),
+            result => result.map(Some).op("open one of the bucket's .slipway directories"),
         }
     }
 
@@ -121,13 +121,13 @@ impl Bucket<'_> {
         let made = match rustix::fs::mkdirat(above, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(errno) => return Err(errno).attempt("make a directory of the bucket's own"),
+            Err(errno) => return Err(errno).attempt("make one of the bucket's .slipway directories"),
         };
         let directory = resolve::create_here(above, name, DIRECTORY, Mode::empty());
-        let directory = directory.attempt("open a directory of the bucket's own")?;
-        self.vouch(&directory, path, Purpose::Work).attempt("use a directory of the bucket's own")?;
+        let directory = directory.attempt("open one of the bucket's .slipway directories")?;
+        self.vouch(&directory, path, Purpose::Work).attempt("use one of the bucket's .slipway directories")?;
         if made {
-            self.hand_over_if_new(&directory).attempt("give a directory to its owner")?;
+            self.hand_over_if_new(&directory).attempt("change the owner of a directory")?;
             self.sync_made(above)?;
         }
         Ok(directory)
@@ -197,7 +197,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     match bucket.own() {
         Err(Errno::NOENT) => {}
         result => {
-            let own = result.attempt("open a directory of the bucket's own")?;
+            let own = result.attempt("open one of the bucket's .slipway directories")?;
             // An empty one without the mark makes way: whoever can have put it there could have
             // removed it as well.
             let makes_way = || Ok::<_, Errno>(!marks::is_set(&own, &rustix::fs::fstat(&own)?)?);
@@ -212,7 +212,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
         bucket.sync_made(&*bucket.fd)?;
     }
     // By its name: others may have given that to another one by now.
-    bucket.own().attempt("open a directory of the bucket's own")
+    bucket.own().attempt("open one of the bucket's .slipway directories")
 }
 
 /// Makes `.slipway`. False if it exists by then.
@@ -224,10 +224,10 @@ fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
         match make_in(bucket, root, &aside_of_nothing()) {
             // The bucket is a file system of its own, or DIR another user's.
             Ok(Err(Errno::XDEV | Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {}
-            result => return result?.attempt("name a directory of the bucket's own"),
+            result => return result?.attempt("name one of the bucket's .slipway directories"),
         }
     }
-    make_in(bucket, &bucket.fd, &scattered_name())?.attempt("name a directory of the bucket's own")
+    make_in(bucket, &bucket.fd, &scattered_name())?.attempt("name one of the bucket's .slipway directories")
 }
 
 /// Makes `.slipway` under another name in `above`, and moves it to its place.
@@ -269,14 +269,14 @@ pub(crate) fn prepare(
 ) -> Result<OwnedFd, Fail> {
     let own = match open_made(above, prepared, before) {
         Err(errno @ Errno::AGAIN) => {
-            return Err(Fail::lost_to("open a directory of the bucket's own", errno));
+            return Err(Fail::lost_to("open one of the bucket's .slipway directories", errno));
         }
-        result => result.attempt("open a directory of the bucket's own")?,
+        result => result.attempt("open one of the bucket's .slipway directories")?,
     };
-    bucket.vouch(&own, prepared, Purpose::Work).attempt("use a directory of the bucket's own")?;
+    bucket.vouch(&own, prepared, Purpose::Work).attempt("use one of the bucket's .slipway directories")?;
     if bucket.store.hands_over {
-        marks::give_to_owner_of(&bucket.fd, &own).attempt("give a directory to its owner")?;
+        marks::give_to_owner_of(&bucket.fd, &own).attempt("change the owner of a directory")?;
     }
-    marks::set(bucket.store, &own).attempt("mark a directory of the bucket's own")?;
+    marks::set(bucket.store, &own).attempt("mark one of the bucket's .slipway directories")?;
     Ok(own)
 }

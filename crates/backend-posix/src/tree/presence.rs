@@ -62,7 +62,7 @@ impl Presence {
     pub fn check(&self) -> Result<()> {
         if self.gone.load(Relaxed) {
             return Err(BackendError::Unavailable(
-                "the directory that is served is not where its path leads",
+                "the path of the directory that is served leads to another directory than at the start",
             ));
         }
         Ok(())
@@ -76,13 +76,14 @@ impl Presence {
         match (self.gone.swap(gone, Relaxed), gone) {
             (false, true) => tracing::error!(
                 ?path,
-                "another directory is there than the one that was opened at the start: something was mounted over it, or it was \
-                 unmounted, or moved. All requests are refused (503) until that is undone, or this is started anew"
+                "the path of the directory that is served leads to another directory than at the start: something \
+                 was mounted over it, or it was unmounted or moved. All requests are answered 503 until this is \
+                 undone, or the server is restarted"
             ),
             (true, false) => {
                 tracing::warn!(
                     ?path,
-                    "the directory that was opened at the start is there again: served as before"
+                    "the path leads again to the directory that was opened at the start: requests are served again"
                 );
             }
             _ => {}

@@ -41,35 +41,38 @@ pub struct OpenError {
 enum OpenReason {
     #[error("cannot be opened: {0}")]
     Open(Errno),
-    #[error("the kernel refuses openat2, which needs Linux 5.6 and a sandbox that knows it: {0}")]
+    #[error("the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
+        container runtime: {0}")]
     NoOpenat2(Errno),
     #[error("cannot be served: {}", .0.sentence())]
     Lacks(Lack),
-    #[error("cannot be served: nothing is mounted there, which --require-mount asks for")]
+    #[error("cannot be served: --require-mount is given, but no file system is mounted there")]
     NotMounted,
-    #[error("cannot be served with records in attributes: it was served with --metadata sidecar before")]
+    #[error("cannot be served with --metadata xattr: it was served with --metadata sidecar before, and its records \
+        are in files")]
     HasSidecars,
     #[error(
-        "cannot be served with --metadata sidecar: {0} has its record in an attribute, which would not be seen any more. Serve it \
-         without that option, or copy its objects to another tree through S3"
+        "cannot be served with --metadata sidecar: {0} has its record in an extended attribute, which would no \
+         longer be read. Serve the directory without that option, or copy its objects to another directory through \
+         S3"
     )]
     HasAttributes(String),
-    #[error("cannot be served with --metadata sidecar: it is noted that its records are in attributes")]
+    #[error("cannot be served with --metadata sidecar: it was served with records in extended attributes before")]
     NotedAttributes,
-    #[error("{0} says {1:?} of where records are kept, which this version does not know")]
+    #[error("{0} contains {1:?} as the place of records, which this version of slipway does not know")]
     UnknownMetadata(String, String),
     #[error("{0}: {1}")]
     Format(String, FormatError),
-    #[error("cannot be served: that its records are in files cannot be noted in {0}: {1}")]
+    #[error("cannot be served with --metadata sidecar: this option cannot be stored in {0}: {1}")]
     Note(String, String),
     #[error(
-        "files cannot be given to their requesters: that takes the capabilities CAP_CHOWN and, to go on reading and replacing \
-         them, CAP_DAC_OVERRIDE; root has both"
+        "--chown: the server may not give files to other users: it needs the capability CAP_CHOWN, and \
+         CAP_DAC_OVERRIDE to go on reading and replacing these files; root has both"
     )]
     NoChown,
-    #[error("cannot be served: no thread for what goes on in the background: {0}")]
+    #[error("cannot be served: a thread for background work cannot be started: {0}")]
     NoThread(std::io::Error),
-    #[error("cannot be served: what its file system can do cannot be tried: {0}")]
+    #[error("cannot be served: its file system cannot be tested: {0}")]
     Trial(Errno),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
@@ -554,7 +557,7 @@ mod tests {
         }
         assert_eq!(fs::read(tree.own().join(METADATA)).unwrap(), b"sidecar format-2\n");
         let tree = Tree::with_note(b"xattr format-2\n");
-        tree.refuses(Some(Metadata::Sidecar), "it is noted that its records are in attributes");
+        tree.refuses(Some(Metadata::Sidecar), "it was served with records in extended attributes before");
         assert!(!Store::attach(tree.0.path(), Options::default()).unwrap().sidecars());
         for note in [&b"xattr\n"[..], b"sidecar format-3\n", b"xattr format-2 more\n"] {
             Tree::with_note(note).refuses(None, "does not know");
@@ -583,7 +586,7 @@ mod tests {
         fs::write(object.join("a"), "1").unwrap();
         rustix::fs::setxattr(object.join("a"), ATTRIBUTE, b"\x01", XattrFlags::empty()).unwrap();
         for metadata in [None, Some(Metadata::Sidecar)] {
-            tree.refuses(metadata, "lab/a has its record in an attribute");
+            tree.refuses(metadata, "lab/a has its record in an extended attribute");
         }
     }
 

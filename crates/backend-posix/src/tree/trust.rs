@@ -71,10 +71,11 @@ impl Bucket<'_> {
             tracing::error!(
                 path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
-                "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed, while writes go \
-                 on: someone who may write in the directory above may have put it there, or it was copied without its attributes. If \
-                 it is the server's, close it to others (chmod 700) and make a file {} in it that belongs to its owner (touch); if not, move it away, and let no one else write in the bucket's \
-                 directory, or make that sticky (chmod +t)",
+                "other users may enter this directory of the server, or it lacks the server's mark: nothing in it is \
+                 removed, while writes go on. It may have been copied without its attributes, or another user who \
+                 may write to the bucket's directory may have created it. If it is the server's, close it to others \
+                 (chmod 700) and create a file {} in it that belongs to its owner (touch); if not, move it away, and \
+                 either let no one else write to the bucket's directory or make that sticky (chmod +t)",
                 mark::FILE
             );
         }
@@ -86,9 +87,10 @@ impl Bucket<'_> {
         if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
-                "not as the server makes it: a file, a link, or something mounted stands where a directory of the server's should be, and \
-                 writes that need it are refused. Someone who may write in the directory above may have put it there: move it away \
-                 (or unmount it), and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+                "a file, a symbolic link or a mount point is at the place of a directory of the server: writes that \
+                 need this directory are refused. Another user who may write to the bucket's directory may have \
+                 created it: move it away (or unmount it), and either let no one else write to the bucket's \
+                 directory or make that sticky (chmod +t)"
             );
         }
     }
@@ -115,9 +117,10 @@ impl Bucket<'_> {
                 owner = stat.st_uid,
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
                 server = *ACCOUNT,
-                "not as the server makes it, so that nothing in it counts: someone who may write in the directory above may have put \
-                 it there. If it is the server's, give it to the server's user (chown) and close it to others (chmod 700); if not, \
-                 move it away, and let no one else write in the bucket's directory, or make that sticky (chmod +t)"
+                "a directory of the server has another owner or mode than the server gives it: its contents are \
+                 ignored. Another user who may write to the directory above may have created it. If it is the \
+                 server's, give it to the server's user (chown) and close it to others (chmod 700); if not, move it \
+                 away, and either let no one else write to the bucket's directory or make that sticky (chmod +t)"
             );
         }
     }

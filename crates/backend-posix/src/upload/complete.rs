@@ -123,7 +123,8 @@ fn publish(
         if let Err(error) = journal::settle(bucket, upload, &complete.upload) {
             tracing::warn!(
                 ?error,
-                "what a completion left that failed stays until it is repeated, or a sweep"
+                "the completion of an upload failed, and its temporary files could not be removed: the next \
+                 completion of the upload or a sweep removes them"
             );
         }
         return Err(fail);

@@ -82,7 +82,7 @@ pub(super) fn gather<'s>(
             && !would_cut(store, upload, base, parts, size_bytes)?
         {
             let staged = in_place(store, upload, base, &assemblies, parts, size_bytes)?;
-            stage.staged.take_back(staged.file()).op("give a file its owner")?;
+            stage.staged.take_back(staged.file()).op("change the owner of a file")?;
             let stage = Stage { bucket: stage.bucket, directory: stage.directory, staged };
             return Ok(Gathered { stage, sealed: Some(assemblies.swap_remove(chosen).layout) });
         }

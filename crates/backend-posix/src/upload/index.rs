@@ -67,7 +67,7 @@ impl UploadIndexes {
     /// The index of the uploads in `directory`, with at least some of those after `from`.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &OwnedFd, from: &Bound) -> Result<Arc<UploadIndex>> {
         let look = || -> Result<_> {
-            let info = file_info::fresh(directory).op("stat uploads")?;
+            let info = file_info::fresh(directory).op("stat the uploads directory")?;
             let old = self.kept().find(info.id());
             let is_true = |old: &UploadIndex| old.changed_ns == Some(info.changed_ns) && old.covers(from);
             Ok((info, old.as_deref().is_some_and(is_true), old))
@@ -185,7 +185,7 @@ fn read(
         old.iter().flat_map(|old| &old.uploads).map(|upload| (upload.id.as_str(), upload)).collect();
     let (mut index, mut complete) = (UploadIndex::default(), true);
     // From its beginning, however far someone else has read it.
-    let opened = resolve::plain(directory, "", DIRECTORY).op("open uploads")?;
+    let opened = resolve::plain(directory, "", DIRECTORY).op("open the uploads directory")?;
     read_names(&opened, |name, _| {
         let Some(Ok(id)) = name.to_str().ok().filter(|name| is_id(name)).map(UploadId::new) else {
             return Ok(true);
@@ -207,7 +207,7 @@ fn read(
         }
         Ok(true)
     })
-    .op("read uploads")?;
+    .op("read the uploads directory")?;
     index.uploads.sort_unstable_by(order);
     Ok((index, complete))
 }
@@ -217,7 +217,8 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::IO)) => {
-            tracing::warn!(id = id.as_str(), error = %errno, "an upload cannot be read and is left out");
+            tracing::warn!(id = id.as_str(), error = %errno, "an upload cannot be read: the list of uploads lacks \
+                it");
             return Ok(None);
         }
         result => result?,

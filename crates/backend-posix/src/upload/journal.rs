@@ -105,10 +105,11 @@ pub(super) fn settle(
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.
-        tracing::warn!(?error, "a completed upload left no receipt");
+        tracing::warn!(?error, "the receipt of a completed upload could not be written: the object is complete");
     }
     if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {
-        tracing::warn!(%error, "a completed upload could not be removed");
+        tracing::warn!(%error, "the remains of a completed upload could not be removed: the object is complete, and \
+            a sweep tries again");
     }
 }
 
@@ -123,7 +124,7 @@ fn leave_receipt(
     }
     let completed = bucket.own_directory(COMPLETED)?;
     rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())
-        .attempt("leave a receipt")?;
+        .attempt("write a receipt")?;
     // Or a power cut would bring the upload back, to be listed until a sweep finds that it is an
     // object.
     sync_names(bucket, &completed)

@@ -87,7 +87,7 @@ pub(crate) fn list_uploads(
     let mut page = UploadPage::default();
     let directory = match bucket.own_existing(UPLOADS) {
         Err(Errno::NOENT) => return Ok(page),
-        result => result.op("open uploads")?,
+        result => result.op("open the uploads directory")?,
     };
     let mut position = query.start.clone();
     loop {
@@ -154,7 +154,7 @@ fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
         if !is_of_one(&error) {
             return Err(error);
         }
-        tracing::warn!(id = id.as_str(), %error, "an upload cannot be read and is left out");
+        tracing::warn!(id = id.as_str(), %error, "an upload cannot be read: the list of uploads lacks it");
         Ok(false)
     })
 }

@@ -136,7 +136,7 @@ pub(crate) fn sweep_receipts(
     report: &mut SweepReport,
 ) -> Result<()> {
     let Some(completed) = bucket.find_for_removal(COMPLETED)? else { return Ok(()) };
-    for (id, _) in entries(&completed).op("read receipts")? {
+    for (id, _) in entries(&completed).op("read the directory of receipts")? {
         if removing::is_older(&completed, &id, options.completed_age)
             && rustix::fs::unlinkat(&completed, &*id, AtFlags::empty()).is_ok()
         {
@@ -155,7 +155,7 @@ pub(crate) fn sweep(
     report: &mut SweepReport,
 ) -> Result<()> {
     let Some(uploads) = bucket.find_for_removal(UPLOADS)? else { return Ok(()) };
-    for (id, _) in entries(&uploads).op("read uploads")?.into_iter().filter(|(id, _)| is_id(id)) {
+    for (id, _) in entries(&uploads).op("read the uploads directory")?.into_iter().filter(|(id, _)| is_id(id)) {
         let Some(upload) = error::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
         match upload {
             Some(upload) => {
@@ -205,7 +205,8 @@ fn sweep_upload(
         Ok(None) if abandoned && upload.remove(bucket, &name.id, Sync::Names).is_ok() => report.uploads += 1,
         Ok(None) => {}
         Err(error) => {
-            tracing::warn!(id = name.id.as_str(), ?error, "an interrupted upload is not swept");
+            tracing::warn!(id = name.id.as_str(), ?error, "the leftovers of an interrupted upload could not be \
+                removed");
             report.unswept += 1;
         }
     }

@@ -90,7 +90,7 @@ impl Window for Slot {
 
     fn enter(&self, end: u64) -> Result<()> {
         if end > self.size_bytes {
-            let source = std::io::Error::other("more bytes than were announced");
+            let source = std::io::Error::other("the part has more bytes than the request announced");
             return Err(BackendError::Io { operation: "write a part", source });
         }
         if self.layout.share() {

@@ -32,33 +32,36 @@ impl Lack {
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Case => {
-                "to its file system KEY and key are one name, so that a PUT of one would replace the other (to serve it all the same, for \
-                 keys that differ otherwise too: --allow-same-names)"
+                "its file system does not distinguish the names KEY and key, so that a PUT of one would replace the \
+                 other (to serve it nevertheless, for keys that do not differ in case alone: --allow-same-names)"
             }
             Self::Forms => {
-                "to its file system an accented letter and the same made of two characters are one name, so that a PUT of one key would \
-                 replace another (to serve it all the same: --allow-same-names)"
+                "its file system does not distinguish an accented letter from the same letter written as two \
+                 characters (Unicode normalization), so that a PUT of one key would replace another (to serve it \
+                 nevertheless: --allow-same-names)"
             }
-            Self::Exclusive => "its file system does not say whether a file that is made is new (O_EXCL)",
+            Self::Exclusive => "its file system does not report whether a file already existed when it is created \
+                (O_EXCL)",
             Self::Naming => {
-                "a file that was made without a name (O_TMPFILE) cannot be given one there: before Linux 6.10 that takes /proc, which must be \
-                 mounted, or the capability CAP_DAC_READ_SEARCH"
+                "a file that was created without a name (O_TMPFILE) cannot be given a name there: before Linux 6.10 \
+                 this needs a mounted /proc, or the capability CAP_DAC_READ_SEARCH"
             }
             Self::Links => {
-                "its file system has no hard links, by which a new object gets its name without taking it from another"
+                "its file system has no hard links, which are needed to give a new object its name without replacing \
+                 another"
             }
-            Self::Replacing => "its file system cannot replace a file by renaming another",
+            Self::Replacing => "its file system cannot replace a file by renaming another to its name",
             Self::Locks => {
-                "its file system has no locks (flock) that exclude anyone, by which writers of one key are kept apart (Lustre: \
-                 mount it with -o flock)"
+                "its file system has no working locks (flock), which are needed to order concurrent writes of one \
+                 key (Lustre: mount it with -o flock)"
             }
             Self::Flushes => {
-                "its file system cannot flush directories, so that a name may be lost with the power (to serve it all the same: \
-                 --durability data)"
+                "its file system cannot flush directories, so that a power cut may lose names of files (to serve it \
+                 nevertheless: --durability data)"
             }
             Self::Attributes => {
-                "its file system keeps no user extended attributes, where objects' records live (mount it with user_xattr, use another \
-                 file system, or keep records in files with --metadata sidecar)"
+                "its file system has no user extended attributes, in which the records of objects are kept (mount it \
+                 with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
             }
         }
     }

@@ -45,7 +45,7 @@ pub(crate) fn swap_by_steps(
     bucket.store.sync_names(staging).attempt("sync a directory")?;
     announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
     // Not removed: another program may have put a newer one there.
-    let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("take a name away");
+    let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("move a file away");
     let placed = taken.and_then(|()| place(staging, prepared, parent, name));
     // If the directory can't have the name, the next who comes upon the announcement tries again.
     if placed.is_ok() || file_info::at(parent, name).is_ok() {
@@ -60,7 +60,7 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
-        tracing::warn!(path, "a crash came in between when this became a directory; it is ended now");
+        tracing::warn!(path, "a crash interrupted the replacement of a file by a directory: it is completed now");
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {
             Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
@@ -125,7 +125,8 @@ pub(crate) fn undisturbed<T>(
     let _lock = match retrying(|| settle(bucket)) {
         // Who may not write here can have no lock.
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
-            tracing::warn!(?error, "a listing may miss a file that is becoming a directory");
+            tracing::warn!(?error, "a listing may lack an object whose file is being replaced by a directory: its \
+                lock cannot be taken");
             None
         }
         lock => Some(lock?),
@@ -190,7 +191,8 @@ pub(crate) fn take_in(
     if out.id() == expected {
         rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
     } else if out.is_file() {
-        tracing::debug!(name, "another program replaced a file while it became a directory");
+        tracing::debug!(name, "another program replaced a file while it was being turned into a directory: the newer \
+            file is kept");
         rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
     } else {
         return Ok(false);
@@ -233,7 +235,7 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
             Err(errno) => return Err(errno).op("read an announcement"),
         }
     }
-    Err(BackendError::OutOf("an announcement that is being replaced all the while"))
+    Err(BackendError::OutOf("the file that announces a conversion kept changing while it was read"))
 }
 
 /// The prepared directory and the path of the file during a conversion. Whoever may write in the

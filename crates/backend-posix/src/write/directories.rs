@@ -67,7 +67,7 @@ pub(crate) fn ensure(
 }
 
 fn misled(_: Errno) -> Fail {
-    Fail::Storage(BackendError::Obstructed("a symbolic link on the way leads nowhere it may"))
+    Fail::Storage(BackendError::Obstructed("by a symbolic link on the key's path that is not followed"))
 }
 
 fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory> {
@@ -156,7 +156,7 @@ fn make_and_move(
     let fd = ours::open_new(bucket, from, prepared, owner, before)?;
     let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
     let build = || {
-        files::give(&directory, owner).attempt("give a directory its owner")?;
+        files::give(&directory, owner).attempt("change the owner of a directory")?;
         records::mark(bucket, &directory, &DirectoryRecord::made())
     };
     let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {

@@ -116,7 +116,7 @@ impl Prepared<'_> {
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
         *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
         // Not before: by the note the sweep knows what is no longer ours.
-        files::give(&*directory, owner).attempt("give a directory its owner")?;
+        files::give(&*directory, owner).attempt("change the owner of a directory")?;
         // From here to the exchange every call counts: it is the time in which another program's
         // file comes out.
         match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
@@ -261,7 +261,9 @@ impl Prepared<'_> {
         tracing::error!(
             path = self.path(),
             kept = self.entry,
-            "another program put something here while it became a directory, which holds others by now; what cannot go there is kept in .slipway/staging"
+            "another program created something at this path while a file there was being replaced by a directory, \
+             which is in use already: what the program created is kept in the bucket's .slipway/staging, under the \
+             name in kept"
         );
         Out::Kept
     }
@@ -418,7 +420,8 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
         tracing::warn!(
             name,
             path = noted.map(|noted| &noted.path),
-            "left by a crash while a file became a directory; it may be all there is of it, and is kept"
+            "a crash interrupted the replacement of a file by a directory, and left this: it is kept, since it may \
+             be the only copy of the file"
         );
     }
     Ok(settled)

@@ -35,7 +35,7 @@ pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lo
         },
         // What stands there is none of ours, and no one can lock anything.
         Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(None),
-        Err(errno) => Err(errno).attempt("open locks"),
+        Err(errno) => Err(errno).attempt("open the locks directory"),
     }
 }
 

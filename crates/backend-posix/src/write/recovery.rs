@@ -31,9 +31,9 @@ pub(crate) fn empty_staging(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let staging = match bucket.open_for_removal(STAGING) {
         // The bucket never had any.
         Err(Errno::NOENT) => return Ok(()),
-        result => result.attempt("open staging")?,
+        result => result.attempt("open the staging directory")?,
     };
-    for (name, _) in entries(&staging).attempt("read staging")? {
+    for (name, _) in entries(&staging).attempt("read the staging directory")? {
         if may_be_removed(&name) {
             remove_staged(bucket, &staging, &name, true)?;
         }

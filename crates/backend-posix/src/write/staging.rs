@@ -277,7 +277,7 @@ impl Staged {
             // What was kept of it: a server may round to what it has room for.
             info = file_info::fresh(&self.file).op("stat a file")?;
         }
-        files::give(&self.file, owner).op("give a file its owner")?;
+        files::give(&self.file, owner).op("change the owner of a file")?;
         if info.stamp.size_bytes != self.size_bytes {
             return Err(BackendError::Changed);
         }
@@ -292,7 +292,7 @@ impl Staged {
             let written = kernel_calls::write_out(&self.file);
             written
                 .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-                .op("write a file out")?;
+                .op("flush a file")?;
         } else if store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }

@@ -138,7 +138,7 @@ pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
 
 /// The error of a repair that left what it was to remove.
 pub(super) fn stays(why: &'static str) -> BackendError {
-    BackendError::Io { operation: "remove what is left", source: std::io::Error::other(why) }
+    BackendError::Io { operation: "remove a leftover", source: std::io::Error::other(why) }
 }
 
 impl Reporter<'_> {

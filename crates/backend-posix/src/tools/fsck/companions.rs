@@ -58,11 +58,11 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     let Some(directory) = open(check, OVERFLOW)? else { return Ok(()) };
     let age = i128::try_from(check.options.age.as_nanos()).unwrap_or(i128::MAX);
     let mut orphans = Vec::new();
-    for (name, _) in entries(&directory).op("read companions")? {
+    for (name, _) in entries(&directory).op("read the directory of overflow files")? {
         let id = u128::from_str_radix(&name, 16).ok();
         let Some(id) = id.filter(|id| overflow::companion_path(*id).ends_with(&format!("/{name}"))) else {
             let path = format!("{OWN_DIRECTORY}/{OVERFLOW}/{name}");
-            check.problem(ProblemKind::Stranger, &path, "it is no companion of a record", None);
+            check.problem(ProblemKind::Stranger, &path, "not an overflow file of a record", None);
             continue;
         };
         let old =
@@ -89,16 +89,16 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
 fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = overflow::companion_path(id);
     if files::read_own(directory, name).is_ok_and(|bytes| record::path_of(&bytes) == Err(Unread::Closed)) {
-        check.problem(ProblemKind::RecordNewer, &path, "it is of a newer version of Slipway", None);
+        check.problem(ProblemKind::RecordNewer, &path, "it was written by a newer version of Slipway", None);
         return;
     }
     let mut remove = || Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok());
     let (explanation, repair): (_, Option<Repair<'_>>) = if check.report.unreadable.load(Relaxed) {
-        ("no record that could be read names it, but not all could be read", None)
+        ("no record refers to this overflow file, but not all records could be read", None)
     } else if not_all_seen {
-        ("no record names it, but files with names that are no text may", None)
+        ("no record refers to this overflow file, but files whose names are not UTF-8 were not checked", None)
     } else {
-        ("the rest of a record whose object is gone; a repair removes it", Some(&mut remove))
+        ("an overflow file (the rest of a record) whose object no longer exists; a repair removes it", Some(&mut remove))
     };
     check.problem(ProblemKind::CompanionOrphaned, &path, explanation, repair);
 }

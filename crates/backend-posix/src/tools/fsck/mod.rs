@@ -75,21 +75,22 @@ fn check_bucket(check: &Check<'_>) -> Result<()> {
 fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     for aside in buckets::asides(store, options.age)? {
         if !buckets::may_end(store, &aside) {
-            let explanation = "named as what DeleteBucket sets aside, but it is not as the server makes it, or lacks its mark: \
-                               someone who may write in the directory may have put it there";
+            let explanation = "the directory has a name that DeleteBucket uses for uploads, but not the owner, mode \
+                or mark that the server gives: another user who may write to the directory that is served may have \
+                created it";
             report.problem(ProblemKind::Stranger, path.join(&aside), explanation.to_owned(), None);
             continue;
         }
         let explanation = if aside::is_of_nothing(&aside) {
-            "what was being made or removed when a crash came; a repair removes it"
+            "a directory that was being created or removed when a crash came; a repair removes it"
         } else {
-            "uploads that a DeleteBucket which did not come to its end set aside; a repair returns them to \
-             their bucket if that is still there, and else removes them"
+            "uploads that an interrupted DeleteBucket set aside; a repair returns them to their bucket if that still \
+             exists, and otherwise removes them"
         };
         let mut repair = || match buckets::end_aside(store, &aside)? {
             Ended::Returned | Ended::Removed | Ended::Empty => Ok(true),
             Ended::Left(why) => Err(stays(why)),
-            Ended::NotOurs => Err(stays("it is no longer as the server makes it")),
+            Ended::NotOurs => Err(stays("it no longer has the owner, mode or mark that the server gives")),
         };
         let (kind, explanation) = (ProblemKind::UploadsAside, explanation.to_owned());
         report.problem(kind, path.join(&aside), explanation, Some(&mut repair));

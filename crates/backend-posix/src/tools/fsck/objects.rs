@@ -42,7 +42,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
                     keymap::hidden_because(&path).inspect(|why| check.not_shown(&path, why));
                 }
                 FileType::RegularFile | FileType::Directory | FileType::Symlink => {}
-                _ => check.not_shown(&path, "neither file nor directory"),
+                _ => check.not_shown(&path, "it is neither a file nor a directory"),
             }
             let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
             let result = if is_object { check_file(check, named, &directory, &name, &path) } else { Ok(()) };
@@ -69,28 +69,30 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
         Name::Hidden if name.starts_with(OWN_DIRECTORY) => {
             odd(
                 ProblemKind::ReservedName,
-                "the name is reserved, and no key leads there; rename it to have it served",
+                "the name is reserved, and no key leads to it; rename it to have it served",
             );
         }
         Name::SelfFile | Name::DirectoryData if kind != FileType::RegularFile => {
             odd(ProblemKind::Misplaced, "only a regular file can hold an object's bytes");
         }
         Name::SelfFile | Name::DirectoryData if nowhere => {
-            odd(ProblemKind::Misplaced, "it would hold an object's bytes, but no key has them here");
+            odd(ProblemKind::Misplaced, "the name is that of a file with an object's bytes, but no key leads to one \
+                here");
         }
         Name::Piece(_) => odd(ProblemKind::ReservedName, "only a directory can hold the rest of a long name"),
         Name::LastPiece(_) | Name::Component(_) if nowhere && name.starts_with(OWN_DIRECTORY) => {
-            odd(ProblemKind::ReservedName, "no key maps to this name here; rename it to have it served");
+            odd(ProblemKind::ReservedName, "the name is reserved, and no key leads to it here; rename it to have it \
+                served");
         }
         _ => {}
     }
 }
 
-const DAMAGED: &str = "its record can't be read, so S3 sees a file of another program; a repair removes the record, and \
-                       `slipway rehash` makes a new one";
-const NEWER: &str = "its record is of a newer version of Slipway";
-const MISSING: &str = "the rest of its record is missing: its metadata and parts are lost; a repair keeps what there is (its \
-                       ETag and checksum are true)";
+const DAMAGED: &str = "its record is damaged, so that it is served as a foreign file; a repair removes the record, \
+    and `slipway rehash` makes a new one";
+const NEWER: &str = "its record was written by a newer version of Slipway";
+const MISSING: &str = "the overflow file with the rest of its record is missing: its metadata and parts are lost; a \
+    repair keeps the remaining record, whose ETag and checksum are valid";
 
 fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &str, path: &str) -> Result<()> {
     let Some(file) = Candidate::open(check.bucket, directory, name)? else { return Ok(()) };
@@ -166,8 +168,8 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
             directories::prune(check.bucket, path);
             Ok(check.bucket.directory(path).is_err())
         };
-        let explanation = "a PUT made this directory, and it should have gone with its last object; a repair removes it, and \
-                           those above it that are empty then";
+        let explanation = "a PUT created this directory, which should have been removed together with its last \
+            object; a repair removes it, and the directories above it that are then empty";
         check.problem(ProblemKind::EmptyDirectory, path, explanation, Some(&mut repair));
     }
     Ok(())
@@ -178,7 +180,7 @@ fn check_directory_name(check: &Check<'_>, directory: &Directory) {
     if matches!(keymap::classify(name.as_bytes()), Name::LastPiece(_))
         && keymap::key_of_directory(&directory.path).is_none()
     {
-        let explanation = "no key maps to this name here; rename it to have it served";
+        let explanation = "the name is reserved, and no key leads to it here; rename it to have it served";
         check.problem(ProblemKind::ReservedName, &directory.path, explanation, None);
     }
     debug_assert!(!matches!(name, SELF | DIRECTORY_DATA), "the walk does not enter those");

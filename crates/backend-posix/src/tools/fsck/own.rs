@@ -25,13 +25,14 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
         stranger(check, OWN_DIRECTORY);
     } else if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
-        let explanation = "others may enter it, or it lacks the mark of what the server makes, so that nothing in it is removed (writes go on): \
-                           if it is the server's, close it (chmod 700) and make a file `.slipway,own` in it that belongs to its owner";
+        let explanation = "other users may enter it, or it lacks the server's mark, so that nothing in it is removed \
+            (writes go on): if it is the server's, close it to others (chmod 700) and create a file `.slipway,own` \
+            in it that belongs to its owner";
         check.problem(ProblemKind::Stranger, OWN_DIRECTORY, explanation, None);
     }
     strangers(check)?;
     if let Some(staging) = open(check, "staging")? {
-        for (name, _) in entries(&staging).op("read staging")? {
+        for (name, _) in entries(&staging).op("read the staging directory")? {
             if !is_staged_name(&name) && !keymap::is_lingering(&name) {
                 foreign(check, &join(".slipway/staging", &name));
                 continue;
@@ -46,8 +47,8 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
 /// to another name.
 fn strangers(check: &Check<'_>) -> Result<()> {
     let Ok(own) = check.bucket.own_for(Purpose::Removal) else { return Ok(()) };
-    let own = resolve::plain(&own, "", DIRECTORY).op("open a directory of the bucket's own")?;
-    for (name, _) in entries(&own).op("read a directory of the bucket's own")? {
+    let own = resolve::plain(&own, "", DIRECTORY).op("open one of the bucket's .slipway directories")?;
+    for (name, _) in entries(&own).op("read one of the bucket's .slipway directories")? {
         let known = layout::own::NAMES.contains(&&*name) || keymap::is_lingering(&name);
         if !known && removing::is_older(&own, &name, check.options.age) {
             foreign(check, &join(OWN_DIRECTORY, &name));
@@ -75,26 +76,27 @@ pub(super) fn open(check: &Check<'_>, name: &str) -> Result<Option<OwnedFd>> {
             check.problem(
                 ProblemKind::Stranger,
                 &path,
-                "it must be a directory; writes fail until it is gone",
+                "it must be a directory: writes that need it fail until it is moved away",
                 None,
             );
             Ok(None)
         }
-        Err(errno) => Err(errno).op("open a directory of the bucket's own"),
+        Err(errno) => Err(errno).op("open one of the bucket's .slipway directories"),
     }
 }
 
 /// Reports a directory that the server would not use.
 fn stranger(check: &Check<'_>, path: &str) {
-    let explanation = "it does not look like what the server makes, so that nothing in it counts, and writes that need it are refused: \
-                       if it is the server's, it must belong to its user, and others must have no rights there (chmod 700)";
+    let explanation = "it has another owner or mode than the server gives it, so that its contents are ignored, and \
+        writes that need it are refused: if it is the server's, give it to the server's user (chown), and close it \
+        to others (chmod 700)";
     check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 
 /// Reports an entry with a name that the server does not use there.
 pub(super) fn foreign(check: &Check<'_>, path: &str) {
     let explanation =
-        "the server gives nothing there such a name: it is kept, and keeps its bucket from being deleted";
+        "the server uses no such name there: the entry is kept, and its bucket cannot be deleted";
     check.problem(ProblemKind::Stranger, path, explanation, None);
 }
 
@@ -115,14 +117,14 @@ pub(super) fn leftover(check: &Check<'_>, directory: &OwnedFd, above: &str, name
     check.problem(
         ProblemKind::StagingLeftover,
         &join(above, name),
-        "left by a write that did not come to its end; a repair removes it, or finishes what must be finished",
+        "left by an interrupted write; a repair removes it, or completes the write where that is necessary",
         Some(&mut repair),
     );
 }
 
 fn locks(check: &Check<'_>) -> Result<()> {
     let Some(directory) = open(check, locks::LOCK_FILES)? else { return Ok(()) };
-    for (name, _) in entries(&directory).op("read locks")? {
+    for (name, _) in entries(&directory).op("read the locks directory")? {
         let path = format!("{OWN_DIRECTORY}/{}/{name}", locks::LOCK_FILES);
         let known = (0..=LOCKS).any(|number| locks::path_of(number) == path);
         let file =
@@ -134,7 +136,7 @@ fn locks(check: &Check<'_>) -> Result<()> {
                     check.problem(
                         ProblemKind::BadLock,
                         &path,
-                        "it must be a regular file; no one can lock it",
+                        "a lock must be a regular file: requests that need this lock fail until it is moved away",
                         None,
                     );
                     continue;
@@ -148,10 +150,11 @@ fn locks(check: &Check<'_>) -> Result<()> {
                     && rustix::fs::unlinkat(&directory, &*name, AtFlags::empty()).is_ok())
             };
             let explanation =
-                "no gateway uses a lock of this name; a repair removes it unless someone holds it";
+                "no gateway uses a lock of this name; a repair removes it unless a process holds it";
             check.problem(ProblemKind::BadLock, &path, explanation, Some(&mut repair));
         } else if is_held_for_long(&file) {
-            let explanation = "someone holds this lock and does not give it back, and all who need it wait; `lslocks` tells who";
+            let explanation = "a process has held this lock for a long time, and requests that need it wait; \
+                `lslocks` shows which process";
             check.problem(ProblemKind::LockHeld, &path, explanation, None);
         }
     }

@@ -27,7 +27,8 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
     let above = join(&directory.path, RECORDS);
     if trust::stranger_in(check.bucket.store, directory, &folder).op("stat a directory's records")?.is_some()
     {
-        let explanation = "it belongs neither to the server nor to the owner of the directory it is in: no record is written there";
+        let explanation = "it belongs neither to the server's user nor to the owner of the directory above it: no \
+            record is written there";
         check.problem(ProblemKind::Stranger, &above, explanation, None);
         return Ok(());
     }
@@ -36,18 +37,19 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
         if is_scattered(&name) {
             leftover(check, &folder, &above, &name);
         } else if !matches!(kind, FileType::RegularFile | FileType::Unknown) {
-            check.problem(ProblemKind::Stranger, &path, "it is no record", None);
+            check.problem(ProblemKind::Stranger, &path, "not a record", None);
         } else if name != OF_DIRECTORY
             && removing::is_older(&folder, &name, check.options.age)
             && orphans::is_one(directory, &name)?
         {
             if !Sidecar::is_known(&folder, &name).op("read a record")? {
-                let explanation = "it is of no file, and no record as this version writes them";
+                let explanation = "no file belongs to it, and it is not a record in a form that this version knows";
                 check.problem(ProblemKind::Stranger, &path, explanation, None);
                 continue;
             }
             let mut repair = || retrying(|| orphans::remove(check.bucket, directory, &name));
-            let explanation = "the record of a file that is gone, or was moved by hand; a repair removes it";
+            let explanation = "the record of a file that was removed or moved by another program; a repair removes \
+                it";
             check.problem(ProblemKind::RecordOrphaned, &path, explanation, Some(&mut repair));
         }
     }

@@ -30,7 +30,7 @@ const ASIDE: &str = "damaged-";
 
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
     if let Some(uploads) = open(check, UPLOADS)? {
-        for (id, _) in entries(&uploads).op("read uploads")? {
+        for (id, _) in entries(&uploads).op("read the uploads directory")? {
             let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
             if !is_id(&id) {
                 foreign(check, &path);
@@ -40,7 +40,7 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
         }
     }
     let Some(receipts) = open(check, COMPLETED)? else { return Ok(()) };
-    for (id, _) in entries(&receipts).op("read receipts")? {
+    for (id, _) in entries(&receipts).op("read the directory of receipts")? {
         receipt(check, &receipts, &id);
     }
     Ok(())
@@ -50,7 +50,7 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
 /// may not fit.
 pub(super) fn name_companions(check: &Check<'_>, named: &Named) -> Result<()> {
     let Some(uploads) = open(check, UPLOADS)? else { return Ok(()) };
-    for (id, _) in entries(&uploads).op("read uploads")? {
+    for (id, _) in entries(&uploads).op("read the uploads directory")? {
         if let Err(errno) = name_companions_of(check, &uploads, &id, named) {
             let path = format!("{OWN_DIRECTORY}/{UPLOADS}/{id}");
             check.unreadable(&path, &storage_error("read parts", errno));
@@ -90,7 +90,7 @@ fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
     }
     let mut repair = || Ok(rustix::fs::unlinkat(receipts, id, AtFlags::empty()).is_ok());
     let explanation =
-        "the receipt of a completed upload can't be read; a repair removes it (the object is not touched)";
+        "the receipt of a completed upload is damaged; a repair removes it (the object is not touched)";
     check.problem(ProblemKind::ReceiptDamaged, &path, explanation, Some(&mut repair));
 }
 
@@ -98,7 +98,7 @@ fn receipt(check: &Check<'_>, receipts: &OwnedFd, id: &str) {
 fn newer<R: Kind>(check: &Check<'_>, read: &Result<R, Unread>, path: &str) -> bool {
     let newer = matches!(read, Err(Unread::Closed));
     if newer {
-        check.problem(ProblemKind::RecordNewer, path, "it is of a newer version of Slipway", None);
+        check.problem(ProblemKind::RecordNewer, path, "it was written by a newer version of Slipway", None);
     }
     newer
 }
@@ -112,24 +112,26 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
     }
     let mut kind = ProblemKind::UploadLeftover;
     let mut explanation =
-        "what is left of an upload that was completed or aborted, or never begun; a repair removes it";
+        "leftovers of an upload that was completed or aborted, or whose creation was interrupted; a repair removes \
+         them";
     let bytes = resolve::plain(uploads, id, DIRECTORY).and_then(|fd| files::read_own(fd, DESCRIPTION));
     match bytes.map(|bytes| record::from_bytes::<UploadRecord>(&bytes)) {
         Ok(read) if newer(check, &read, path) => return Ok(()),
         Ok(Err(_)) => {
             kind = ProblemKind::UploadDamaged;
             explanation =
-                "its description can't be read, so it can't be completed; a repair removes it with its parts";
+                "the upload's description is damaged, so that it cannot be completed; a repair removes the upload \
+                 with its parts";
         }
         Err(Errno::NOTDIR | Errno::LOOP) => {
-            check.problem(ProblemKind::Stranger, path, "it is no upload", None);
+            check.problem(ProblemKind::Stranger, path, "not an upload", None);
             return Ok(());
         }
         _ => {}
     }
     let mut repair = || {
         let gone = removing::remove_tree(uploads, id);
-        if gone { Ok(true) } else { Err(stays("something in it cannot be removed")) }
+        if gone { Ok(true) } else { Err(stays("some of its contents cannot be removed")) }
     };
     check.problem(kind, path, explanation, Some(&mut repair));
     Ok(())
@@ -147,7 +149,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             continue;
         }
         let Some(number) = part_number(&name) else {
-            check.problem(ProblemKind::Stranger, &path, "it is no part of the upload", None);
+            check.problem(ProblemKind::Stranger, &path, "not a part of the upload", None);
             continue;
         };
         let info = match damaged(check.bucket.store, &upload.directory, &name, number) {
@@ -163,8 +165,8 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
             remove(&upload.directory, &name, &info)
         };
-        let explanation = "the part is not as it was when it was acknowledged; a repair removes it, so that a client which \
-                           lists the parts sends it again";
+        let explanation = "the part changed or lost bytes after it was acknowledged; a repair removes it, so that a \
+            client that lists the parts sends it again";
         check.problem(ProblemKind::PartDamaged, &path, explanation, Some(&mut repair));
     }
     Ok(())
@@ -175,8 +177,8 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
     if !removing::is_older(directory, name, check.options.age) {
         return;
     }
-    let explanation = "a part that a repair which did not come to its end set aside; a repair removes it, or puts it back if \
-                       it is whole";
+    let explanation = "a part that an interrupted repair set aside; a repair removes it, or puts it back if it is \
+        intact";
     let mut repair = || {
         let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
         let number = part_number(part).unwrap_or(0);

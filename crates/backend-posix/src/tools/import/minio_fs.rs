@@ -84,7 +84,7 @@ pub fn import_minio_fs(
     check_format(&store).map_err(|why| format!("{}: {why}", root.display()))?;
     for (path, what) in LEFT {
         if resolve::at_path(&store.root, path).is_ok_and(|info| info.is_directory()) {
-            report(&root.join(path), Imported::Left(format!("{what}: not taken over")));
+            report(&root.join(path), Imported::Left(format!("{what}: not imported")));
         }
     }
     let work = |name: &BucketName, path: &Path| {
@@ -96,16 +96,17 @@ pub fn import_minio_fs(
 fn check_format(store: &Store) -> Result<(), String> {
     let bytes = match files::read_own(&store.root, ".minio.sys/format.json") {
         Err(Errno::NOENT | Errno::NOTDIR) => {
-            return Err("no tree of MinIO's: there is no .minio.sys/format.json".to_owned());
+            return Err("MinIO has not served this directory: there is no .minio.sys/format.json".to_owned());
         }
         result => result.map_err(|errno| format!(".minio.sys/format.json: {errno}"))?,
     };
     match serde_json::from_slice::<FormatFile>(&bytes) {
         Ok(FormatFile { format }) if format == "fs" => Ok(()),
         Ok(FormatFile { format }) => Err(format!(
-            "of MinIO's format {format:?}, not \"fs\": its objects are no plain files. Copy them by way of S3, from a MinIO that still runs"
+            "MinIO stored the objects here in its format {format:?}, not \"fs\", so that they are not plain files. \
+             Copy them through S3, from a running MinIO"
         )),
-        Err(_) => Err(".minio.sys/format.json can't be read".to_owned()),
+        Err(_) => Err(".minio.sys/format.json is not in the form that MinIO writes".to_owned()),
     }
 }
 
@@ -121,7 +122,7 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         let own = format!("{OWN}/buckets/{}", self.name);
         if resolve::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
-            self.teller.tell("", Imported::Left("the bucket's configuration: not taken over".to_owned()));
+            self.teller.tell("", Imported::Left("the bucket's configuration: not imported".to_owned()));
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
@@ -158,11 +159,12 @@ impl Import<'_> {
         };
         let theirs = match parse(&bytes) {
             Ok(theirs) => theirs,
-            Err(Unusable::Malformed) => return Ok(Some(Imported::Stale("its fs.json can't be read"))),
+            Err(Unusable::Malformed) => return Ok(Some(Imported::Stale("its fs.json is damaged"))),
             Err(Unusable::NoETag) => return Ok(Some(Imported::Stale("its fs.json has no ETag"))),
             Err(Unusable::Transformed(how)) => {
                 return Ok(Some(Imported::Failed(format!(
-                    "MinIO stored it {how}, which only MinIO can undo; it is served as it is on disk. Copy it by way of MinIO"
+                    "MinIO stored it {how}, which only MinIO can undo: copy it through a running MinIO; Slipway \
+                     serves the stored bytes unchanged"
                 ))));
             }
         };
@@ -176,7 +178,7 @@ impl Import<'_> {
         };
         if !theirs.left.is_empty() {
             let path = join(&directory.path, name);
-            self.teller.tell(&path, Imported::Left(format!("not taken over: {}", theirs.left.join(", "))));
+            self.teller.tell(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
         }
         let done = self.options.dry_run || file.adopt(record)?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))

@@ -12,7 +12,7 @@ use crate::record::{self, ObjectRecord, Raw, Unknown};
 use crate::tools::candidate::Candidate;
 use crate::tools::progress::Progress;
 
-pub(super) const NEWER: &str = "its record is of a newer version of Slipway";
+pub(super) const NEWER: &str = "its record was written by a newer version of Slipway";
 
 pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
 
@@ -21,7 +21,8 @@ pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
         Raw::Known(_, record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
-        Raw::Known(..) => Some(Imported::Stale("Slipway wrote it since, and then another program")),
+        Raw::Known(..) => Some(Imported::Stale("Slipway wrote it after the other server, and then another program \
+            changed it")),
         // Of one that is damaged, S3 sees nothing.
         Raw::Absent | Raw::Damaged(_) => None,
     })
@@ -35,10 +36,10 @@ pub(super) fn record(
     progress: &Progress,
 ) -> Result<Result<ObjectRecord, &'static str>> {
     if !theirs.is_possible(file.info.stamp.size_bytes) {
-        return Ok(Err("its size is not that of its parts"));
+        return Ok(Err("its size differs from the sum of its parts"));
     }
     if !record::is_etag(&theirs.etag) {
-        return Ok(Err("its ETag is too long, or none that a header can have"));
+        return Ok(Err("its ETag is too long, or contains characters that a header cannot have"));
     }
     if !record::fits(&theirs.metadata) {
         return Ok(Err(TOO_MUCH));
@@ -49,7 +50,7 @@ pub(super) fn record(
     } else {
         match prove(file, &theirs, progress)? {
             Some(checksum) => Some(checksum),
-            None => return Ok(Err("its bytes are not those of its ETag, or can't be compared with it")),
+            None => return Ok(Err("its bytes do not match its ETag, or cannot be compared with it")),
         }
     };
     // Of theirs, what was not proven is not believed.

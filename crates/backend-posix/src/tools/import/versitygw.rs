@@ -116,7 +116,7 @@ impl Import<'_> {
     fn tell_left(&self, path: &str, names: &[String]) {
         let left = versitygw::not_carried(names);
         if !left.is_empty() {
-            self.teller.tell(path, Imported::Left(format!("not taken over: {}", left.join(", "))));
+            self.teller.tell(path, Imported::Left(format!("not imported: {}", left.join(", "))));
         }
     }
 
@@ -183,7 +183,8 @@ impl Import<'_> {
     fn directory(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<Option<Imported>> {
         let path = directory.path.as_str();
         if is_temporary(path) {
-            let left = "uploads in progress of versitygw: not taken over, and served as objects; remove it once they are not needed";
+            let left = "versitygw's uploads in progress are not imported, and their files are served as objects: \
+                remove this directory once they are not needed";
             return Ok((path == TEMPORARY).then(|| Imported::Left(left.to_owned())));
         }
         // A descriptor that attributes can be read of and removed from.
