@@ -367,31 +367,31 @@ class TestTheOperatorReadsWhy:
                 lambda: bucket.raw.put(bucket.path("out"), b"x"),
                 "AccessDenied",
                 '"out"',
-                "place is taken",
+                "path is occupied",
             ),
             "other-name": (
                 lambda: bucket.raw.delete(bucket.path("dir/file")),
                 "AccessDenied",
                 '"dir/file"',
-                "object that has its own",
+                "object that has a key of its own",
             ),
             "same-object": (
                 lambda: bucket.raw.put(bucket.path("dir/file"), headers=copy),
                 "InvalidRequest",
                 '"dir/file"',
-                "both keys lead to the same object",
+                "are the same object",
             ),
             "bucket-name": (
                 lambda: bucket.raw.put("/taken"),
                 "BucketAlreadyExists",
                 '"taken"',
-                "something that is no bucket",
+                "another entry that is not a bucket",
             ),
             "file-size": (
                 lambda: bucket.raw.put(bucket.path("large"), bytes(2 << 20)),
                 "EntityTooLarge",
                 '"large"',
-                "no file of this size",
+                "larger than the file system",
             ),
         }[kind]
         response = request()

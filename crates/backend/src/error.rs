@@ -9,34 +9,34 @@ pub type Result<T, E = BackendError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// No bucket of that name.
-    #[error("no such bucket")]
+    #[error("the bucket does not exist")]
     NoSuchBucket,
     /// There is a bucket of that name.
-    #[error("the bucket exists")]
+    #[error("the bucket already exists")]
     BucketExists,
     /// Something that is no bucket has the bucket's name.
-    #[error("something that is no bucket has this name")]
+    #[error("the bucket's name is taken by a file or another entry that is not a bucket")]
     BucketNameTaken,
     /// The bucket holds objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
     /// The bucket holds no objects, but files of other kinds.
-    #[error("the bucket holds files that are no objects")]
+    #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
     /// No object with that key.
-    #[error("no such key")]
+    #[error("the object does not exist")]
     NoSuchKey,
     /// The key has no version of that id.
-    #[error("no such version: {0}")]
+    #[error("the object has no version {0}")]
     NoSuchVersion(VersionId),
     /// An id that no version here can have.
-    #[error("no version can have the id {0}")]
+    #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
     /// No such upload of that key.
-    #[error("no such upload")]
+    #[error("the upload does not exist")]
     NoSuchUpload,
     /// A part named in a completion was never uploaded, or has another ETag.
-    #[error("part {part_number} is missing or differs")]
+    #[error("part {part_number} is missing, or has another ETag than the one given")]
     InvalidPart {
         /// Which.
         part_number: u32,
@@ -44,10 +44,10 @@ pub enum BackendError {
         etag: String,
     },
     /// A completion's parts are not in ascending order.
-    #[error("the parts are not in order")]
+    #[error("the part numbers are not in ascending order")]
     InvalidPartOrder,
     /// A part that is not the last is too small.
-    #[error("part {part_number} is too small")]
+    #[error("part {part_number} is too small, and is not the last one")]
     PartTooSmall {
         /// Which.
         part_number: u32,
@@ -57,7 +57,7 @@ pub enum BackendError {
         etag: String,
     },
     /// The object has no part of this number.
-    #[error("no such part")]
+    #[error("the object has no part of this number")]
     NoSuchPart {
         /// How many it has.
         parts: usize,
@@ -69,14 +69,14 @@ pub enum BackendError {
         size_bytes: u64,
     },
     /// The object has not changed; with what the answer must say.
-    #[error("not modified")]
+    #[error("the object has not been modified")]
     NotModified(Box<ObjectAttributes>),
     /// A precondition does not hold.
-    #[error("a precondition failed: {0:?}")]
+    #[error("a precondition does not hold: {0:?}")]
     PreconditionFailed(Condition),
     /// Another request holds what was asked for, and may do so for long: nobody waited for it to
     /// end.
-    #[error("another request holds the {0}")]
+    #[error("another request is working on the {0}")]
     Busy(Held),
     /// The storage tried again and again, and each time something was in the way: others who work
     /// on the same names, or a file system that does not do what it says. Trying again may help.
@@ -84,10 +84,10 @@ pub enum BackendError {
     Contended(Contention),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
     /// upload was created.
-    #[error("the object of {0:?} was changed since the upload was created")]
+    #[error("the object of the precondition {0:?} was changed after the upload was created")]
     ChangedSinceCreation(Condition),
     /// The size given for the whole object is not what the parts make.
-    #[error("the size given does not match")]
+    #[error("the size given by the client does not match that of the object")]
     WrongSize {
         /// What the client gave.
         given_bytes: u64,
@@ -95,21 +95,21 @@ pub enum BackendError {
         actual_bytes: u64,
     },
     /// The checksum given for the whole object is not what the parts make.
-    #[error("the checksum given does not match")]
+    #[error("the checksum given by the client does not match that of the object")]
     WrongChecksum {
         /// The object's algorithm.
         algorithm: ChecksumAlgorithm,
     },
     /// The type given for the whole object's checksum is not the one that the upload was created
     /// with.
-    #[error("the checksum's type is not the upload's")]
+    #[error("the checksum has another type than the upload was created with")]
     WrongChecksumType {
         /// The upload's; `None` if it chose no checksum.
         expected: Option<ChecksumType>,
     },
     /// A part comes with another checksum than its upload was created with, or without the one that
     /// it needs.
-    #[error("the part's checksum is not of the upload's algorithm")]
+    #[error("the part has no checksum of the algorithm that the upload was created with")]
     WrongPartAlgorithm {
         /// The upload's.
         expected: ChecksumAlgorithm,
@@ -117,10 +117,10 @@ pub enum BackendError {
         given: Option<ChecksumAlgorithm>,
     },
     /// A completion names no part.
-    #[error("no parts")]
+    #[error("the completion names no parts")]
     NoParts,
     /// A completion leaves out the checksum of a part of which the whole's is made.
-    #[error("part {part_number} is named without its checksum")]
+    #[error("the completion names part {part_number} without its checksum")]
     PartWithoutChecksum {
         /// Which.
         part_number: u32,
@@ -128,7 +128,7 @@ pub enum BackendError {
         algorithm: ChecksumAlgorithm,
     },
     /// A completion names a part with a checksum of another algorithm than the upload's.
-    #[error("part {part_number} is named with a checksum of another algorithm")]
+    #[error("the completion names part {part_number} with a checksum of another algorithm")]
     WrongPartChecksum {
         /// Which.
         part_number: u32,
@@ -136,27 +136,27 @@ pub enum BackendError {
         algorithm: ChecksumAlgorithm,
     },
     /// A listing of uploads is to go on behind an upload that is none, or one of another key.
-    #[error("no position in the list of uploads")]
+    #[error("the marker is not an upload of the given key")]
     InvalidUploadMarker,
     /// The result would be larger than an object may be.
-    #[error("too large")]
+    #[error("the object would be larger than S3 allows")]
     TooLarge,
     /// The storage takes no file of this size, though an object may have it.
-    #[error("the file system takes no file of this size, or the process may not write one")]
+    #[error("the file would be larger than the file system or the process's limit (ulimit -f) allows")]
     FileTooLarge,
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
     /// Something that is no object has the key's place.
-    #[error("the key's place is taken: {0}")]
+    #[error("the key's path is occupied {0}")]
     Obstructed(&'static str),
     /// The key leads through a link of the storage to an object that has a key of its own. It is
     /// not deleted by this one, nor replaced if the last name of the key is the link.
-    #[error("the key leads through a link to an object that has its own")]
+    #[error("the key leads through a symbolic link to an object that has a key of its own")]
     OtherName,
     /// What is wrong with one of the two objects of a copy, of what either may be missing or fail
     /// ([`BackendError::on`]).
-    #[error("of a copy's {side}: {error}")]
+    #[error("the {side} of a copy: {error}")]
     Copy {
         /// With which.
         side: CopySide,
@@ -164,31 +164,31 @@ pub enum BackendError {
         error: Box<BackendError>,
     },
     /// The source of a copy and what it is to replace are one object under two keys.
-    #[error("both keys lead to the same object")]
+    #[error("source and target of the copy are the same object")]
     SameObject,
     /// What is known of the object is in a form that this version does not understand, so that it
     /// neither serves nor changes it.
-    #[error("its record is of a newer version of Slipway, and may say what this one must not pass over")]
+    #[error("the object's record is in a form that only a newer version of Slipway understands")]
     NewerRecord,
-    /// The process or machine has run out of what a call takes (file descriptors, ...); trying
-    /// again later helps.
-    #[error("out of {0}")]
+    /// The process or machine has run out of what a call takes (file descriptors, ...), as the
+    /// clause says; trying again later helps.
+    #[error("{0}")]
     OutOf(&'static str),
     /// The storage is not there at the moment; an operator has to see to it.
-    #[error("not available: {0}")]
+    #[error("the storage is not available: {0}")]
     Unavailable(&'static str),
     /// The storage is full, or a quota is.
-    #[error("out of space")]
+    #[error("the file system is full, or a quota is exceeded")]
     OutOfSpace,
     /// The storage has space, but not for one more name where the object is to be. The storage has
     /// logged why.
-    #[error("no room for the name in its directory")]
+    #[error("the directory has no room for another name")]
     DirectoryFull,
     /// The storage, or this view of it, is read-only.
-    #[error("read-only")]
+    #[error("the storage is read-only")]
     ReadOnly,
     /// The file system denied it to the gateway.
-    #[error("may not {operation}: the file system denies it")]
+    #[error("could not {operation}: the file system denied permission")]
     Denied {
         /// What was tried.
         operation: &'static str,
@@ -197,10 +197,10 @@ pub enum BackendError {
     #[error("the object changed while it was read")]
     Changed,
     /// This backend cannot do it.
-    #[error("not supported by this backend: {0}")]
+    #[error("the storage does not support this: {0}")]
     Unsupported(&'static str),
     /// Anything else that the storage says.
-    #[error("{operation} failed: {source}")]
+    #[error("could not {operation}: {source}")]
     Io {
         /// What was tried.
         operation: &'static str,
