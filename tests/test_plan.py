@@ -130,7 +130,7 @@ def test_what_can_not_be_is_refused_with_a_cure(tmp_path: Path) -> None:
         (["--cpus", "2"], "--network"),
         ([*SERVER, "--volumes", "3", "--local", "raid6"], "raid6 needs at least 4 volumes"),
         ([*SERVER, "--spread", "4+2"], "4+2 needs 6 nodes"),
-        ([*SERVER, "--spread", "+2n", "--nodes", "7"], "say what it is there, such as 4+2"),
+        ([*SERVER, "--spread", "+2n", "--nodes", "7"], "give the protection as numbers, such as 4+2"),
         ([*SERVER, "--gateways", "2"], "use at most 1"),
         ([*SERVER, "--gets=-1"], "a number of 0 or more"),
         ([*SERVER, "--sizes", "4k,1m"], "each of several sizes needs a share"),
@@ -169,9 +169,9 @@ def test_gateways_count_what_nodes_tell_each_other() -> None:
     ]
     one = plan(*of, *load, "--gateways", "1")
     assert re.search(r"network out of a node .* 87 %", one), one
-    assert "2 needed to be at most 70 % busy" in one
+    assert "2 needed for at most 70 % busy" in one
     note = (
-        "note: too few gateways for peaks: 2 needed to be at most 70 % busy, 1 there: --gateways 2\n  it fits"
+        "note: too few gateways for peaks: 2 needed for at most 70 % busy, 1 planned: --gateways 2\n  it fits"
     )
     assert note in one, one
     assert "too few gateways" not in plan(*of, *load)
@@ -235,7 +235,7 @@ def test_costs_come_from_measurements(own_server: Server, tmp_path: Path) -> Non
         command += ["--duration", "1s", "--warm-up", "100ms", "--json", runs[-1]]
         subprocess.run(command, env=KEYS, check=True, capture_output=True)
     missing = plan("--calibrate", runs[0], runs[1], status=2)
-    assert "PUT was measured with 0 sizes" in missing
+    assert "the reports contain PUT of 0 sizes" in missing
     costs = tmp_path / "costs.toml"
     costs.write_text(plan("--calibrate", *runs))
     # What it was made of, it says: medians, one for each size.

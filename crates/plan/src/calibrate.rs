@@ -42,10 +42,10 @@ pub fn calibrate(source: String, samples: &[Sample]) -> Result<Costs> {
         if sizes < fewest {
             let name = operation.name();
             return Err(match fewest {
-                1 => format!("no {name} was measured: add a run of `slipway bench ... head`"),
+                1 => format!("the reports contain no {name}: add a run of `slipway bench ... head`"),
                 _ => format!(
-                    "{name} was measured with {sizes} sizes: what a request costs and what a byte costs \
-                     takes two or more; add a run of `slipway bench ... {} --size 4k,64k,1m,16m`",
+                    "the reports contain {name} of {sizes} sizes, but the costs of a request and of a byte can only \
+                     be told apart with two or more: add a run of `slipway bench ... {} --size 4k,64k,1m,16m`",
                     name.to_lowercase()
                 ),
             });
@@ -73,7 +73,8 @@ fn medians(samples: &[Sample]) -> Result<Medians> {
     let mut all: BTreeMap<(Operation, u64), Vec<f64>> = BTreeMap::new();
     for sample in samples {
         if !is_positive(sample.cpu_us) {
-            return Err("a measurement has no CPU time: measure for seconds, beside the server".to_owned());
+            return Err("a measurement has no CPU time of the server: run slipway bench on the server's machine, with \
+                steps of several seconds".to_owned());
         }
         all.entry((sample.operation, sample.bytes)).or_default().push(sample.cpu_us);
     }
@@ -133,7 +134,7 @@ mod tests {
         let get = [line(Operation::Get, 1024), line(Operation::Get, 4096)];
         let told = |samples: &[Sample]| calibrate(String::new(), samples).unwrap_err();
         assert!(told(&[]).contains("no HEAD"));
-        assert!(told(&[head]).contains("GET was measured with 0 sizes"));
+        assert!(told(&[head]).contains("the reports contain GET of 0 sizes"));
         assert!(told(&[head, get[0], get[1], line(Operation::Put, 1)]).contains("--size"));
         assert!(told(&[sample(Operation::Head, 0, f64::NAN)]).contains("CPU time"));
         assert!(told(&[sample(Operation::Head, 0, 0.0)]).contains("CPU time"));

@@ -86,7 +86,7 @@ impl Catalogue {
         for (name, node) in &catalogue.node {
             let numbers = [Some(f64::from(node.vcpus)), Some(node.network_gbit), node.volumes_mbit];
             if numbers.into_iter().flatten().any(|number| !is_positive(number)) {
-                return Err(format!("node {name}: processors and limits have to be above 0"));
+                return Err(format!("node {name}: processors and limits must be above 0"));
             }
             check_prices(&format!("node {name}"), &[node.usd_per_hour])?;
         }
@@ -104,13 +104,13 @@ impl Catalogue {
     pub fn node(&self, name: &str) -> Result<&NodeType> {
         self.node
             .get(name)
-            .ok_or_else(|| format!("the catalogue has no node {name:?}; it has {}", list(self.node.keys())))
+            .ok_or_else(|| format!("the catalogue has no node {name:?}: the known ones are {}", list(self.node.keys())))
     }
 
     /// A kind of volume.
     pub fn volume(&self, name: &str) -> Result<&VolumeType> {
         self.volume.get(name).ok_or_else(|| {
-            format!("the catalogue has no volume {name:?}; it has {}", list(self.volume.keys()))
+            format!("the catalogue has no volume {name:?}: the known ones are {}", list(self.volume.keys()))
         })
     }
 
@@ -123,7 +123,8 @@ impl Catalogue {
         let sizes: Vec<u32> = named.clone().map(|cluster| cluster.nodes).collect();
         named.find(|cluster| cluster.nodes == nodes).map(|cluster| cluster.spread).ok_or_else(|| {
             format!(
-                "the catalogue knows {name} on {} nodes, not on {nodes}: say what it is there, such as 4+2",
+                "the catalogue defines {name} for {} nodes, not for {nodes}: give the protection as numbers, such as \
+                 4+2",
                 list(sizes)
             )
         })
@@ -146,10 +147,10 @@ impl VolumeType {
         ];
         let numbers = limits.into_iter().flatten().chain(self.tib_sizes.iter().copied());
         if numbers.into_iter().any(|number| !is_positive(number)) || self.counts.contains(&0) {
-            return Err("limits, sizes and counts have to be above 0".to_owned());
+            return Err("limits, sizes and counts must be above 0".to_owned());
         }
         if self.mib_per_second.is_some() == self.mib_per_second_per_tib.is_some() {
-            return Err("it needs either mib_per_second or mib_per_second_per_tib".to_owned());
+            return Err("exactly one of mib_per_second and mib_per_second_per_tib must be given".to_owned());
         }
         check_prices(
             "its",
@@ -188,7 +189,7 @@ impl VolumeType {
     pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> Result<()> {
         if !self.counts.is_empty() && !self.counts.contains(&volumes) {
             let allowed = list(&self.counts);
-            return Err(format!("{volumes} volumes {name} in a node are not allowed: use {allowed}"));
+            return Err(format!("{volumes} volumes {name} in a node are not possible: use {allowed}"));
         }
         let is = |size: &f64| (size - tib).abs() < 1e-9;
         if !self.tib_sizes.is_empty() && !self.tib_sizes.iter().any(is) {
@@ -211,7 +212,8 @@ impl VolumeType {
         }
         if let Some(limit) = self.raw_tib_least.filter(|limit| raw < limit - 1e-6) {
             return Err(format!(
-                "{nodes} nodes x {volumes} x {tib} TiB are {raw:.1} TiB, and it takes {limit}: use more or larger volumes"
+                "{nodes} nodes x {volumes} x {tib} TiB are {raw:.1} TiB, fewer than the required {limit} TiB: use \
+                 more or larger volumes"
             ));
         }
         Ok(())
@@ -227,10 +229,10 @@ impl VolumeType {
         iops: Option<f64>,
     ) -> Result<Volume> {
         if !is_positive(tib) {
-            return Err(format!("a volume of {tib} TiB holds nothing: give its size, --volume-size"));
+            return Err(format!("the size of a volume must be above 0, not {tib} TiB: give --volume-size"));
         }
         let own = self.mib_per_second_per_tib.map(|rate| rate * tib).or(self.mib_per_second);
-        let own = own.ok_or_else(|| format!("volume {name} has no rate"))?;
+        let own = own.ok_or_else(|| format!("the catalogue has no rate for the volume {name}: give --volume-rate"))?;
         let rate = within(name, "MiB/s", mib_per_second, own, self.mib_per_second_most)?;
         let operations = match self.iops {
             Some(own) => Some(within(name, "operations a second", iops, own, self.iops_most)?),
@@ -267,7 +269,7 @@ fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f6
 
 fn check_prices(what: &str, prices: &[Option<f64>]) -> Result<()> {
     let bad = prices.iter().flatten().any(|price| !price.is_finite() || *price < 0.0);
-    if bad { Err(format!("{what} prices have to be 0 or more")) } else { Ok(()) }
+    if bad { Err(format!("{what} prices must be 0 or more")) } else { Ok(()) }
 }
 
 /// `4, 5, 6`; nothing of nothing.

@@ -46,19 +46,20 @@ impl Costs {
     pub fn read(text: &str) -> Result<Self> {
         let costs: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         if costs.format != FORMAT {
-            return Err(format!("costs of format {}; this program knows {FORMAT}", costs.format));
+            return Err(format!("the costs have format {}, but this version of slipway reads only format {FORMAT}", costs.format));
         }
         for operation in Operation::ALL {
             let of = costs.of(operation);
             let name = operation.name();
             if of.is_empty() {
-                return Err(format!("it has no cost of {name}: measure it, and calibrate again"));
+                return Err(format!("the file contains no cost of {name}: measure it with slipway bench, and run \
+                    --calibrate again"));
             }
             let good = |n: f64| n.is_finite() && n >= 0.0;
             let bad =
                 |s: &Segment| !(good(s.size_bytes) && good(s.seconds_per_request) && good(s.seconds_per_gib));
             if of.iter().any(bad) || !of.is_sorted_by(|a, b| a.size_bytes < b.size_bytes) {
-                return Err(format!("{name}: sizes have to rise, and all numbers to be 0 or more"));
+                return Err(format!("{name}: sizes must be in ascending order, and all numbers 0 or more"));
             }
         }
         Ok(costs)

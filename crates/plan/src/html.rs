@@ -28,20 +28,20 @@ pub fn html(outcome: &Outcome, asked: &str) -> String {
     }
     out.push_str("<h2>An object</h2>\n");
     out.push_str(&footprint_table(outcome).html());
-    out.push_str("<h2>The most of each operation</h2>\n");
+    out.push_str("<h2>The highest rate of each operation</h2>\n");
     out.push_str(&ceiling_table(&outcome.ceilings).html());
     out.push_str(&headroom_table(&outcome.ceilings).html());
     if !outcome.bottlenecks.is_empty() {
         out.push_str("<h2>This load</h2>\n");
         out.push_str(&bottleneck_table(&outcome.bottlenecks).html());
     }
-    out.push_str("<h2>What binds</h2>\n<div class=\"charts\">");
+    out.push_str("<h2>What limits the rates</h2>\n<div class=\"charts\">");
     let used = |of: &[Bottleneck]| of.iter().map(|one| (one.name.to_owned(), one.used)).collect::<Vec<_>>();
     if !outcome.bottlenecks.is_empty() {
         out.push_str(&bars("Used by this load", percent, &used(&outcome.bottlenecks)));
     }
     for ceiling in &outcome.ceilings {
-        let title = format!("Used by {} alone, at its most", ceiling.operation.name());
+        let title = format!("Used by {} alone, at its highest rate", ceiling.operation.name());
         out.push_str(&bars(&title, percent, &used(&ceiling.bottlenecks)));
     }
     let of = |one: &Footprint| (size(one.bytes), one.bytes_on_volumes);

@@ -109,7 +109,7 @@ impl Load {
     pub(crate) fn check(&self) -> Result<(), String> {
         let shares: f64 = self.sizes.iter().map(|size| size.share).sum();
         if self.sizes.is_empty() || (shares - 1.0).abs() > 1e-6 {
-            return Err("the shares of sizes have to be all of the objects".to_owned());
+            return Err("the shares of sizes must add up to 100 %".to_owned());
         }
         for (name, number, most) in [
             ("objects", self.objects, 1e15),

@@ -276,8 +276,8 @@ fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
     let (there, nodes) = (gateways.there, f64::from(storage.nodes));
     let Some(needed) = gateways.needed else {
         return Some(
-            "no number of gateways keeps these nodes' network at most 70 % busy: use more nodes, or a \
-             faster network"
+            "with any number of gateways, the network of these nodes would be more than 70 % busy: use more nodes, \
+             or a faster network"
                 .to_owned(),
         );
     };
@@ -290,7 +290,7 @@ fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
         "use more nodes, or larger ones".to_owned()
     };
     Some(format!(
-        "too few gateways for peaks: {needed} needed to be at most 70 % busy, {there} there: {cure}"
+        "too few gateways for peaks: {needed} needed for at most 70 % busy, {there} planned: {cure}"
     ))
 }
 
@@ -306,20 +306,20 @@ fn notes(
         if used.is_empty() { vec![] } else { gateways_note(gateways, storage).into_iter().collect() };
     for one in used.iter().filter(|one| one.used > 1.0) {
         notes.push(format!(
-            "too slow: {} needs {:.2} times what there is ({:.0} {})",
+            "too slow: the load needs {1:.2} times the available {0} ({2:.0} {3})",
             one.name, one.used, one.limit, one.unit
         ));
     }
     if fill.share_after > 1.0 {
-        notes.push(format!("too small: {:.2} times the space is needed in the end", fill.share_after));
+        notes.push(format!("too small: {:.2} times the available space is needed in the end", fill.share_after));
     } else if fill.share_after > 0.9 {
-        notes.push("over 90 % full in the end: file systems get slow, and nothing can be rebuilt".to_owned());
+        notes.push("over 90 % full in the end: file systems become slow, and there is no space to rebuild after a \
+            failure".to_owned());
     }
     let inodes = capacity.usable_tib * TIB / EXT4_BYTES_AN_INODE;
     if fill.inodes_after > inodes {
         notes.push(format!(
-            "ext4 as it is made by default has {inodes:.0} inodes here, and {:.0} are needed: `mkfs.ext4 -i`, \
-             or XFS",
+            "ext4 with default options has {inodes:.0} inodes here, but {:.0} are needed: use `mkfs.ext4 -i` or XFS",
             fill.inodes_after
         ));
     }

@@ -92,7 +92,7 @@ impl Local {
             Self::Raid(parity) | Self::Raidz(parity) => parity + 2,
         };
         if volumes < needed {
-            return Err(format!("{self} needs at least {needed} volumes in a node, and there are {volumes}"));
+            return Err(format!("{self} needs at least {needed} volumes in a node, but there are {volumes}"));
         }
         if let Self::Mirror(copies) = self
             && !volumes.is_multiple_of(copies)
@@ -152,8 +152,8 @@ impl Spread {
         let width = self.width();
         if nodes < width {
             return Err(format!(
-                "{self} needs {width} nodes, each strip or copy on another, and there are {nodes}: use \
-                 more nodes, or a narrower protection"
+                "{self} needs {width} nodes, one for each strip or copy, but there are {nodes}: use more nodes, or a \
+                 protection with fewer strips or copies"
             ));
         }
         Ok(())
@@ -197,8 +197,8 @@ impl FromStr for Local {
             "raidz3" => Self::Raidz(3),
             _ => {
                 return Err(format!(
-                    "{text:?} is no protection of a node's volumes; they are none, mirror (raid1, raid10), \
-                     mirror3, raid5, raid6, raidz1, raidz2, raidz3"
+                    "{text:?} is not a known protection of a node's volumes: expected none, mirror (raid1, raid10), \
+                     mirror3, raid5, raid6, raidz1, raidz2 or raidz3"
                 ));
             }
         })
@@ -219,8 +219,8 @@ impl FromStr for Spread {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || {
             format!(
-                "{text:?} is no protection across nodes; they are none, copies such as 3x (2 to 8), strips \
-                 of data and parity such as 4+2 (up to 32+8), or a name of the catalogue's such as +2n"
+                "{text:?} is not a known protection across nodes: expected none, copies such as 3x (2 to 8), strips \
+                 of data and parity such as 4+2 (up to 32+8), or a name of the catalogue such as +2n"
             )
         };
         if text == "none" {

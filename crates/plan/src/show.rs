@@ -97,7 +97,7 @@ fn dollars(price: Option<f64>) -> String {
 }
 
 pub(crate) fn bottleneck_table(all: &[Bottleneck]) -> Table {
-    let mut table = Table::new(&["what may bind", "needed", "there is", "", "used", "headroom"]);
+    let mut table = Table::new(&["possible limit", "needed", "capacity", "", "used", "headroom"]);
     for one in all {
         table.row([
             one.name.to_owned(),
@@ -112,7 +112,7 @@ pub(crate) fn bottleneck_table(all: &[Bottleneck]) -> Table {
 }
 
 pub(crate) fn ceiling_table(ceilings: &[Ceiling]) -> Table {
-    let mut table = Table::new(&["alone", "most 1/s", "MB/s", "what binds"]);
+    let mut table = Table::new(&["alone", "most 1/s", "MB/s", "limited by"]);
     for one in ceilings {
         table.row([
             one.operation.name().to_owned(),
@@ -205,9 +205,9 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     let gateways = &outcome.gateways;
     if !outcome.bottlenecks.is_empty() {
-        let needed = gateways.needed.map_or_else(|| "no number".to_owned(), |needed| needed.to_string());
+        let needed = gateways.needed.map_or_else(|| "infinitely many".to_owned(), |needed| needed.to_string());
         let text = format!(
-            "{needed} needed to be at most 70 % busy ({} CPU s/s), {} there; one more if one may fail",
+            "{needed} needed for at most 70 % busy ({} CPU s/s), {} planned; add one if one may fail",
             number(gateways.cpu),
             gateways.there
         );
@@ -216,14 +216,14 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if let Some(ms) = outcome.milliseconds_a_request {
         facts.push((
             "a request",
-            format!("may take {} ms, for so many clients to reach these rates", number(ms)),
+            format!("may take at most {} ms, so that the clients reach these rates", number(ms)),
         ));
     }
     facts.push(("volumes cost", dollars(price.volumes)));
     facts.push(("nodes cost", dollars(price.nodes)));
     if let Some(all) = price.all {
         let month = all * HOURS_A_MONTH / capacity.usable_tib;
-        facts.push(("together", format!("{all:.2} USD/h, {month:.0} USD a month for each usable TiB")));
+        facts.push(("together", format!("{all:.2} USD/h, {month:.0} USD per month and usable TiB")));
     }
     facts
 }

@@ -119,7 +119,7 @@ impl Storage {
     /// Fails if it can't be.
     pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
-            return Err("a storage has at least one node with one volume".to_owned());
+            return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0".to_owned());
         }
         for (name, number) in [
             ("a volume's size, TiB", Some(self.volume.tib)),
@@ -137,9 +137,10 @@ impl Storage {
         self.local.check(self.volumes)?;
         self.spread.check(self.nodes)?;
         match self.gateways {
-            Some(0) => Err("without a gateway nothing is served: --gateways 1 or more".to_owned()),
+            Some(0) => Err("without a gateway, nothing is served: give --gateways 1 or more".to_owned()),
             Some(many) if many > self.nodes => Err(format!(
-                "{many} gateways on {} nodes: one of them uses all processors of its node; use at most {}",
+                "{many} gateways on {} nodes are too many, since a gateway uses all processors of its node: use at \
+                 most {}",
                 self.nodes, self.nodes
             )),
             _ => Ok(()),

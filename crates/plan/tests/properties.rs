@@ -212,7 +212,7 @@ fn what_can_not_be_is_refused_with_a_cure() {
         (&|s| s.nodes = 0, "at least one node"),
         (
             &|s| s.nodes = 5,
-            "4+2 needs 6 nodes, each strip or copy on another, and there are 5: use more nodes",
+            "4+2 needs 6 nodes, one for each strip or copy, but there are 5: use more nodes",
         ),
         (&|s| s.volumes = 0, "at least one node with one volume"),
         (&|s| (s.local, s.volumes) = (Local::Raid(2), 3), "raid6 needs at least 4 volumes"),
@@ -248,7 +248,7 @@ fn what_can_not_be_is_refused_with_a_cure() {
     let error = catalogue.node("m6.large").unwrap_err();
     assert!(error.contains("m5dn.8xlarge"), "{error}");
     let error = catalogue.spread("+2n", 7).unwrap_err();
-    assert!(error.contains("on 4, 5, 6 nodes, not on 7: say what it is there"), "{error}");
+    assert!(error.contains("for 4, 5, 6 nodes, not for 7: give the protection as numbers"), "{error}");
     let gp3 = catalogue.volume("gp3").unwrap();
     assert!(gp3.check("gp3", 4, 7, 1.0).unwrap_err().contains("use 5, 6, 10"));
     assert!(gp3.volume("gp3", 1.0, Some(1001.0), None).unwrap_err().contains("at most 1000 MiB/s"));
