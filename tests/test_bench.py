@@ -246,7 +246,7 @@ class TestErrors:
         assert round_["operations"][0]["answers"] > 0
         assert round_["servers"][0]["ended"] and "has ended" in run.out
         (problem,) = report["problems"]
-        assert "could not remove all of slipway-bench-" in problem and "connection refused" in problem
+        assert "what this run created in slipway-bench-" in problem and "connection refused" in problem
 
     @pytest.mark.parametrize(
         ("uploads", "listed"),
@@ -274,7 +274,7 @@ class TestErrors:
         arguments = ("put", "--size", "1k", "--count", "4", "-c", "2", "--bucket", "mine", *QUICK)
         with answering(body) as endpoint:
             report = Run(tmp_path, endpoint, *arguments).end(status=1)
-        assert "not of this run's making" in report["problems"][0]
+        assert "was not created by this run" in report["problems"][0]
         assert [line for line in asked if not line.startswith(("PUT", "GET"))] == []
 
     def test_a_server_that_lists_without_end(self, tmp_path):
@@ -293,7 +293,7 @@ class TestErrors:
         arguments = ("put", "--size", "1k", "--count", "20", "--objects", "20", "-c", "2", *QUICK)
         with answering(body) as endpoint:
             report = Run(tmp_path, endpoint, *arguments).end(status=1)
-        assert "the server lists more than was made" in report["problems"][0]
+        assert "the server lists more objects than were created" in report["problems"][0]
         assert len(deleted) < 200
 
     def test_an_endpoint_that_is_not_there(self, own_server, make_server, tmp_path):
@@ -301,7 +301,7 @@ class TestErrors:
         other = make_server("--durability", "none", tree=tmp_path / "other")
         run = Run(tmp_path, f"{own_server.endpoint},{other.endpoint}", "put", *QUICK)
         run.end(status=2)
-        assert "the endpoints have different buckets" in run.err and buckets(own_server) == []
+        assert "the endpoints do not have the same buckets" in run.err and buckets(own_server) == []
         other.stop()
         run = Run(tmp_path, f"{own_server.endpoint},{other.endpoint}", "put", *QUICK)
         run.end(status=2)
@@ -356,7 +356,7 @@ def test_what_stays_is_told(own_server, tmp_path):
     run = Run(tmp_path, own_server.endpoint, "put", "--size", "1k", "--keep", *QUICK)
     report = run.end()
     (left,) = buckets(own_server)
-    assert f"left: {left}" in run.out and report["settings"]["bucket"] == left
+    assert f"not removed: {left}" in run.out and report["settings"]["bucket"] == left
 
 
 def test_the_default_region_counts(make_server, tmp_path):
@@ -433,7 +433,7 @@ def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
             shown += piece
     os.close(ours)
     assert run.process.wait(20) == 0
-    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 of 1 s, ", b"cleaning up"):
+    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 of 1 s, ", b"removing what was created"):
         assert part in shown
     assert shown.endswith(b"\r\x1b[K")
 
@@ -481,7 +481,7 @@ def test_reports_and_comparison(own_server, tmp_path):
     run = Run(tmp_path, own_server.endpoint, *arguments, "--html", str(page), "--csv", str(table))
     report = run.end()
     assert [(r["round"], r["concurrency"]) for r in report["rounds"]] == [(1, 1), (1, 3), (2, 1), (2, 3)]
-    assert "median of all rounds" in run.out
+    assert "medians of all rounds" in run.out
     parsed = Page(page.read_text())
     assert parsed.fetched == [] and "script" not in parsed.seen
     assert parsed.seen.count("svg") > 8 and parsed.seen.count("polyline") > 8

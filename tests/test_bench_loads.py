@@ -299,7 +299,7 @@ class TestFastest:
         chosen = round_["concurrency"]
         assert trials[chosen] >= 0.97 * max(trials.values())
         assert all(rate < 0.97 * max(trials.values()) for tried, rate in trials.items() if tried < chosen)
-        assert "tried, req/s by requests at once: 1: " in run.out
+        assert "tried (requests at once: req/s): 1: " in run.out
         assert "<h2>The fastest</h2>" in page.read_text() and buckets(own_server) == []
 
     def test_two_servers_are_compared_each_at_its_fastest(self, own_server, tmp_path):

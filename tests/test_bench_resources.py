@@ -129,7 +129,7 @@ class TestDevice:
     ("given", "said"),
     [
         ("no-such-disk", "no-such-disk"),
-        ("/dev/null", "name the one below it"),
+        ("/dev/null", "give the block device below it"),
         ("/nonexistent", "No such file"),
     ],
 )

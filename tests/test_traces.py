@@ -302,8 +302,8 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
         ("grpc://127.0.0.1:4317", {}, "expected a URL such as http://127.0.0.1:4318"),
         ("http://me:hush@127.0.0.1:4318", {}, "put credentials into the variable OTEL_EXPORTER_OTLP_HEADERS"),
         ("http://c?key=hush", {}, "the collector's URL must not have a query"),
-        ("http://c:99999", {}, "--traces: the port is a number from 1 to 65535"),
-        ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"}, "OTLP_ENDPOINT: the port is a number"),
+        ("http://c:99999", {}, "--traces: the port must be a number from 1 to 65535"),
+        ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:0"}, "OTLP_ENDPOINT: the port must be a number"),
         ("env", {}, "nor OTEL_EXPORTER_OTLP_ENDPOINT is set"),
         ("env", {"OTEL_EXPORTER_OTLP_ENDPOINT": "hush"}, "OTEL_EXPORTER_OTLP_ENDPOINT: expected a URL"),
         (
@@ -352,7 +352,7 @@ def test_a_system_without_authorities(tmp_path):
         timeout=60,
     )
     said = " ".join(done.stderr.split())
-    assert done.returncode and "this system has no list of authorities" in said
+    assert done.returncode and "this system has no list of certificate authorities" in said
     assert "OTEL_EXPORTER_OTLP_CERTIFICATE" in said and "--ca" not in said and "--insecure" not in said
 
 

@@ -173,7 +173,7 @@ impl Answer {
                 let text = str::from_utf8(value).ok().filter(|t| t.bytes().all(|b| b.is_ascii_digit()));
                 let bytes: u64 = text
                     .and_then(|t| t.parse().ok())
-                    .ok_or(Malformed("a Content-Length that is no number"))?;
+                    .ok_or(Malformed("a Content-Length that is not a number"))?;
                 if length.is_some_and(|other| other != bytes) {
                     return Err(Malformed("two Content-Lengths"));
                 }
@@ -210,7 +210,7 @@ impl Answer {
             match self.state {
                 State::Length(0) => self.state = State::Done,
                 State::Done if input.is_empty() => return Ok(true),
-                State::Done => return Err(Malformed("more came in than the answer has")),
+                State::Done => return Err(Malformed("bytes after the end of the answer")),
                 _ if input.is_empty() => return Ok(false),
                 State::Length(left) => self.state = State::Length(left - self.take(&mut input, left)),
                 State::UntilClose => {
@@ -247,7 +247,7 @@ impl Answer {
 
 /// What comes after a byte between the chunks.
 fn framing(state: State, byte: u8) -> Result<State, Malformed> {
-    const BAD: Malformed = Malformed("a chunk that is not framed as one");
+    const BAD: Malformed = Malformed("a chunk with wrong framing");
     Ok(match (state, byte) {
         (State::ChunkSize { read: 0, .. }, b'\r' | b'\n' | b';') => return Err(BAD),
         (State::ChunkSize { size: 0, .. }, b'\n') => State::Trailer { line: 0, all: 0 },

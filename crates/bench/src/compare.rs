@@ -11,17 +11,18 @@ use crate::summary::{FIGURES, Row, Spread, rows};
 pub fn compare(first: &Report, second: &Report) -> Result<String> {
     let (first_rows, second_rows) = (rows(first), rows(second));
     if !first_rows.iter().any(|a| second_rows.iter().any(|b| a.key == b.key)) {
-        return Err("the two have no step in common".to_owned());
+        return Err("the two reports have no step in common: nothing can be compared".to_owned());
     }
     let mut out = format!("A: {}\nB: {}\n", about(first), about(second));
     if (&first.machine.processor, first.machine.processors, &first.machine.kernel)
         != (&second.machine.processor, second.machine.processors, &second.machine.kernel)
     {
-        out.push_str("these are two machines: ratios say as much about them as about the servers\n");
+        out.push_str("the reports are of two machines: the ratios show differences of the machines as well as of the \
+            servers\n");
     }
     let _ = write!(
         out,
-        "\nB / A; ~ where the rounds of A and B overlap, ? where there is one round only\n{:>5} {:24}",
+        "\nB / A; ~ where the rounds of A and B overlap, ? where there is only one round\n{:>5} {:24}",
         "conc", "operation"
     );
     for (name, _) in FIGURES {
@@ -57,7 +58,7 @@ fn about(report: &Report) -> String {
         0 => String::new(),
         errors => format!(", {errors} ERRORS"),
     };
-    let end = if report.interrupted { ", ended early" } else { "" };
+    let end = if report.interrupted { ", interrupted" } else { "" };
     let endpoints = report.settings.endpoints.join(", ");
     format!("{}, {endpoints}, {}{errors}{end}", report.began, report.machine.sentence())
 }

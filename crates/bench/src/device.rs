@@ -57,14 +57,15 @@ impl Device {
         if !text.contains('/') {
             return match Counters::of(&table, text) {
                 Some(_) => Ok(Self { name: text.to_owned() }),
-                None => Err(format!("the kernel counts nothing for a device {text}")),
+                None => Err(format!("the kernel has no counters for a device {text} (/proc/diskstats lists those \
+                    that it has)")),
             };
         }
         let file = fs::metadata(text).map_err(|e| format!("{text}: {e}"))?;
         let id = if file.file_type().is_block_device() { file.rdev() } else { file.dev() };
         let (major, minor) = (rustix::fs::major(id), rustix::fs::minor(id));
         name_of(&table, major, minor).map(|name| Self { name }).ok_or_else(|| {
-            format!("{text}: the kernel counts nothing for device {major}:{minor}; name the one below it")
+            format!("{text}: the kernel has no counters for device {major}:{minor}: give the block device below it")
         })
     }
 
@@ -167,6 +168,6 @@ mod tests {
     fn what_is_no_device_is_refused() {
         assert!(Device::find("no-such-device").unwrap_err().contains("no-such-device"));
         assert!(Device::find("/no/such/file").is_err());
-        assert!(Device::find("/proc").unwrap_err().contains("name the one below it"));
+        assert!(Device::find("/proc").unwrap_err().contains("give the block device below it"));
     }
 }

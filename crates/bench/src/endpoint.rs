@@ -25,7 +25,7 @@ const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 /// The advice in the error of a system without trusted certificates.
-const WITHOUT_ROOTS: &str = "name one with --ca, or trust anyone with --insecure";
+const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
 
 /// Whom to trust.
 #[derive(Debug, Clone, Default)]
@@ -57,11 +57,11 @@ impl std::fmt::Debug for Endpoint {
 impl Endpoint {
     /// Reads `http://host:port` or `https://...`, and looks the name up.
     pub fn new(url: &str, trust: &Trust) -> Result<Self> {
-        let bad = || format!("{url:?} is no endpoint; endpoints are like http://127.0.0.1:9000");
+        let bad = || format!("{url:?} is not an endpoint: expected a URL such as http://127.0.0.1:9000");
         let uri: Uri = url.parse().map_err(|_| bad())?;
         let authority = uri.authority().ok_or_else(bad)?;
         if uri.path_and_query().is_some_and(|path| path.as_str() != "/") || authority.as_str().contains('@') {
-            return Err(format!("{url:?}: an endpoint has a scheme, a host and a port, and nothing more"));
+            return Err(format!("{url:?}: an endpoint consists only of scheme, host and port"));
         }
         let (tls, default_port) = match uri.scheme_str() {
             Some("http") => (false, 80),
@@ -72,7 +72,7 @@ impl Endpoint {
         let port = port(authority, default_port).map_err(|e| format!("{url:?}: {e}"))?;
         let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|e| format!("{host}: {e}"))?.collect();
         if addresses.is_empty() {
-            return Err(format!("{host}: has no address"));
+            return Err(format!("{host}: the host name has no address"));
         }
         let shown_host = authority.host();
         Ok(Self {
@@ -101,7 +101,7 @@ pub fn port(authority: &Authority, default: u16) -> Result<u16> {
     }
     // `http` takes ports that are too large, and empty ones, and says that there is none.
     let named = authority.port_u16().filter(|port| *port > 0);
-    named.ok_or_else(|| "the port is a number from 1 to 65535".to_owned())
+    named.ok_or_else(|| "the port must be a number from 1 to 65535".to_owned())
 }
 
 /// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
@@ -116,7 +116,7 @@ pub fn tls_client(
 
 fn server_name(host: &str) -> Result<ServerName<'static>> {
     ServerName::try_from(host.to_owned())
-        .map_err(|_| format!("{host:?} is no name that a certificate can have"))
+        .map_err(|_| format!("{host:?} is not a name that a certificate can have"))
 }
 
 fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
@@ -141,7 +141,7 @@ fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
 fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
     let of_system = || system.iter().map(Path::new).find(|path| path.exists());
     let file = trust.ca.as_deref().or_else(of_system);
-    file.ok_or_else(|| format!("this system has no list of authorities: {without_roots}"))
+    file.ok_or_else(|| format!("this system has no list of certificate authorities: {without_roots}"))
 }
 
 /// Those whom `--ca` or the system trusts.
@@ -162,7 +162,7 @@ impl Trusted {
         // A system's list may have some that rustls does not take.
         let (taken, _) = roots.add_parsable_certificates(certificates.iter().cloned());
         if taken == 0 || (is_named && taken < certificates.len()) {
-            return Err(bad(&"has no certificates, or bad ones"));
+            return Err(bad(&"the file contains no certificates, or damaged ones"));
         }
         let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
         let authorities = authorities.build().map_err(|e| bad(&e))?;
@@ -259,7 +259,7 @@ mod tests {
         let none = Trust::default();
         assert_eq!(roots(&none, &["/nonexistent", "/"], ""), Ok(Path::new("/")));
         let error = roots(&none, &["/nonexistent"], "do this").unwrap_err();
-        assert_eq!(error, "this system has no list of authorities: do this");
+        assert_eq!(error, "this system has no list of certificate authorities: do this");
         let named = Trust { ca: Some("/named".into()), insecure: false };
         assert_eq!(roots(&named, &["/"], ""), Ok(Path::new("/named")));
     }

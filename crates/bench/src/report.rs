@@ -211,7 +211,8 @@ impl Settings {
                 format!("open loop, {rate} a second: latencies count from when requests were due")
             }
             (None, Some(share)) => format!(
-                "closed loop for each step's peak, then open loop at {} of it: latencies count from when requests were due",
+                "closed loop to find each step's peak, then open loop at {} of it: latencies count from when \
+                 requests were due",
                 show_percent(share)
             ),
             (None, None) => {

@@ -187,7 +187,7 @@ impl<'a> Signing<'a> {
             key => format!("/{}/{key}", subject.bucket),
         };
         if !path.bytes().chain(subject.query.bytes()).all(is_safe) {
-            return Err(format!("{path:?} and {:?} are no request", subject.query));
+            return Err(format!("internal error: {path:?} and {:?} cannot be sent in a request", subject.query));
         }
         let has_body = matches!(method, Method::PUT | Method::POST);
         let mut headers = HeaderMap::new();
@@ -200,7 +200,7 @@ impl<'a> Signing<'a> {
             security_token: self.credentials.security_token.as_ref().map(|token| token.as_str()),
             region: &self.credentials.region,
         };
-        let refused = |e| format!("these keys can't sign: {e}");
+        let refused = |e| format!("requests cannot be signed with these keys: {e}");
         let query = if self.payload == Payload::Signed && has_body {
             let digest = match &body {
                 Body::Text(text) => hex(digest::digest(&digest::SHA256, text).as_ref()),

@@ -268,10 +268,10 @@ impl<'a> Store<'a> {
             keys.iter().try_for_each(|key| self.check_ours(key, &prefix))?;
             keys.retain(|key| deleted.insert(key.clone()));
             if keys.is_empty() {
-                return Err("the server goes on to list what was deleted".to_owned());
+                return Err("the server still lists objects that it deleted".to_owned());
             }
             if deleted.len() > self.named.get() {
-                return Err("the server lists more than was made".to_owned());
+                return Err("the server lists more objects than were created".to_owned());
             }
             // By whoever has them: another endpoint may have other buckets.
             let sets = self.sign_for(endpoint..endpoint + 1, |endpoint, signing| {
@@ -293,13 +293,13 @@ impl<'a> Store<'a> {
         if rest.is_some_and(is_made_by_us) {
             return Ok(());
         }
-        Err(format!("{}/{key} is listed, and not of this run's making", self.bucket))
+        Err(format!("{}/{key} is listed by the server, but was not created by this run: nothing more is removed", self.bucket))
     }
 
     /// Removes all that was made.
     pub fn close(&self) -> Result<()> {
         let place = self.place();
-        let left = |e| format!("could not remove all of {place}: {e}");
+        let left = |e| format!("what this run created in {place} could not be removed completely: {e}");
         self.empty("").map_err(left)?;
         if self.own {
             let endpoint = self.answering();
@@ -341,7 +341,7 @@ impl<'a> Store<'a> {
         let said = match (&code, message) {
             (Some(code), Some(message)) => format!("{code}: {message}"),
             (Some(code), None) => code.clone(),
-            _ => "no S3 error; is this an S3 endpoint?".to_owned(),
+            _ => "the answer contains no S3 error: is this an S3 endpoint?".to_owned(),
         };
         Err(format!(
             "{}: {}: {} {said}{}",
@@ -366,14 +366,15 @@ fn is_made_by_us(key: &str) -> bool {
 fn hint(code: Option<&str>, own_bucket: bool) -> &'static str {
     match code {
         Some("InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
-            " (keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or --credentials-file)"
+            " (the keys are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from --credentials-file)"
         }
         Some("AuthorizationHeaderMalformed" | "AuthorizationQueryParametersError") => {
-            " (the region is AWS_REGION or AWS_DEFAULT_REGION, or --region)"
+            " (the region is taken from --region, AWS_REGION or AWS_DEFAULT_REGION)"
         }
-        Some("RequestTimeTooSkewed") => " (the clocks differ)",
-        Some("NoSuchBucket") if own_bucket => " (it was made just now: the endpoints have different buckets)",
-        Some("NoSuchBucket") => " (without --bucket, one is made)",
+        Some("RequestTimeTooSkewed") => " (the clocks of this machine and the server differ)",
+        Some("NoSuchBucket") if own_bucket => " (the bucket was just created: the endpoints do not have the same \
+            buckets)",
+        Some("NoSuchBucket") => " (without --bucket, a bucket is created for the run)",
         _ => "",
     }
 }

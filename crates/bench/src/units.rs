@@ -10,7 +10,8 @@ pub const CONCURRENCY_MAX: usize = 10_000;
 /// like are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || {
-        format!("{text:?} is no size; sizes are like 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB (10^6)")
+        format!("{text:?} is not a size: expected one such as 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB \
+            (10^6)")
     };
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -55,7 +56,7 @@ pub fn parse_sweep(text: &str) -> Result<Vec<usize>, String> {
         };
         let (mut at, to) = (count(from)?, count(to)?);
         if at > to {
-            return Err(format!("{part:?} goes down"));
+            return Err(format!("{part:?}: the first number must not be larger than the last"));
         }
         while at < to {
             found.push(at);
@@ -64,19 +65,19 @@ pub fn parse_sweep(text: &str) -> Result<Vec<usize>, String> {
         found.push(to);
     }
     found.dedup();
-    if found.len() > 1000 { Err("at most 1000 steps".to_owned()) } else { Ok(found) }
+    if found.len() > 1000 { Err("more than 1000 numbers: use larger steps".to_owned()) } else { Ok(found) }
 }
 
 fn count(text: &str) -> Result<usize, String> {
     match text.trim().parse() {
         Ok(n @ 1..=CONCURRENCY_MAX) => Ok(n),
-        _ => Err(format!("{text:?} is no number from 1 to {CONCURRENCY_MAX}")),
+        _ => Err(format!("{text:?} is not a number from 1 to {CONCURRENCY_MAX}")),
     }
 }
 
 /// A time: `10`, `10s`, `500ms`, `2m`, `1h`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let bad = || format!("{text:?} is no time; times are like 10, 10s, 500ms, 2m");
+    let bad = || format!("{text:?} is not a time of at most a day: expected one such as 10, 10s, 500ms, 2m");
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits.parse().map_err(|_| bad())?;
@@ -102,15 +103,16 @@ pub enum Rate {
 
 /// A rate: `5000`, or `70%` of what is possible.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
-    let bad = || format!("{text:?} is no rate; rates are like 5000 (requests a second) or 70% (of the peak)");
+    let bad = || format!("{text:?} is not a rate: expected one such as 5000 (requests a second) or 70% (of the \
+        peak)");
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent: f64 = percent.trim_end().parse().map_err(|_| bad())?;
         let is_some = (1.0..=200.0).contains(&percent);
-        return if is_some { Ok(Rate::OfPeak(percent / 100.0)) } else { Err("from 1% to 200%".to_owned()) };
+        return if is_some { Ok(Rate::OfPeak(percent / 100.0)) } else { Err("a share must be from 1% to 200%".to_owned()) };
     }
     match text.trim().parse() {
         Ok(number @ 1..=10_000_000) => Ok(Rate::PerSecond(number)),
-        Ok(_) => Err("from 1 to 10000000".to_owned()),
+        Ok(_) => Err("a rate must be from 1 to 10000000".to_owned()),
         Err(_) => Err(bad()),
     }
 }
@@ -145,20 +147,20 @@ impl Mix {
                 part.split_once('=').and_then(|(name, n)| Some((name.trim(), n.trim().parse().ok()?)));
             let (name, weight) = weight
                 .filter(|&(_, n)| n <= 1_000_000)
-                .ok_or_else(|| format!("{part:?} is not like get=45"))?;
+                .ok_or_else(|| format!("{part:?}: expected an operation and its weight, such as get=45"))?;
             *match name {
                 "get" => &mut mix.get,
                 "put" => &mut mix.put,
                 "head" => &mut mix.head,
                 "delete" => &mut mix.delete,
                 "list" => &mut mix.list,
-                _ => return Err(format!("{name:?}: a mix has get, put, head, delete, list")),
+                _ => return Err(format!("{name:?}: a mix can contain only get, put, head, delete and list")),
             } = weight;
         }
         match mix {
             mix if mix.total() == 0 => Err("a mix needs a weight above 0".to_owned()),
             mix if mix.delete > mix.put => {
-                Err("a mix can't delete more than it puts: it would run out of objects".to_owned())
+                Err("a mix cannot delete more than it puts, since it would run out of objects".to_owned())
             }
             mix => Ok(mix),
         }

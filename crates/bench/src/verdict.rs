@@ -154,7 +154,8 @@ fn limit(evidence: &Evidence) -> (Limit, String) {
         return (Limit::Storage, "programs waited for storage, and processors were idle".to_owned());
     }
     let unknown = if evidence.servers.is_none() {
-        "nothing here is full, and the servers' processes are not known (--server-pid, on their machine)"
+        "nothing on this machine is full, and the servers' processes are not known (give --server-pid on their \
+         machine)"
     } else {
         "nothing is full; more requests at once may show what is"
     };
@@ -201,7 +202,7 @@ fn of_full_machine(evidence: &Evidence) -> (Limit, String) {
     if client >= CLEARLY_MORE * servers {
         return (Limit::Client, shared("the load generator"));
     }
-    not_clear("which servers and load generator share; the load should come from another one")
+    not_clear("shared by servers and load generator: run the load generator on another machine")
 }
 
 fn is_stalled(evidence: &Evidence) -> bool {
@@ -323,7 +324,7 @@ mod tests {
         let full = Evidence { machine, client: client(1.0), servers: Some(servers(2.8)), ..quiet() };
         check(Limit::Gateway, "most of them with the servers", &full);
         let full = Evidence { client: client(1.7), servers: Some(servers(1.9)), ..full };
-        check(Limit::NotClear, "from another one", &full);
+        check(Limit::NotClear, "on another machine", &full);
         let busy = Evidence { client: client(0.5), servers: Some(servers(1.5)), ..full.clone() };
         check(Limit::NotClear, "other work", &busy);
         check(Limit::NotClear, "not known", &Evidence { servers: None, ..full.clone() });

@@ -92,7 +92,7 @@ fn facts(out: &mut String, report: &Report) {
     }
     out.push_str("</dl>\n");
     if report.interrupted {
-        out.push_str("<p class=\"bad\">Ended before its time.</p>\n");
+        out.push_str("<p class=\"bad\">The measurement was interrupted.</p>\n");
     }
 }
 

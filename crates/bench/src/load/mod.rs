@@ -139,7 +139,7 @@ fn run_watched(
     let runtimes = (0..threads)
         .map(|_| Builder::new_current_thread().enable_all().build())
         .collect::<std::io::Result<Vec<_>>>()
-        .map_err(|e| format!("no thread for the load: {e}"))?;
+        .map_err(|e| format!("cannot start a thread for the load: {e}"))?;
     let tally = std::thread::scope(|scope| {
         let common = &common;
         let running: Vec<_> = runtimes
@@ -170,7 +170,7 @@ fn run_watched(
         tally
     });
     let stopped = load.stop.is_stopped();
-    let window = common.window.get().map(|(_, window)| *window).ok_or("the load did not begin")?;
+    let window = common.window.get().map(|(_, window)| *window).ok_or("the load could not be started")?;
     let seconds = tally.elapsed(window, stopped || matches!(work, Job::Uploads(_))).as_secs_f64();
     let sum =
         |of: fn(&Live) -> &AtomicU64| common.live.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();

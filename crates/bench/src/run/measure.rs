@@ -88,7 +88,7 @@ impl Runner<'_> {
         if self.plan.devices.is_empty() {
             return Vec::new();
         }
-        (self.observe)(Event::Progress(format!("{place}: waiting until all is written to the devices")));
+        (self.observe)(Event::Progress(format!("{place}: waiting until all data is written to the devices")));
         rustix::fs::sync();
         self.plan.devices.iter().map(Device::counters).collect()
     }

@@ -26,7 +26,7 @@ use runner::Runner;
 /// Runs all of a plan. What went wrong with requests is in the report; the error is for a run that
 /// could not be made.
 pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Report> {
-    observe(Event::Progress("looking at the endpoints".to_owned()));
+    observe(Event::Progress("checking the endpoints".to_owned()));
     let store = Store::open(plan)?;
     observe(Event::Made(store.place()));
     let mut report = Report {
@@ -58,7 +58,7 @@ pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Repo
     if plan.keep {
         observe(Event::Left(store.place()));
     } else {
-        observe(Event::Progress("cleaning up".to_owned()));
+        observe(Event::Progress("removing what was created".to_owned()));
         report.problems.extend(store.close().err());
     }
     Ok(report)

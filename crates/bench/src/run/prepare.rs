@@ -101,9 +101,9 @@ impl Runner<'_> {
         };
         self.store
             .fill(group, count, size, self.stop, show)
-            .map_err(|e| format!("could not prepare its objects: {e}"))?;
+            .map_err(|e| format!("the objects of the step could not be created: {e}"))?;
         if self.stop.is_stopped() {
-            return Err("ended while its objects were prepared".to_owned());
+            return Err("interrupted while the objects of the step were created".to_owned());
         }
         self.filled.insert(group.to_owned(), count);
         Ok(())

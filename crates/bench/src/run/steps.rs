@@ -47,7 +47,8 @@ impl Runner<'_> {
         }
         if step.fastest {
             pass.trials = self.trials(&pass, written)?;
-            pass.step.concurrency = fastest::best(&pass.trials).ok_or("nothing was answered")?;
+            pass.step.concurrency = fastest::best(&pass.trials).ok_or("no request was answered: the fastest \
+                concurrency cannot be found")?;
             if self.stop.is_stopped() {
                 return Ok(());
             }
@@ -70,7 +71,7 @@ impl Runner<'_> {
             return Ok(());
         }
         if peak <= 0.0 {
-            return Err("nothing was answered: there is no peak to take a share of".to_owned());
+            return Err("no request was answered: there is no peak for --rate to take a share of".to_owned());
         }
         let title = format!("{} at {} of its peak", pass.title, show_percent(share));
         self.take(&Pass { title, rate: Some(peak * share), ..pass }, job).map(drop)

@@ -29,7 +29,7 @@ pub fn lines(round: &Round) -> String {
         let _ = writeln!(out, "{:>5} {}{server:>9}{own:>8}", round.concurrency, operation(of));
     }
     if round.operations.is_empty() {
-        let _ = writeln!(out, "{:>5} nothing was answered", round.concurrency);
+        let _ = writeln!(out, "{:>5} no request was answered", round.concurrency);
     }
     for (name, count) in round.all_errors() {
         let _ = writeln!(out, "      {count} x {}", printable(name));
@@ -68,7 +68,8 @@ pub fn foot(report: &Report) -> String {
         let of = || servers.iter().filter(|other| other.pid == server.pid);
         let _ = writeln!(
             out,
-            "server {} (pid {}): resident {} MiB, {} threads, {} open files at the most; {} page faults that waited for a disk",
+            "server {} (pid {}): resident {} MiB, {} threads, at most {} open files; {} page faults that waited for \
+             a disk",
             printable(&server.name),
             server.pid,
             server.resident_bytes_max >> 20,
@@ -87,7 +88,7 @@ pub fn medians(report: &Report) -> Option<String> {
     if report.settings.repeat < 2 {
         return None;
     }
-    let mut out = String::from("median of all rounds, and the least and the most\n");
+    let mut out = String::from("medians of all rounds (with the smallest and the largest value)\n");
     for row in rows(report) {
         let key = &row.key;
         let _ = write!(out, "{:>5} {:24}{}", key.concurrency, key.operation.name(), key.title);

@@ -20,12 +20,12 @@ pub(super) fn lines(round: &Round) -> String {
     if !round.trials.is_empty() {
         let tried = |(concurrency, rate): &(usize, f64)| format!("{concurrency}: {}", show_number(*rate));
         let trials: Vec<String> = round.trials.iter().map(tried).collect();
-        let _ = writeln!(out, "      tried, req/s by requests at once: {}", trials.join(", "));
+        let _ = writeln!(out, "      tried (requests at once: req/s): {}", trials.join(", "));
     }
     for server in &round.servers {
         if server.ended {
             let (name, pid) = (printable(&server.name), server.pid);
-            let _ = writeln!(out, "      the server, {name} (pid {pid}), has ended");
+            let _ = writeln!(out, "      the server's process {name} (pid {pid}) has ended");
         } else if round.answers > 0 {
             let _ = writeln!(out, "      {}", of_server(server, float(round.answers)));
         }
@@ -71,7 +71,7 @@ fn of_streams(streams: &[PartResult]) -> Option<String> {
     let rates = || streams.iter().map(|stream| stream.bytes_per_second / MIB);
     let (least, most) = (rates().reduce(f64::min)?, rates().reduce(f64::max)?);
     Some(format!(
-        "{} streams: {} MiB/s in sum, each {} (median, of {} to {})",
+        "{} streams: {} MiB/s in total, {} each (median; {} to {})",
         streams.len(),
         show_number(rates().sum()),
         show_number(median(rates())),
