@@ -15,7 +15,7 @@ pub struct InvalidAccountId;
 
 impl fmt::Display for InvalidAccountId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an account id is {DIGITS} decimal digits")
+        write!(f, "an account id must consist of {DIGITS} decimal digits")
     }
 }
 

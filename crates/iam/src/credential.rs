@@ -23,8 +23,8 @@ pub enum InvalidCredential {
 impl fmt::Display for InvalidCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::AccessKey => "an access key is 3 to 128 characters of A-Z a-z 0-9 - . _ @ +",
-            Self::SecretKey => "a secret key is 8 to 128 printable ASCII characters without spaces",
+            Self::AccessKey => "an access key must have 3 to 128 characters from A-Z a-z 0-9 - . _ @ +",
+            Self::SecretKey => "a secret key must have 8 to 128 printable ASCII characters, without spaces",
         })
     }
 }
