@@ -186,7 +186,7 @@ impl BufRead for Limited<'_> {
         let available = self.source.fill_buf()?;
         let allowed = self.left.min(self.token_left);
         if allowed == 0 && !available.is_empty() {
-            return Err(io::Error::other("the document, or a token of it, is too long"));
+            return Err(io::Error::other("the XML document, or a token in it, is too long"));
         }
         Ok(&available[..available.len().min(allowed)])
     }
