@@ -243,7 +243,8 @@ class TestKept:
             assert given.account == OTHER
             # What is given is the same after each start.
             assert (
-                "the same --account-id at each start" in given.log and "each start generates another" not in given.log
+                "the same --account-id at each start" in given.log
+                and "each start generates another" not in given.log
             )
             with pytest.raises(
                 StartFailed, match="--credentials-file, or in the variables SLIPWAY_ROOT_ACCESS_KEY and SLIPW"

@@ -114,7 +114,9 @@ def names() -> list[Bad]:
         ("credential-file", "credentials-file"),
     ]
     bad = [Bad(f'{key} = "x"', f'did you mean "{meant}"?', key) for key, meant in misspelt]
-    return bad + [Bad(f'{key} = "x"', "the known keys are dir, ", key) for key in ("config", "secret_key", "colour")]
+    return bad + [
+        Bad(f'{key} = "x"', "the known keys are dir, ", key) for key in ("config", "secret_key", "colour")
+    ]
 
 
 def syntax() -> list[Bad]:
@@ -169,7 +171,12 @@ def files() -> list[Bad]:
         Bad('trusted-proxy = "10.0.0.0/8"', "without --client-address", "trusted-proxy"),
         Bad('access-log = "none/access.log"', "create its directory first", "access-log"),
         Bad(pair.format("none", "none"), "create the file, or give the path of another", "tls-cert"),
-        Bad(pair.format("empty", "empty"), "the file contains no certificate: expected PEM", "tls-cert", write_pair),
+        Bad(
+            pair.format("empty", "empty"),
+            "the file contains no certificate: expected PEM",
+            "tls-cert",
+            write_pair,
+        ),
         Bad(pair.format("CERT", "empty"), "the file contains no private key", "tls-key", write_pair),
         Bad(
             pair.format("CERT", "other.key"),
@@ -372,7 +379,10 @@ def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
     path = tmp_path / "slipway.toml"
     path.write_text("")
     done = start(path, "--listen", "127.0.0.1:0")
-    assert done.returncode == 1 and f"{path}: this is a file, not a directory: did you mean --config {path}?" in done.stderr
+    assert (
+        done.returncode == 1
+        and f"{path}: this is a file, not a directory: did you mean --config {path}?" in done.stderr
+    )
     other = tmp_path / "disk.img"
     other.write_text("")
     done = start(other, "--listen", "127.0.0.1:0")
@@ -459,5 +469,7 @@ def test_a_file_that_the_servers_user_may_not_read(make_server, tmp_path: Path) 
     ]
     done = subprocess.run(command, capture_output=True, text=True, env=KEYS, check=False)
     assert (
-        done.returncode == 2 and "give the server's user read permission" in done.stderr and str(path) in done.stderr
+        done.returncode == 2
+        and "give the server's user read permission" in done.stderr
+        and str(path) in done.stderr
     ), done

@@ -433,7 +433,11 @@ def test_a_terminal_shows_how_far_it_is(own_server, tmp_path):
             shown += piece
     os.close(ours)
     assert run.process.wait(20) == 0
-    for part in (b"warming up", b"step 1 of 1: head 1 MiB, 16 at once: 0 of 1 s, ", b"removing what was created"):
+    for part in (
+        b"warming up",
+        b"step 1 of 1: head 1 MiB, 16 at once: 0 of 1 s, ",
+        b"removing what was created",
+    ):
         assert part in shown
     assert shown.endswith(b"\r\x1b[K")
 

@@ -463,7 +463,9 @@ def test_what_is_not_served_is_told(make_server, tmp_path):
     assert 'count=4 names=".hidden", "UPPER", "link", "plain"' in line, line
     for number in range(50):
         (tree / f"F{number:02}").touch()
-    (line,) = [line for line in make_server(tree=tree).log.splitlines() if "are not served as buckets: " in line]
+    (line,) = [
+        line for line in make_server(tree=tree).log.splitlines() if "are not served as buckets: " in line
+    ]
     assert "count=54" in line and '"F06"' in line and '"F07"' not in line, line
 
 
@@ -472,7 +474,9 @@ class TestNested:
 
     def warnings(self, server) -> list[str]:
         return [
-            line for line in server.log.splitlines() if "lies inside another" in line or "on their own" in line
+            line
+            for line in server.log.splitlines()
+            if "lies inside another" in line or "on their own" in line
         ]
 
     def test_a_bucket_is_served(self, make_server, tmp_path):

@@ -335,7 +335,10 @@ class TestPermissions:
         (foreign.server.tree / "closed").mkdir(mode=0o700)
         names = expect.ok(foreign.raw.get("/")).xml.child("Buckets").all("Bucket")
         assert [bucket["Name"] for bucket in names] == ["bucket"]
-        assert "bucket=closed error=could not open a bucket: the file system denied permission" in foreign.server.log
+        assert (
+            "bucket=closed error=could not open a bucket: the file system denied permission"
+            in foreign.server.log
+        )
 
     def test_an_unreadable_file(self, foreign):
         expect.error(foreign.get("open/secret"), "AccessDenied")

@@ -55,7 +55,10 @@ class TestImportFromMinio:
         assert not any(RECORD in os.listxattr(path) for path in lab.rglob("*"))
         before = sorted(str(path) for path in (tree / ".minio.sys").rglob("*"))
         said = run("import", "minio-fs", tree, status=1)
-        assert "3 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported" in said
+        assert (
+            "3 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported"
+            in said
+        )
         assert f"stale: {lab / 'edited'}: its bytes do not match its ETag" in said
         assert f"stale: {lab / 'empty-json'}: its fs.json is damaged" in said
         assert f"failed: {lab / 'packed'}: MinIO stored it compressed" in said
@@ -65,7 +68,10 @@ class TestImportFromMinio:
         assert f"left: {tree / '.minio.sys' / 'multipart'}: uploads in progress" in said
         assert sorted(str(path) for path in (tree / ".minio.sys").rglob("*")) == before
         again = run("import", "minio-fs", tree, status=1)
-        assert "0 imported, 3 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported" in again
+        assert (
+            "0 imported, 3 already had Slipway's records, 1 had neither these nor the other server's metadata, 4 not imported"
+            in again
+        )
 
         raw = make_server("--metadata", "xattr", tree=tree).raw
         got = expect.ok(raw.get("/lab/dir/plain", headers=CHECKED))

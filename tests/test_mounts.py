@@ -152,7 +152,9 @@ class TestOver:
 class TestRequireMount:
     def test_nothing_is_mounted(self, tmp_path, make_server):
         (tmp_path / "tree").mkdir()
-        with pytest.raises(StartFailed, match="--require-mount is given, but no file system is mounted there"):
+        with pytest.raises(
+            StartFailed, match="--require-mount is given, but no file system is mounted there"
+        ):
             make_server("--require-mount", tree=tmp_path / "tree")
         with pytest.raises(StartFailed, match="cannot be opened: No such file"):
             make_server("--require-mount", tree=tmp_path / "missing")

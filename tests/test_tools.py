@@ -47,7 +47,12 @@ class TestStat:
         if not SIDECARS:
             assert found["record"]["bytes"] == len(os.getxattr(bucket.file("a/b.txt"), RECORD))
         text = run("stat", bucket.file("a/b.txt"))
-        for said in (str(bucket.file("a/b.txt")), md5(b"12345"), "x-amz-meta-colour", "it matches the file's size"):
+        for said in (
+            str(bucket.file("a/b.txt")),
+            md5(b"12345"),
+            "x-amz-meta-colour",
+            "it matches the file's size",
+        ):
             assert said in text
 
     def test_what_is_not_shown(self, bucket):
@@ -96,7 +101,10 @@ class TestStat:
             (bucket.tree / own).mkdir(exist_ok=True)
             assert stat(bucket.tree / own)[0]["why"] == "the server's own directory: it is never removed"
         (bucket.tree / "made").mkdir()
-        assert stat(bucket.tree / "made")[0]["why"] == "no PUT created it: it stays when its last object is deleted"
+        assert (
+            stat(bucket.tree / "made")[0]["why"]
+            == "no PUT created it: it stays when its last object is deleted"
+        )
 
     def test_a_tree_without_traces(self, tmp_path):
         (tmp_path / "bucket").mkdir()
@@ -438,7 +446,10 @@ class TestImport:
         assert "5 to import" in dry
         assert not any(RECORD in os.listxattr(path) for path in tree.rglob("*"))
         said = run("import", "versitygw", tree.parent, status=1)
-        assert "5 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 1 not imported" in said
+        assert (
+            "5 imported, 0 already had Slipway's records, 1 had neither these nor the other server's metadata, 1 not imported"
+            in said
+        )
         assert f"stale: {tree / 'edited'}: " in said
         assert f"left: {tree / 'tagged'}: not imported: tags" in said
         assert f"left: {tree / '.sgwtmp'}: " in said

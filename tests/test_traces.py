@@ -312,10 +312,22 @@ def test_a_url_with_a_path_is_taken_as_it_is(start, receiver, variable):
             'OTEL_EXPORTER_OTLP_PROTOCOL is "grpc": slipway supports only http/protobuf',
         ),
         ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "hush"}, "expected name=value,name=value"),
-        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a b=hush"}, '"a b" is not a valid name of an HTTP header'),
-        ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": "a=hush%0a"}, 'the value of "a" is not valid in an HTTP header'),
+        (
+            "http://c",
+            {"OTEL_EXPORTER_OTLP_HEADERS": "a b=hush"},
+            '"a b" is not a valid name of an HTTP header',
+        ),
+        (
+            "http://c",
+            {"OTEL_EXPORTER_OTLP_HEADERS": "a=hush%0a"},
+            'the value of "a" is not valid in an HTTP header',
+        ),
         *(
-            ("http://c", {"OTEL_EXPORTER_OTLP_HEADERS": f"a=b,{name}=hush"}, f'the header "{name}" is set by slipway itself')
+            (
+                "http://c",
+                {"OTEL_EXPORTER_OTLP_HEADERS": f"a=b,{name}=hush"},
+                f'the header "{name}" is set by slipway itself',
+            )
             for name in (
                 "Content-Length",
                 "transfer-encoding",
@@ -523,4 +535,7 @@ def test_a_reload_refuses_what_a_restart_would(make_server, tmp_path):
     server = make_server("--config", str(config))
     config.write_text("\ntraces = 'http://me:hush@127.0.0.1:4318'\n")
     log = reload(server, "the previous one stays in effect")
-    assert f"{config}: line 2: --traces: the URL must not contain a user or password" in log and "hush" not in log
+    assert (
+        f"{config}: line 2: --traces: the URL must not contain a user or password" in log
+        and "hush" not in log
+    )

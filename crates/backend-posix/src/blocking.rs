@@ -42,7 +42,9 @@ impl Share {
         }
         match timeout(BUCKET_WAIT_MAX, shares.acquire_owned()).await {
             Ok(Ok(share)) => Ok(Self(share)),
-            _ => Err(BackendError::OutOf("the request waited too long for a thread: earlier calls of the file system have not returned")),
+            _ => Err(BackendError::OutOf(
+                "the request waited too long for a thread: earlier calls of the file system have not returned",
+            )),
         }
     }
 

@@ -37,15 +37,18 @@ impl<T> Op<T> for Io<T> {
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
-        Errno::MFILE | Errno::NFILE => BackendError::OutOf("no file descriptors are left: raise the limit on open \
-            files"),
+        Errno::MFILE | Errno::NFILE => {
+            BackendError::OutOf("no file descriptors are left: raise the limit on open files")
+        }
         // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on
         // a machine that renames all the time.
         Errno::AGAIN => BackendError::OutOf("names on the path kept changing while it was resolved"),
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),
-        Errno::ILSEQ => BackendError::KeyNotStorable("the file system does not allow these characters in names"),
+        Errno::ILSEQ => {
+            BackendError::KeyNotStorable("the file system does not allow these characters in names")
+        }
         Errno::FBIG => BackendError::FileTooLarge,
         errno => BackendError::Io { operation, source: errno.into() },
     }
@@ -185,8 +188,9 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
 
 /// The error for a key whose place something else has.
 pub(crate) fn obstacle() -> Fail {
-    Fail::Storage(BackendError::Obstructed("by a special file (FIFO, socket or device), or by a symbolic link that \
-        is not followed"))
+    Fail::Storage(BackendError::Obstructed(
+        "by a special file (FIFO, socket or device), or by a symbolic link that is not followed",
+    ))
 }
 
 #[cfg(test)]

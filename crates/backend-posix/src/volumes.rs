@@ -105,9 +105,10 @@ pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
         None => Err("DIR: the storage does not answer".to_owned()),
         Some(Err(errno)) => Err(format!("DIR: {errno}")),
         // One that tells no size tells nothing of its room either.
-        Some(Ok(room)) if room.bytes > 0 && room.bytes_free < wanted => {
-            Err(format!("DIR: {} bytes are free, fewer than --ready-free demands ({wanted})", room.bytes_free))
-        }
+        Some(Ok(room)) if room.bytes > 0 && room.bytes_free < wanted => Err(format!(
+            "DIR: {} bytes are free, fewer than --ready-free demands ({wanted})",
+            room.bytes_free
+        )),
         Some(Ok(_)) => Ok(()),
     }
 }

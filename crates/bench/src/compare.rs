@@ -17,8 +17,10 @@ pub fn compare(first: &Report, second: &Report) -> Result<String> {
     if (&first.machine.processor, first.machine.processors, &first.machine.kernel)
         != (&second.machine.processor, second.machine.processors, &second.machine.kernel)
     {
-        out.push_str("the reports are of two machines: the ratios show differences of the machines as well as of the \
-            servers\n");
+        out.push_str(
+            "the reports are of two machines: the ratios show differences of the machines as well as of the \
+             servers\n",
+        );
     }
     let _ = write!(
         out,

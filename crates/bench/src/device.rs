@@ -57,8 +57,9 @@ impl Device {
         if !text.contains('/') {
             return match Counters::of(&table, text) {
                 Some(_) => Ok(Self { name: text.to_owned() }),
-                None => Err(format!("the kernel has no counters for a device {text} (/proc/diskstats lists those \
-                    that it has)")),
+                None => Err(format!(
+                    "the kernel has no counters for a device {text} (/proc/diskstats lists those that it has)"
+                )),
             };
         }
         let file = fs::metadata(text).map_err(|e| format!("{text}: {e}"))?;

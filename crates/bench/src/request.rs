@@ -187,7 +187,10 @@ impl<'a> Signing<'a> {
             key => format!("/{}/{key}", subject.bucket),
         };
         if !path.bytes().chain(subject.query.bytes()).all(is_safe) {
-            return Err(format!("internal error: {path:?} and {:?} cannot be sent in a request", subject.query));
+            return Err(format!(
+                "internal error: {path:?} and {:?} cannot be sent in a request",
+                subject.query
+            ));
         }
         let has_body = matches!(method, Method::PUT | Method::POST);
         let mut headers = HeaderMap::new();

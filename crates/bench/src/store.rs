@@ -293,7 +293,10 @@ impl<'a> Store<'a> {
         if rest.is_some_and(is_made_by_us) {
             return Ok(());
         }
-        Err(format!("{}/{key} is listed by the server, but was not created by this run: nothing more is removed", self.bucket))
+        Err(format!(
+            "{}/{key} is listed by the server, but was not created by this run: nothing more is removed",
+            self.bucket
+        ))
     }
 
     /// Removes all that was made.
@@ -372,8 +375,9 @@ fn hint(code: Option<&str>, own_bucket: bool) -> &'static str {
             " (the region is taken from --region, AWS_REGION or AWS_DEFAULT_REGION)"
         }
         Some("RequestTimeTooSkewed") => " (the clocks of this machine and the server differ)",
-        Some("NoSuchBucket") if own_bucket => " (the bucket was just created: the endpoints do not have the same \
-            buckets)",
+        Some("NoSuchBucket") if own_bucket => {
+            " (the bucket was just created: the endpoints do not have the same buckets)"
+        }
         Some("NoSuchBucket") => " (without --bucket, a bucket is created for the run)",
         _ => "",
     }

@@ -10,8 +10,9 @@ pub const CONCURRENCY_MAX: usize = 10_000;
 /// like are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || {
-        format!("{text:?} is not a size: expected one such as 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB \
-            (10^6)")
+        format!(
+            "{text:?} is not a size: expected one such as 512, 4k, 1m, 64MiB, 10g (powers of 1024), or 1MB (10^6)"
+        )
     };
     let lower = text.trim().to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -103,12 +104,17 @@ pub enum Rate {
 
 /// A rate: `5000`, or `70%` of what is possible.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
-    let bad = || format!("{text:?} is not a rate: expected one such as 5000 (requests a second) or 70% (of the \
-        peak)");
+    let bad = || {
+        format!("{text:?} is not a rate: expected one such as 5000 (requests a second) or 70% (of the peak)")
+    };
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent: f64 = percent.trim_end().parse().map_err(|_| bad())?;
         let is_some = (1.0..=200.0).contains(&percent);
-        return if is_some { Ok(Rate::OfPeak(percent / 100.0)) } else { Err("a share must be from 1% to 200%".to_owned()) };
+        return if is_some {
+            Ok(Rate::OfPeak(percent / 100.0))
+        } else {
+            Err("a share must be from 1% to 200%".to_owned())
+        };
     }
     match text.trim().parse() {
         Ok(number @ 1..=10_000_000) => Ok(Rate::PerSecond(number)),

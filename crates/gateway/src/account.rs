@@ -58,7 +58,10 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
     // Another gateway may have been faster, with other digits.
     match (read(state_dir)?, created) {
         (Some(kept), _) => agreed(given, kept, state_dir),
-        (None, Ok(_)) => Err(format!("{}: the file was removed right after it was created; start again", state_dir.join(FILE).display())),
+        (None, Ok(_)) => Err(format!(
+            "{}: the file was removed right after it was created; start again",
+            state_dir.join(FILE).display()
+        )),
         (None, Err(error)) => {
             let file = state_dir.join(FILE);
             if given.is_some() {
@@ -99,7 +102,8 @@ fn read(state_dir: &Path) -> Result<Option<AccountId>, String> {
 }
 
 fn parse(text: &str) -> Result<AccountId, String> {
-    let file = toml::from_str(text).map_err(|_| "expected a line account_id = \"…\" with 12 digits".to_owned());
+    let file =
+        toml::from_str(text).map_err(|_| "expected a line account_id = \"…\" with 12 digits".to_owned());
     file.and_then(|file: AccountFile| AccountId::new(&file.account_id).map_err(|e| e.to_string()))
 }
 

@@ -44,7 +44,9 @@ impl TrustedProxy {
         let net = canonical(net);
         if net.addr() != net.network() {
             let (address, network) = (net.addr(), net.trunc());
-            return Err(format!("ambiguous: give {address} for the one address, or {network} for the whole network"));
+            return Err(format!(
+                "ambiguous: give {address} for the one address, or {network} for the whole network"
+            ));
         }
         Ok(Self::Net(net))
     }

@@ -311,7 +311,10 @@ impl ServeOptions {
     /// Refuses options that contradict each other.
     pub fn check(&self) -> Result<(), String> {
         if self.read_only && self.rehash_on_read {
-            return Err("--rehash-on-read contradicts --read-only, since it writes to DIR: leave out one of the two".to_owned());
+            return Err(
+                "--rehash-on-read contradicts --read-only, since it writes to DIR: leave out one of the two"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

@@ -129,11 +129,16 @@ pub fn find_again(
     let given = file.is_some() || from_environment(&env)?.is_some();
     match state_dir {
         _ if given => find(file, env, state_dir, Access::Read),
-        None => Err("root's keys were generated for this run only and cannot be read again; to change them, give \
-            some by --credentials-file and restart".to_owned()),
+        None => Err(
+            "root's keys were generated for this run only and cannot be read again; to change them, give some by \
+             --credentials-file and restart"
+                .to_owned(),
+        ),
         Some(state_dir) => match state_dir::open(state_dir, FILE) {
             Ok(Some(_)) => find(file, env, Some(state_dir), Access::Read),
-            Ok(None) => Err(format!("{}: the file with root's keys no longer exists", state_dir.join(FILE).display())),
+            Ok(None) => {
+                Err(format!("{}: the file with root's keys no longer exists", state_dir.join(FILE).display()))
+            }
             Err(error) => Err(format!("{}: {error}", state_dir.join(FILE).display())),
         },
     }
@@ -231,8 +236,10 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     // Secrets of Kubernetes are root's, and a server without root reads them by its group.
     let others = if owner == 0 { 0o037 } else { 0o077 };
     if mode & others != 0 {
-        return Err(says(&format_args!("other users may read it (mode {:03o}), and it contains root's secret key: \
-            chmod 600 it", mode & 0o777)));
+        return Err(says(&format_args!(
+            "other users may read it (mode {:03o}), and it contains root's secret key: chmod 600 it",
+            mode & 0o777
+        )));
     }
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(says(&format_args!(
@@ -276,7 +283,10 @@ fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf)
         Ok(true) => Ok(Root { credential, unix_account: None, origin: Origin::New(path) }),
         Ok(false) => match state_dir::open(state_dir, FILE) {
             Ok(Some(file)) => read(file, &path, Origin::Kept(path.clone())),
-            Ok(None) => Err(format!("{}: the file was removed right after it was created; start again", path.display())),
+            Ok(None) => Err(format!(
+                "{}: the file was removed right after it was created; start again",
+                path.display()
+            )),
             Err(e) => Err(cannot_keep(&path, &e)),
         },
         Err(e) => Err(cannot_keep(&path, &e)),

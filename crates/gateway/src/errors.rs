@@ -171,9 +171,8 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
-        B::OutOfSpace => {
-            S3Error::new(ErrorCode::InsufficientStorage).caused_by("the file system is full, or a quota is exceeded")
-        }
+        B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage)
+            .caused_by("the file system is full, or a quota is exceeded"),
         // The storage has logged both, once and not for each request: there is no cause to log
         // here.
         B::DirectoryFull => S3Error::with_message(

@@ -126,7 +126,9 @@ impl FileParts {
         let Part { request, file, range } = queue.parts.front_mut()?;
         // Should hyper ever copy what it is given, this must not be sent for the object.
         if !bufs.iter().any(|buf| is_stand_in(buf)) {
-            return Some(Poll::Ready(Err(io::Error::other("a part of a file is not at its place in the response"))));
+            return Some(Poll::Ready(Err(io::Error::other(
+                "a part of a file is not at its place in the response",
+            ))));
         }
         let next = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
         if !is_stand_in(next) {
@@ -165,7 +167,9 @@ impl FileParts {
             result => result,
         };
         match sent? {
-            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was sent")),
+            0 => {
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was sent"))
+            }
             sent => Ok(sent),
         }
     }

@@ -255,8 +255,9 @@ fn cannot_listen(flag: &str, address: &ListenAddress, error: &std::io::Error) ->
     let cure = match error.kind() {
         ErrorKind::AddrInUse => "stop the program that listens there, or choose another address",
         ErrorKind::AddrNotAvailable => "choose an address of this machine",
-        ErrorKind::PermissionDenied => "choose a port from 1024 up, or give the server the capability \
-            CAP_NET_BIND_SERVICE",
+        ErrorKind::PermissionDenied => {
+            "choose a port from 1024 up, or give the server the capability CAP_NET_BIND_SERVICE"
+        }
         ErrorKind::NotFound => "create the directory of the socket first",
         _ => "choose another address",
     };
@@ -356,7 +357,9 @@ fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHand
 
 fn tell(reloaded: Result<reload::Outcome, String>) {
     match reloaded {
-        Err(error) => tracing::error!(%error, "the configuration was not reloaded: the previous one stays in effect"),
+        Err(error) => {
+            tracing::error!(%error, "the configuration was not reloaded: the previous one stays in effect");
+        }
         Ok(outcome) => {
             let taken =
                 if outcome.taken.is_empty() { "nothing".to_owned() } else { outcome.taken.join(", ") };

@@ -39,8 +39,10 @@ impl Access {
 /// can be written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     if access == Access::Read {
-        return Err(Error::new(ErrorKind::ReadOnlyFilesystem, "the gateway runs with --read-only and creates no \
-            files"));
+        return Err(Error::new(
+            ErrorKind::ReadOnlyFilesystem,
+            "the gateway runs with --read-only and creates no files",
+        ));
     }
     make(state_dir)?;
     // Written whole under another name first: a crash must not leave half a file. Under a name of
@@ -136,7 +138,10 @@ pub fn is_as_made_here(state_dir: &Path) -> bool {
 
 /// The error for a state directory that is not trusted.
 pub fn distrust(state_dir: &Path) -> String {
-    format!("{}: must be a directory that belongs to the server's user or root, and that no other user may write to", state_dir.display())
+    format!(
+        "{}: must be a directory that belongs to the server's user or root, and that no other user may write to",
+        state_dir.display()
+    )
 }
 
 fn staging_name(state_dir: &Path, name: &str) -> Result<PathBuf> {

@@ -35,8 +35,13 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         return Err(not_a_directory(dir));
     }
     if !dir.exists() && !options.require_mount && !options.read_only {
-        std::fs::create_dir_all(dir)
-            .map_err(|e| format!("{}: the directory does not exist and cannot be created: {e}: {}", dir.display(), cure(&e)))?;
+        std::fs::create_dir_all(dir).map_err(|e| {
+            format!(
+                "{}: the directory does not exist and cannot be created: {e}: {}",
+                dir.display(),
+                cure(&e)
+            )
+        })?;
     }
     minio::check(dir)?;
     let posix = backend_posix::Options {
@@ -107,9 +112,12 @@ fn cure(error: &Error) -> &'static str {
             "mount its file system writable; under systemd, ReadWritePaths= must name the directory"
         }
         ErrorKind::NotADirectory => "a component of its path is a file: name another directory",
-        ErrorKind::AlreadyExists => "its path is a symbolic link whose target does not exist: create the target, or \
-            name another directory",
-        _ => "create the directory, and give it to the server's user; under systemd, ReadWritePaths= must name it",
+        ErrorKind::AlreadyExists => {
+            "its path is a symbolic link whose target does not exist: create the target, or name another directory"
+        }
+        _ => {
+            "create the directory, and give it to the server's user; under systemd, ReadWritePaths= must name it"
+        }
     }
 }
 

@@ -24,11 +24,16 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
             // What is unswept is in the log.
             Ok(SweepReport { staging: 0, completed: 0, uploads: 0, .. }) => {}
             Ok(SweepReport { staging, completed, uploads, .. }) => {
-                tracing::info!(staging, completed, uploads, "the sweep removed what crashes and finished or \
-                    abandoned uploads left in the buckets");
+                tracing::info!(
+                    staging,
+                    completed,
+                    uploads,
+                    "the sweep removed what crashes and finished or abandoned uploads left in the buckets"
+                );
             }
-            Err(error) => tracing::error!(%error, "the sweep failed: leftovers of crashes were not removed; it is \
-                repeated every hour"),
+            Err(error) => {
+                tracing::error!(%error, "the sweep failed: leftovers of crashes were not removed (it is repeated every hour)");
+            }
         }
         tokio::time::sleep(INTERVAL).await;
     }
@@ -53,8 +58,10 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
                     total.uploads += report.uploads;
                     total.unswept += report.unswept;
                     if report.unswept > 0 {
-                        tracing::warn!(bucket = bucket.name.as_str(), "some leftovers of crashes in a bucket could \
-                            not be removed");
+                        tracing::warn!(
+                            bucket = bucket.name.as_str(),
+                            "some leftovers of crashes in a bucket could not be removed"
+                        );
                     }
                 }
                 // It is deleted already, or has gone otherwise.

@@ -12,7 +12,8 @@ pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     if mode & 0o600 == 0o600 {
         return Ok(mode);
     }
-    Err("give the owner read and write permission, such as 0640: the server needs both for its own files".to_owned())
+    Err("give the owner read and write permission, such as 0640: the server needs both for its own files"
+        .to_owned())
 }
 
 /// A mode for new directories; the server's own rights to use them are required.
@@ -42,11 +43,7 @@ pub(crate) fn directory(name: OsString) -> Result<OsString, &'static str> {
 fn octal(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text.trim_start_matches("0o"), 8)
         .map_err(|_| "expected an octal number, such as 0640".to_owned())?;
-    if mode <= 0o7777 {
-        Ok(mode)
-    } else {
-        Err("expected at most four octal digits, such as 0640".to_owned())
-    }
+    if mode <= 0o7777 { Ok(mode) } else { Err("expected at most four octal digits, such as 0640".to_owned()) }
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
@@ -57,7 +54,8 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
-    let seconds: u32 = text.parse().map_err(|_| format!("expected a whole number of seconds, 0 to {}", u32::MAX))?;
+    let seconds: u32 =
+        text.parse().map_err(|_| format!("expected a whole number of seconds, 0 to {}", u32::MAX))?;
     Ok(Duration::from_secs(seconds.into()))
 }
 
@@ -116,7 +114,9 @@ pub(crate) fn log_filter(text: &str) -> Result<String, String> {
     let level_of = |directive: &str| directive.rsplit('=').next().unwrap_or_default().to_owned();
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok();
     if let Some(word) = text.split(',').map(level_of).find(|word| !is_level(word)) {
-        return Err(format!("{word:?} is not a log level; known are off, error, warn, info, debug and trace"));
+        return Err(format!(
+            "{word:?} is not a log level; known are off, error, warn, info, debug and trace"
+        ));
     }
     EnvFilter::try_new(text).map(|_| text.to_owned()).map_err(|e| e.to_string())
 }

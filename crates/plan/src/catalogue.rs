@@ -102,9 +102,9 @@ impl Catalogue {
 
     /// A kind of node.
     pub fn node(&self, name: &str) -> Result<&NodeType> {
-        self.node
-            .get(name)
-            .ok_or_else(|| format!("the catalogue has no node {name:?}: the known ones are {}", list(self.node.keys())))
+        self.node.get(name).ok_or_else(|| {
+            format!("the catalogue has no node {name:?}: the known ones are {}", list(self.node.keys()))
+        })
     }
 
     /// A kind of volume.
@@ -232,7 +232,8 @@ impl VolumeType {
             return Err(format!("the size of a volume must be above 0, not {tib} TiB: give --volume-size"));
         }
         let own = self.mib_per_second_per_tib.map(|rate| rate * tib).or(self.mib_per_second);
-        let own = own.ok_or_else(|| format!("the catalogue has no rate for the volume {name}: give --volume-rate"))?;
+        let own = own
+            .ok_or_else(|| format!("the catalogue has no rate for the volume {name}: give --volume-rate"))?;
         let rate = within(name, "MiB/s", mib_per_second, own, self.mib_per_second_most)?;
         let operations = match self.iops {
             Some(own) => Some(within(name, "operations a second", iops, own, self.iops_most)?),

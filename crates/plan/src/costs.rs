@@ -46,14 +46,18 @@ impl Costs {
     pub fn read(text: &str) -> Result<Self> {
         let costs: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         if costs.format != FORMAT {
-            return Err(format!("the costs have format {}, but this version of slipway reads only format {FORMAT}", costs.format));
+            return Err(format!(
+                "the costs have format {}, but this version of slipway reads only format {FORMAT}",
+                costs.format
+            ));
         }
         for operation in Operation::ALL {
             let of = costs.of(operation);
             let name = operation.name();
             if of.is_empty() {
-                return Err(format!("the file contains no cost of {name}: measure it with slipway bench, and run \
-                    --calibrate again"));
+                return Err(format!(
+                    "the file contains no cost of {name}: measure it with slipway bench, and run --calibrate again"
+                ));
             }
             let good = |n: f64| n.is_finite() && n >= 0.0;
             let bad =

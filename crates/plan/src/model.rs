@@ -311,10 +311,15 @@ fn notes(
         ));
     }
     if fill.share_after > 1.0 {
-        notes.push(format!("too small: {:.2} times the available space is needed in the end", fill.share_after));
+        notes.push(format!(
+            "too small: {:.2} times the available space is needed in the end",
+            fill.share_after
+        ));
     } else if fill.share_after > 0.9 {
-        notes.push("over 90 % full in the end: file systems become slow, and there is no space to rebuild after a \
-            failure".to_owned());
+        notes.push(
+            "over 90 % full in the end: file systems become slow, and there is no space to rebuild after a failure"
+                .to_owned(),
+        );
     }
     let inodes = capacity.usable_tib * TIB / EXT4_BYTES_AN_INODE;
     if fill.inodes_after > inodes {

@@ -205,7 +205,8 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     }
     let gateways = &outcome.gateways;
     if !outcome.bottlenecks.is_empty() {
-        let needed = gateways.needed.map_or_else(|| "infinitely many".to_owned(), |needed| needed.to_string());
+        let needed =
+            gateways.needed.map_or_else(|| "infinitely many".to_owned(), |needed| needed.to_string());
         let text = format!(
             "{needed} needed for at most 70 % busy ({} CPU s/s), {} planned; add one if one may fail",
             number(gateways.cpu),

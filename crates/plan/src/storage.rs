@@ -119,7 +119,8 @@ impl Storage {
     /// Fails if it can't be.
     pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
-            return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0".to_owned());
+            return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0"
+                .to_owned());
         }
         for (name, number) in [
             ("a volume's size, TiB", Some(self.volume.tib)),

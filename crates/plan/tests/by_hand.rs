@@ -100,5 +100,9 @@ fn the_network_carries_internal_and_external_traffic() {
     let slowest = Storage { node: NodeType { network_gbit: 1.6, ..slower.node.clone() }, ..slower };
     let outcome = plan::plan(&load, &slowest, &Costs::built_in().unwrap()).unwrap();
     assert_eq!(outcome.gateways.needed, None);
-    assert!(outcome.notes.iter().any(|one| one.contains("with any number of gateways")), "{:?}", outcome.notes);
+    assert!(
+        outcome.notes.iter().any(|one| one.contains("with any number of gateways")),
+        "{:?}",
+        outcome.notes
+    );
 }

@@ -210,10 +210,7 @@ fn what_can_not_be_is_refused_with_a_cure() {
     let costs = Costs::built_in().unwrap();
     let storages: [(Change<'_, Storage>, &str); 13] = [
         (&|s| s.nodes = 0, "at least one node"),
-        (
-            &|s| s.nodes = 5,
-            "4+2 needs 6 nodes, one for each strip or copy, but there are 5: use more nodes",
-        ),
+        (&|s| s.nodes = 5, "4+2 needs 6 nodes, one for each strip or copy, but there are 5: use more nodes"),
         (&|s| s.volumes = 0, "at least one node with one volume"),
         (&|s| (s.local, s.volumes) = (Local::Raid(2), 3), "raid6 needs at least 4 volumes"),
         (&|s| (s.local, s.volumes) = (Local::Mirror(2), 5), "use a multiple of 2"),

@@ -197,8 +197,10 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
             Ok(Ended::NotOurs) => report.unswept += 1,
             Ok(Ended::Returned | Ended::Left(_) | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
-            Err(error) => tracing::warn!(aside, %error, "uploads that an interrupted DeleteBucket set aside cannot \
-                be returned to their bucket"),
+            Err(error) => {
+                tracing::warn!(aside, %error, "uploads that an interrupted DeleteBucket set aside cannot be returned \
+                    to their bucket");
+            }
         }
     }
     Ok(report)

@@ -145,7 +145,12 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
             return Err(refusal.into());
         }
         if records && !orphans::may_go(&directory)? {
-            return Err(no_object(bucket_name, &join(&path, RECORDS), "it contains a file that is not a record").into());
+            return Err(no_object(
+                bucket_name,
+                &join(&path, RECORDS),
+                "it contains a file that is not a record",
+            )
+            .into());
         }
         for name in staged {
             // One that is held is a PUT under way.

@@ -45,8 +45,10 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
     if Hurry::is_over() {
-        tracing::warn!(bucket = bucket_name.as_str(), "some leftovers of crashes in a bucket could not be removed: \
-            locks were held for too long");
+        tracing::warn!(
+            bucket = bucket_name.as_str(),
+            "some leftovers of crashes in a bucket could not be removed: locks were held for too long"
+        );
     }
     Ok(report)
 }

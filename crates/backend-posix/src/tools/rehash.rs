@@ -109,7 +109,9 @@ pub(super) fn rehash_file(
     let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
     let old = match file.raw_record()? {
         Raw::Newer(_) => {
-            return Ok(Some(Rehashed::Failed("its record was written by a newer version of Slipway".to_owned())));
+            return Ok(Some(Rehashed::Failed(
+                "its record was written by a newer version of Slipway".to_owned(),
+            )));
         }
         raw => raw.record(),
     };

@@ -38,7 +38,9 @@ pub enum FormatError {
     )]
     Newer(u32),
     /// The format can't be read.
-    #[error("expected format = 1 and options as strings: remove the file, and the next start creates it again")]
+    #[error(
+        "expected format = 1 and options as strings: remove the file, and the next start creates it again"
+    )]
     Unreadable,
     /// It uses a feature of a newer slipway.
     #[error(

@@ -25,8 +25,9 @@ use crate::limits::{
 /// Device and inode of a file.
 type Id = (u64, u64);
 
-const BUSY: BackendError = BackendError::OutOf("the request waited too long for a lock that another request, gateway \
-    or program holds");
+const BUSY: BackendError = BackendError::OutOf(
+    "the request waited too long for a lock that another request, gateway or program holds",
+);
 
 /// Tries to take the lock of a file until it succeeds. [`BackendError::Busy`] if that takes too
 /// long, or if too many wait for locks of the same bucket.

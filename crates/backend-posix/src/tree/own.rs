@@ -125,7 +125,8 @@ impl Bucket<'_> {
         };
         let directory = resolve::create_here(above, name, DIRECTORY, Mode::empty());
         let directory = directory.attempt("open one of the bucket's .slipway directories")?;
-        self.vouch(&directory, path, Purpose::Work).attempt("use one of the bucket's .slipway directories")?;
+        self.vouch(&directory, path, Purpose::Work)
+            .attempt("use one of the bucket's .slipway directories")?;
         if made {
             self.hand_over_if_new(&directory).attempt("change the owner of a directory")?;
             self.sync_made(above)?;

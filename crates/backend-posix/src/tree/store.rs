@@ -41,15 +41,19 @@ pub struct OpenError {
 enum OpenReason {
     #[error("cannot be opened: {0}")]
     Open(Errno),
-    #[error("the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
-        container runtime: {0}")]
+    #[error(
+        "the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
+         container runtime: {0}"
+    )]
     NoOpenat2(Errno),
     #[error("cannot be served: {}", .0.sentence())]
     Lacks(Lack),
     #[error("cannot be served: --require-mount is given, but no file system is mounted there")]
     NotMounted,
-    #[error("cannot be served with --metadata xattr: it was served with --metadata sidecar before, and its records \
-        are in files")]
+    #[error(
+        "cannot be served with --metadata xattr: it was served with --metadata sidecar before, and its records are \
+         in files"
+    )]
     HasSidecars,
     #[error(
         "cannot be served with --metadata sidecar: {0} has its record in an extended attribute, which would no \
@@ -57,7 +61,9 @@ enum OpenReason {
          S3"
     )]
     HasAttributes(String),
-    #[error("cannot be served with --metadata sidecar: it was served with records in extended attributes before")]
+    #[error(
+        "cannot be served with --metadata sidecar: it was served with records in extended attributes before"
+    )]
     NotedAttributes,
     #[error("{0} contains {1:?} as the place of records, which this version of slipway does not know")]
     UnknownMetadata(String, String),

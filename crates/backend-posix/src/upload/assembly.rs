@@ -157,7 +157,8 @@ impl Layout {
 pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::ftruncate(file, size_bytes).op("truncate an assembly")?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now }).op("set a file's time")
+    rustix::fs::futimens(file, &Timestamps { last_access: now, last_modification: now })
+        .op("set a file's time")
 }
 
 /// True if an assembly has other names, such as one in a snapshot by hard links. Then it must not

@@ -105,7 +105,10 @@ pub(super) fn settle(
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.
-        tracing::warn!(?error, "the receipt of a completed upload could not be written: the object is complete");
+        tracing::warn!(
+            ?error,
+            "the receipt of a completed upload could not be written: the object is complete"
+        );
     }
     if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {
         tracing::warn!(%error, "the remains of a completed upload could not be removed: the object is complete, and \

@@ -155,7 +155,8 @@ pub(crate) fn sweep(
     report: &mut SweepReport,
 ) -> Result<()> {
     let Some(uploads) = bucket.find_for_removal(UPLOADS)? else { return Ok(()) };
-    for (id, _) in entries(&uploads).op("read the uploads directory")?.into_iter().filter(|(id, _)| is_id(id)) {
+    for (id, _) in entries(&uploads).op("read the uploads directory")?.into_iter().filter(|(id, _)| is_id(id))
+    {
         let Some(upload) = error::unless_failed(&id, Upload::open_id(bucket, &id), report)? else { continue };
         match upload {
             Some(upload) => {
@@ -205,8 +206,11 @@ fn sweep_upload(
         Ok(None) if abandoned && upload.remove(bucket, &name.id, Sync::Names).is_ok() => report.uploads += 1,
         Ok(None) => {}
         Err(error) => {
-            tracing::warn!(id = name.id.as_str(), ?error, "the leftovers of an interrupted upload could not be \
-                removed");
+            tracing::warn!(
+                id = name.id.as_str(),
+                ?error,
+                "the leftovers of an interrupted upload could not be removed"
+            );
             report.unswept += 1;
         }
     }

@@ -40,8 +40,9 @@ impl Lack {
                  characters (Unicode normalization), so that a PUT of one key would replace another (to serve it \
                  nevertheless: --allow-same-names)"
             }
-            Self::Exclusive => "its file system does not report whether a file already existed when it is created \
-                (O_EXCL)",
+            Self::Exclusive => {
+                "its file system does not report whether a file already existed when it is created (O_EXCL)"
+            }
             Self::Naming => {
                 "a file that was created without a name (O_TMPFILE) cannot be given a name there: before Linux 6.10 \
                  this needs a mounted /proc, or the capability CAP_DAC_READ_SEARCH"

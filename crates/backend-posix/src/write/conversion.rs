@@ -60,7 +60,10 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
-        tracing::warn!(path, "a crash interrupted the replacement of a file by a directory: it is completed now");
+        tracing::warn!(
+            path,
+            "a crash interrupted the replacement of a file by a directory: it is completed now"
+        );
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {
             Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
@@ -125,8 +128,10 @@ pub(crate) fn undisturbed<T>(
     let _lock = match retrying(|| settle(bucket)) {
         // Who may not write here can have no lock.
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
-            tracing::warn!(?error, "a listing may lack an object whose file is being replaced by a directory: its \
-                lock cannot be taken");
+            tracing::warn!(
+                ?error,
+                "a listing may lack an object whose file is being replaced by a directory: its lock cannot be taken"
+            );
             None
         }
         lock => Some(lock?),
@@ -191,8 +196,10 @@ pub(crate) fn take_in(
     if out.id() == expected {
         rustix::fs::unlinkat(above, name, AtFlags::empty()).attempt("remove a name")?;
     } else if out.is_file() {
-        tracing::debug!(name, "another program replaced a file while it was being turned into a directory: the newer \
-            file is kept");
+        tracing::debug!(
+            name,
+            "another program replaced a file while it was being turned into a directory: the newer file is kept"
+        );
         rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
     } else {
         return Ok(false);

@@ -62,8 +62,11 @@ pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str)
     let regular = file_info::of(&opened).attempt("stat a file")?.is_file();
     let given = regular && note::is_given(bucket, name, stat.st_ino)?;
     if !given && !is_our_account(bucket, stat.st_uid).attempt("find out the owner")? {
-        tracing::warn!(name, uid = stat.st_uid, "a file has a name that the server uses for unfinished writes, but \
-            belongs to another user: it is kept");
+        tracing::warn!(
+            name,
+            uid = stat.st_uid,
+            "a file has a name that the server uses for unfinished writes, but belongs to another user: it is kept"
+        );
         return Ok(false);
     }
     if !regular {

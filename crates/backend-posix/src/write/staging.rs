@@ -290,9 +290,7 @@ impl Staged {
             && store.keeps_order(info.device);
         if ordered {
             let written = kernel_calls::write_out(&self.file);
-            written
-                .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-                .op("flush a file")?;
+            written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)).op("flush a file")?;
         } else if store.options.durability.syncs_data() {
             rustix::fs::fsync(&self.file).op("sync a file")?;
         }

@@ -47,8 +47,8 @@ impl Runner<'_> {
         }
         if step.fastest {
             pass.trials = self.trials(&pass, written)?;
-            pass.step.concurrency = fastest::best(&pass.trials).ok_or("no request was answered: the fastest \
-                concurrency cannot be found")?;
+            pass.step.concurrency = fastest::best(&pass.trials)
+                .ok_or("no request was answered: the fastest concurrency cannot be found")?;
             if self.stop.is_stopped() {
                 return Ok(());
             }

@@ -45,8 +45,11 @@ impl Destination {
         match text {
             "" => Err("expected the path of a file, or stderr".to_owned()),
             "stderr" | "-" => Ok(Self::Stderr),
-            "stdout" => Err("standard output is not supported: give the path of a file, or stderr (./stdout for a \
-                file of that name)".to_owned()),
+            "stdout" => {
+                Err("standard output is not supported: give the path of a file, or stderr (./stdout for a file of \
+                    that name)"
+                    .to_owned())
+            }
             path => Ok(Self::File(path.into())),
         }
     }

@@ -178,7 +178,9 @@ impl Losses {
         let why = self
             .error
             .take()
-            .map_or("the file cannot be written as fast as requests finish".into(), |error| error.to_string());
+            .map_or("the file cannot be written as fast as requests finish".into(), |error| {
+                error.to_string()
+            });
         tracing::error!(lines, why, "lines of the access log were dropped: they could not be written");
         self.before_loss.get_or_insert(self.at_warning);
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
@@ -190,8 +192,10 @@ impl Losses {
         let dropped = counts.dropped.load(Relaxed);
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;
         if let Some(before) = self.before_loss.filter(|_| written && none_was) {
-            tracing::info!(lost = dropped - before, "the access log can be written again; the lines counted as lost \
-                are missing from it");
+            tracing::info!(
+                lost = dropped - before,
+                "the access log can be written again; the lines counted as lost are missing from it"
+            );
             *self = Self { at_warning: dropped, at_last_round: dropped, ..Self::default() };
         }
     }

@@ -113,8 +113,10 @@ impl BodyDigests {
         let (md5, sha256) = match self.slow {
             Slow::Here(md5) => (md5.map(Md5::finish), None),
             Slow::Elsewhere(elsewhere) => {
-                let lost = || S3Error::new(ErrorCode::InternalError).caused_by("the thread that computes digests \
-                    ended without a result");
+                let lost = || {
+                    S3Error::new(ErrorCode::InternalError)
+                        .caused_by("the thread that computes digests ended without a result")
+                };
                 elsewhere.finish().await.ok_or_else(lost)?
             }
         };

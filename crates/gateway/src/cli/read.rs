@@ -129,8 +129,12 @@ fn without_effect<'a>(
             return None;
         }
         let (flag, other) = (id.replace('_', "-"), other.replace('_', "-"));
-        Some((setting, format!("--{flag} has no effect without --{other}: give --{other} as well, or leave out \
-            --{flag}")))
+        Some((
+            setting,
+            format!(
+                "--{flag} has no effect without --{other}: give --{other} as well, or leave out --{flag}"
+            ),
+        ))
     })
 }
 
@@ -221,7 +225,9 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
         };
         let values = values_of(command, id, key, given.get_ref()).map_err(|e| on_line(&e))?;
         if values.is_empty() && key == "listen" {
-            return Err(on_line(&"listen: the list is empty: give an address, or leave out the key for the default"));
+            return Err(on_line(
+                &"listen: the list is empty: give an address, or leave out the key for the default",
+            ));
         }
         settings.push(Setting { id: id.clone(), key: key.clone(), line, values });
     }

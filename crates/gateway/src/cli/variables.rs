@@ -98,7 +98,8 @@ mod tests {
         let near = |name: &str, other: &str| {
             let error = refused(name, "hush").unwrap();
             assert!(
-                error.contains(&format!("{name} in")) && error.contains(&format!(": did you mean {other}?\n")),
+                error.contains(&format!("{name} in"))
+                    && error.contains(&format!(": did you mean {other}?\n")),
                 "{error}"
             );
             assert!(!error.contains("hush"));

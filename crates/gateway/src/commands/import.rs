@@ -132,14 +132,18 @@ fn import(
                 Imported::Done => (Some(&done), None),
                 Imported::Known => (Some(&known), None),
                 Imported::Foreign => (Some(&foreign), None),
-                Imported::Stale(why) => {
-                    (Some(&left), Some(format!("stale: {path}: {why}; not imported, and still served as a foreign \
-                        file")))
-                }
+                Imported::Stale(why) => (
+                    Some(&left),
+                    Some(format!(
+                        "stale: {path}: {why}; not imported, and still served as a foreign file"
+                    )),
+                ),
                 Imported::Changed => (
                     Some(&left),
-                    Some(format!("failed: {path}: another program changed it while it was read, or has it open for \
-                        writing: run the import again")),
+                    Some(format!(
+                        "failed: {path}: another program changed it while it was read, or has it open for writing: \
+                         run the import again"
+                    )),
                 ),
                 Imported::Failed(error) => (Some(&left), Some(format!("failed: {path}: {error}"))),
                 Imported::Left(what) => (None, Some(format!("left: {path}: {what}"))),

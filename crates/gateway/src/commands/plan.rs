@@ -176,10 +176,9 @@ fn sizes(text: &str) -> Result<Sizes, String> {
         let share = match share {
             "" if !text.contains(',') => 1.0,
             "" => return Err("each of several sizes needs a share, such as 4k=70,1m=30".to_owned()),
-            share => number(share)
-                .ok()
-                .filter(|share| (1e-9..=1e9).contains(share))
-                .ok_or_else(|| format!("{share:?} is not a share: expected a number above 0, such as in 4k=70,1m=30"))?,
+            share => number(share).ok().filter(|share| (1e-9..=1e9).contains(share)).ok_or_else(|| {
+                format!("{share:?} is not a share: expected a number above 0, such as in 4k=70,1m=30")
+            })?,
         };
         sizes.push(SizeShare { bytes, share });
     }
@@ -319,7 +318,8 @@ fn volume(options: &PlanOptions, catalogue: &Catalogue) -> Result<Volume, String
     }
     let Some(rate) = rate else {
         return Err("the rate of the volumes is missing: give --volume NAME (--list shows the names), or \
-            --volume-rate MIB".to_owned());
+            --volume-rate MIB"
+            .to_owned());
     };
     let kind = VolumeType { mib_per_second: Some(rate), ..VolumeType::default() };
     kind.volume("of its own kind", tib, None, iops)
@@ -349,8 +349,10 @@ fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>
         let other = |e| format!("{name}: not a report of slipway bench --json: {e}");
         let report: Report = serde_json::from_str(&read(path)?).map_err(other)?;
         if report.format != FORMAT {
-            return Err(format!("{name}: the report has format {}, but this version of slipway reads only format \
-                {FORMAT}", report.format));
+            return Err(format!(
+                "{name}: the report has format {}, but this version of slipway reads only format {FORMAT}",
+                report.format
+            ));
         }
         if report.errors() > 0 || report.interrupted {
             return Err(format!("{name}: the measurement had errors or was interrupted: measure again"));

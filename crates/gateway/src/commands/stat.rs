@@ -62,7 +62,11 @@ fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
             )
         }
         None => {
-            let ends = if link.leads_up { "; that directory contains the link itself, so listings do not enter it" } else { "" };
+            let ends = if link.leads_up {
+                "; that directory contains the link itself, so listings do not enter it"
+            } else {
+                ""
+            };
             let why = why.map_or_else(String::new, |why| format!(" ({why})"));
             ("link", Some(format!("S3 follows it to this {what}{why}{ends}")))
         }
@@ -93,9 +97,10 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
         }
         Standing::NotAnObjects => foreign("its record is not that of an object"),
         Standing::Bucket => ("bucket", None),
-        Standing::Directory { made: true } => {
-            ("directory", Some("a PUT created it: it is removed together with the last object in it".to_owned()))
-        }
+        Standing::Directory { made: true } => (
+            "directory",
+            Some("a PUT created it: it is removed together with the last object in it".to_owned()),
+        ),
         Standing::Directory { made: false } => ("directory", Some(why_it_stays(inspection).to_owned())),
         Standing::NotShown(why) => ("no object", Some(format!("S3 does not show it: {why}"))),
         Standing::LinkNotFollowed => ("no object", Some("S3 does not follow a link".to_owned())),
@@ -104,7 +109,9 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
                 --tree)";
             ("no object", Some(why.to_owned()))
         }
-        Standing::Other => ("no object", Some("only regular files and directories can be objects".to_owned())),
+        Standing::Other => {
+            ("no object", Some("only regular files and directories can be objects".to_owned()))
+        }
     }
 }
 
@@ -211,7 +218,12 @@ fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
     match record.stamp {
         Some(stamp) if stamp == inspection.stamp => text.push_str("; it matches the file's size and mtime"),
         Some(stamp) => {
-            let _ = write!(text, "; it was written for a file of {} bytes with mtime {}", stamp.size_bytes, time(stamp));
+            let _ = write!(
+                text,
+                "; it was written for a file of {} bytes with mtime {}",
+                stamp.size_bytes,
+                time(stamp)
+            );
         }
         None => {}
     }
@@ -219,7 +231,9 @@ fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
         let state = match companion.size_bytes {
             Some(bytes) if companion.matches => format!("{bytes} bytes"),
             Some(_) => "which belongs to another object".to_owned(),
-            None if inspection.place.is_none() => "which was not looked for, since the bucket is unknown".to_owned(),
+            None if inspection.place.is_none() => {
+                "which was not looked for, since the bucket is unknown".to_owned()
+            }
             None => "missing".to_owned(),
         };
         let _ = write!(text, "; the rest in {}, {state}", companion.path);

@@ -33,7 +33,10 @@ pub struct SweepOptions {
 pub fn run(options: &SweepOptions) -> ExitCode {
     let (message, status) = match sweep(options) {
         Ok(0) => return OK.into(),
-        Ok(_) => (format!("{}: some leftovers could not be removed: see the messages above", options.dir.display()), FOUND),
+        Ok(_) => (
+            format!("{}: some leftovers could not be removed: see the messages above", options.dir.display()),
+            FOUND,
+        ),
         Err(message) => (message, FAILED),
     };
     eprintln!("slipway: {}", visible(&message, true));

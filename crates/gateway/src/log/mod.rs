@@ -31,7 +31,8 @@ pub struct Log {
 impl Log {
     /// Starts writing the lines that the filter lets through.
     pub fn start(filter: &str, format: LogFormat) -> Result<Self, String> {
-        let output = Output::stderr().map_err(|error| format!("cannot write the log to standard error: {error}"))?;
+        let output =
+            Output::stderr().map_err(|error| format!("cannot write the log to standard error: {error}"))?;
         let (filter, handle) = reload::Layer::new(read_filter(filter)?);
         let writer = output.clone();
         let lines = tracing_subscriber::fmt::layer().fmt_fields(fields()).with_writer(move || writer.clone());

@@ -193,8 +193,10 @@ impl Shared {
             self.changed.notify_all();
             drop(kept);
             if lost > 0 {
-                tracing::warn!(lines = lost, "lines of this log were dropped: the program that reads standard error \
-                    was too slow");
+                tracing::warn!(
+                    lines = lost,
+                    "lines of this log were dropped: the program that reads standard error was too slow"
+                );
             }
         }
     }

@@ -29,7 +29,10 @@ pub const STATUSES: &[(&str, &str)] = &[
         "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong",
     ),
     ("slipway-stat", "0 all was shown; 1 some files could not be examined; 2 the command line is wrong"),
-    ("slipway-rehash", "0 all files have real ETags; 1 some files were left unchanged; 2 nothing could be done"),
+    (
+        "slipway-rehash",
+        "0 all files have real ETags; 1 some files were left unchanged; 2 nothing could be done",
+    ),
     (
         "slipway-sweep",
         "0 all leftovers were removed; 1 some could not be removed; 2 nothing could be done, or the command line is \
@@ -61,8 +64,10 @@ pub const PAGES: &[Page] = &[
                         "/etc/slipway/slipway.toml",
                         "The configuration of the service slipway.service: slipway.toml(5).",
                     ),
-                    ("/var/lib/slipway", "The directory that the service serves, unless its configuration names \
-                        another."),
+                    (
+                        "/var/lib/slipway",
+                        "The directory that the service serves, unless its configuration names another.",
+                    ),
                     (
                         "DIR/.slipway/credentials.toml",
                         "Root's keys for DIR, unless others are given. Made at the first start; its owner alone may read it.",
@@ -130,8 +135,10 @@ pub const PAGES: &[Page] = &[
                         "Root's keys. Also accepted: `MINIO_ROOT_USER` and `MINIO_ROOT_PASSWORD`, `ROOT_ACCESS_KEY` \
                          and `ROOT_SECRET_KEY`.",
                     ),
-                    ("SLIPWAY_ROOT_UID, SLIPWAY_ROOT_GID", "For `--chown`: the owner and group of files created with \
-                        root's keys."),
+                    (
+                        "SLIPWAY_ROOT_UID, SLIPWAY_ROOT_GID",
+                        "For `--chown`: the owner and group of files created with root's keys.",
+                    ),
                     (
                         "NOTIFY_SOCKET",
                         "The socket of the service manager, which is notified of the start, of reloads and of the \
@@ -142,15 +149,20 @@ pub const PAGES: &[Page] = &[
                         "Sockets passed by a service manager: systemd's sd_listen_fds(3). One named `ops` replaces \
                          `--ops-listen`; those named `s3`, or not named, replace `--listen`.",
                     ),
-                    ("OTEL_...", "Variables of OpenTelemetry, read only with `--traces`: its description names \
-                        them."),
+                    (
+                        "OTEL_...",
+                        "Variables of OpenTelemetry, read only with `--traces`: its description names them.",
+                    ),
                 ],
             },
             Section {
                 title: "FILES",
                 items: &[
-                    ("/etc/slipway/slipway.toml", "The configuration of the service slipway.service: \
-                        slipway.toml(5)."),
+                    (
+                        "/etc/slipway/slipway.toml",
+                        "The configuration of the service slipway.service: \
+                        slipway.toml(5).",
+                    ),
                     (
                         "DIR/.slipway/credentials.toml",
                         "Root's keys, unless others are given. Made at the first start; its owner alone may read it.",

@@ -151,7 +151,10 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
             reply.headers_mut().insert(CONTENT_TYPE, kind);
             reply
         }
-        _ => plain(StatusCode::NOT_FOUND, "not found: the paths are /-/live, /-/ready and /metrics\n".to_owned()),
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "not found: the paths are /-/live, /-/ready and /metrics\n".to_owned(),
+        ),
     }
 }
 

@@ -57,7 +57,8 @@ impl Inherited {
             .map_err(|e| format!("LISTEN_FDS: the sockets from the service manager cannot be used: {e}"))?;
         let mut all = Self::default();
         for (name, descriptor) in names.into_iter().zip(descriptors) {
-            let refused = |why: &str| format!("the socket {name:?} from the service manager (LISTEN_FDS) {why}");
+            let refused =
+                |why: &str| format!("the socket {name:?} from the service manager (LISTEN_FDS) {why}");
             let socket = Socket::new(descriptor).map_err(|why| refused(&why))?;
             match &*name {
                 OPERATIONS if all.operations.is_some() => {

@@ -31,7 +31,9 @@ pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Resu
         grow(stream, &mut header, V2_FIXED).await?;
         let rest = usize::from(u16::from_be_bytes([header[V2_FIXED - 2], header[V2_FIXED - 1]]));
         if rest > V2_REST_MAX {
-            return Err(invalid(format!("the PROXY protocol header is too long: {rest} bytes after its fixed part")));
+            return Err(invalid(format!(
+                "the PROXY protocol header is too long: {rest} bytes after its fixed part"
+            )));
         }
         grow(stream, &mut header, V2_FIXED + rest).await?;
     } else if header.starts_with(v1::PROTOCOL_PREFIX.as_bytes()) {

@@ -39,8 +39,10 @@ impl Certificates {
     pub fn prepare(&self, chains: &[PathBuf], keys: &[PathBuf]) -> Result<(Prepared, bool), String> {
         let read = read_all(chains, keys)?;
         if read.is_empty() {
-            return Err("--tls-cert is no longer given, but a reload cannot turn TLS off: restart the server for \
-                that".to_owned());
+            return Err(
+                "--tls-cert is no longer given, but a reload cannot turn TLS off: restart the server for that"
+                    .to_owned(),
+            );
         }
         let current = self.current.load();
         let same = |(one, other): (&Arc<CertifiedKey>, &Arc<CertifiedKey>)| one.cert == other.cert;
@@ -105,10 +107,11 @@ fn read_one(chain_file: &PathBuf, key_file: &PathBuf) -> Result<Arc<CertifiedKey
         ));
     }
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| match e {
-        pem::Error::NoItemsFound => {
-            says(key_file, &"the file contains no private key that can be read: expected PEM; a key with a password \
-                must be stored without it")
-        }
+        pem::Error::NoItemsFound => says(
+            key_file,
+            &"the file contains no private key that can be read: expected PEM; a key with a password must be stored \
+                without it",
+        ),
         e => says(key_file, &pem_error(e)),
     })?;
     let provider = rustls::crypto::aws_lc_rs::default_provider();

@@ -27,7 +27,8 @@ const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_
 /// Headers that say how a request is sent, and must not be set.
 const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 /// What to do if the system has no list of certificate authorities.
-const WITHOUT_ROOTS: &str = "install the package ca-certificates, or name a file in OTEL_EXPORTER_OTLP_CERTIFICATE";
+const WITHOUT_ROOTS: &str =
+    "install the package ca-certificates, or name a file in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
@@ -61,7 +62,10 @@ fn url(text: &str) -> Result<(Uri, u16), String> {
         return Err(expected());
     }
     if authority.as_str().contains('@') {
-        return Err(format!("the URL must not contain a user or password: put credentials into the variable {}", HEADERS[1]));
+        return Err(format!(
+            "the URL must not contain a user or password: put credentials into the variable {}",
+            HEADERS[1]
+        ));
     }
     if uri.query().is_some() {
         return Err("the collector's URL must not have a query (?...)".to_owned());
@@ -155,8 +159,9 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), 
     for name in PROTOCOLS {
         if let Some(protocol) = env(name).filter(|protocol| protocol != "http/protobuf") {
             let only = "slipway supports only http/protobuf (usually port 4318)";
-            return Err(format!("--traces env: {name} is {protocol:?}: {only}: set the variable to http/protobuf, or \
-                unset it"));
+            return Err(format!(
+                "--traces env: {name} is {protocol:?}: {only}: set the variable to http/protobuf, or unset it"
+            ));
         }
     }
     let wrong = |name: &str, error: &str| format!("--traces env: {name}: {error}");
@@ -164,7 +169,9 @@ fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), 
         return url(&exact).map_err(|e| wrong(TRACES_ENDPOINT, &e));
     }
     let Some(base) = env(ENDPOINT) else {
-        return Err(format!("--traces env: neither {TRACES_ENDPOINT} nor {ENDPOINT} is set: set one of them"));
+        return Err(format!(
+            "--traces env: neither {TRACES_ENDPOINT} nor {ENDPOINT} is set: set one of them"
+        ));
     };
     let base = format!("{}{PATH}", base.trim_end_matches('/'));
     url(&base).map_err(|e| wrong(ENDPOINT, &e))
@@ -185,8 +192,8 @@ fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
     for pair in pairs(list) {
         let (name, value) = pair?;
         let no_header = |_| format!("{name:?} is not a valid name of an HTTP header");
-        let value = HeaderValue::from_str(&value).map_err(|_| format!("the value of {name:?} is not valid in an HTTP \
-            header"));
+        let value = HeaderValue::from_str(&value)
+            .map_err(|_| format!("the value of {name:?} is not valid in an HTTP header"));
         let mut value = value?;
         value.set_sensitive(true);
         let header = HeaderName::try_from(name).map_err(no_header)?;

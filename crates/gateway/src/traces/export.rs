@@ -197,8 +197,11 @@ impl Exporter {
     fn tell_refused(&mut self, why: &str) {
         if self.trouble.begins() {
             let (url, why) = (self.collector.url.as_str(), shown(why));
-            tracing::warn!(url, ?why, "the collector does not accept traces: spans are kept for up to a minute, then \
-                dropped");
+            tracing::warn!(
+                url,
+                ?why,
+                "the collector does not accept traces: spans are kept for up to a minute, then dropped"
+            );
         }
     }
 

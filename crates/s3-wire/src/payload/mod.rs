@@ -116,8 +116,10 @@ impl BodyDecoder {
     pub fn finish(mut self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         // What is left is framing, or more than the caller wanted to know.
         if let Some(piece) = self.next_chunk()? {
-            return Err(S3Error::new(ErrorCode::InternalError)
-                .caused_by(format!("{} bytes of the request's payload were decoded but not read", piece.len())));
+            return Err(S3Error::new(ErrorCode::InternalError).caused_by(format!(
+                "{} bytes of the request's payload were decoded but not read",
+                piece.len()
+            )));
         }
         match self.framing {
             Framing::Plain(plain) => plain.finish(sha256),
@@ -204,7 +206,8 @@ impl Plain {
         let calculated = match here {
             Some(context) => array(&context.finish()),
             None => sha256.ok_or_else(|| {
-                S3Error::new(ErrorCode::InternalError).caused_by("the SHA-256 of the request's body was not computed")
+                S3Error::new(ErrorCode::InternalError)
+                    .caused_by("the SHA-256 of the request's body was not computed")
             })?,
         };
         if verify_slices_are_equal(&calculated, &expected).is_err() {

@@ -98,7 +98,10 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
     } else if not_all_seen {
         ("no record refers to this overflow file, but files whose names are not UTF-8 were not checked", None)
     } else {
-        ("an overflow file (the rest of a record) whose object no longer exists; a repair removes it", Some(&mut remove))
+        (
+            "an overflow file (the rest of a record) whose object no longer exists; a repair removes it",
+            Some(&mut remove),
+        )
     };
     check.problem(ProblemKind::CompanionOrphaned, &path, explanation, repair);
 }

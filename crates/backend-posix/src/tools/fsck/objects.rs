@@ -76,13 +76,17 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
             odd(ProblemKind::Misplaced, "only a regular file can hold an object's bytes");
         }
         Name::SelfFile | Name::DirectoryData if nowhere => {
-            odd(ProblemKind::Misplaced, "the name is that of a file with an object's bytes, but no key leads to one \
-                here");
+            odd(
+                ProblemKind::Misplaced,
+                "the name is that of a file with an object's bytes, but no key leads to one here",
+            );
         }
         Name::Piece(_) => odd(ProblemKind::ReservedName, "only a directory can hold the rest of a long name"),
         Name::LastPiece(_) | Name::Component(_) if nowhere && name.starts_with(OWN_DIRECTORY) => {
-            odd(ProblemKind::ReservedName, "the name is reserved, and no key leads to it here; rename it to have it \
-                served");
+            odd(
+                ProblemKind::ReservedName,
+                "the name is reserved, and no key leads to it here; rename it to have it served",
+            );
         }
         _ => {}
     }

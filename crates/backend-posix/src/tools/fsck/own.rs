@@ -134,11 +134,11 @@ fn locks(check: &Check<'_>) -> Result<()> {
                 Err(Errno::NOENT) => continue,
                 _ => {
                     check.problem(
-                        ProblemKind::BadLock,
-                        &path,
-                        "a lock must be a regular file: requests that need this lock fail until it is moved away",
-                        None,
-                    );
+                    ProblemKind::BadLock,
+                    &path,
+                    "a lock must be a regular file: requests that need this lock fail until it is moved away",
+                    None,
+                );
                     continue;
                 }
             };

@@ -43,7 +43,8 @@ pub(super) fn check(check: &Check<'_>, directory: &Directory) -> Result<()> {
             && orphans::is_one(directory, &name)?
         {
             if !Sidecar::is_known(&folder, &name).op("read a record")? {
-                let explanation = "no file belongs to it, and it is not a record in a form that this version knows";
+                let explanation =
+                    "no file belongs to it, and it is not a record in a form that this version knows";
                 check.problem(ProblemKind::Stranger, &path, explanation, None);
                 continue;
             }

@@ -111,17 +111,15 @@ fn upload(check: &Check<'_>, uploads: &OwnedFd, id: &str, path: &str) -> Result<
         return Ok(());
     }
     let mut kind = ProblemKind::UploadLeftover;
-    let mut explanation =
-        "leftovers of an upload that was completed or aborted, or whose creation was interrupted; a repair removes \
-         them";
+    let mut explanation = "leftovers of an upload that was completed or aborted, or whose creation was interrupted; \
+        a repair removes them";
     let bytes = resolve::plain(uploads, id, DIRECTORY).and_then(|fd| files::read_own(fd, DESCRIPTION));
     match bytes.map(|bytes| record::from_bytes::<UploadRecord>(&bytes)) {
         Ok(read) if newer(check, &read, path) => return Ok(()),
         Ok(Err(_)) => {
             kind = ProblemKind::UploadDamaged;
-            explanation =
-                "the upload's description is damaged, so that it cannot be completed; a repair removes the upload \
-                 with its parts";
+            explanation = "the upload's description is damaged, so that it cannot be completed; a repair removes the \
+                upload with its parts";
         }
         Err(Errno::NOTDIR | Errno::LOOP) => {
             check.problem(ProblemKind::Stranger, path, "not an upload", None);

@@ -21,8 +21,9 @@ pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
         Raw::Known(_, record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
-        Raw::Known(..) => Some(Imported::Stale("Slipway wrote it after the other server, and then another program \
-            changed it")),
+        Raw::Known(..) => Some(Imported::Stale(
+            "Slipway wrote it after the other server, and then another program changed it",
+        )),
         // Of one that is damaged, S3 sees nothing.
         Raw::Absent | Raw::Damaged(_) => None,
     })

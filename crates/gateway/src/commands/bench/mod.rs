@@ -136,10 +136,10 @@ fn compare(first: &Path, second: &Path) -> Result<String, String> {
         let other = |e| format!("{}: not a report of slipway bench --json: {e}", path.display());
         match serde_json::from_str(&text).map_err(other)? {
             ReportHead { format: FORMAT } => serde_json::from_str::<Report>(&text).map_err(other),
-            ReportHead { format } => {
-                Err(format!("{}: the report has format {format}, but this version of slipway reads only format \
-                    {FORMAT}", path.display()))
-            }
+            ReportHead { format } => Err(format!(
+                "{}: the report has format {format}, but this version of slipway reads only format {FORMAT}",
+                path.display()
+            )),
         }
     };
     bench::compare(&read(first)?, &read(second)?)

@@ -85,7 +85,8 @@ fn sweep(text: &str) -> Result<Sweep, String> {
 }
 
 fn positive_size(text: &str) -> Result<u64, String> {
-    parse_size(text).and_then(|size| if size == 0 { Err("the size must be above 0".to_owned()) } else { Ok(size) })
+    parse_size(text)
+        .and_then(|size| if size == 0 { Err("the size must be above 0".to_owned()) } else { Ok(size) })
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {

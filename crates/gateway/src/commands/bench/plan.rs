@@ -80,8 +80,9 @@ fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Resul
     for &size in &sizes {
         if size.div_ceil(part_size) > PARTS_MAX.into() && test == Test::Multipart {
             let (size, part_size) = (show_size(size), show_size(part_size));
-            return Err(format!("{size} in parts of {part_size} are too many parts: S3 allows {PARTS_MAX}; use a \
-                larger --part-size"));
+            return Err(format!(
+                "{size} in parts of {part_size} are too many parts: S3 allows {PARTS_MAX}; use a larger --part-size"
+            ));
         }
         if size == 0 && (options.range.is_some() || test == Test::Streams) {
             return Err("an object of size 0 cannot be read in ranges: use a larger --size".to_owned());
@@ -127,8 +128,11 @@ fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
     }
     let ends = test == Test::Delete || step.most.is_some();
     if ends && (step.fastest || matches!(options.rate, Some(Rate::OfPeak(_)))) {
-        return Err("--concurrency fastest and --rate with a share measure each step several times, which is not \
-            possible for delete or with --count".to_owned());
+        return Err(
+            "--concurrency fastest and --rate with a share measure each step several times, which is not possible \
+             for delete or with --count"
+                .to_owned(),
+        );
     }
     Ok(())
 }
