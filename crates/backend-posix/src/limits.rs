@@ -173,6 +173,9 @@ pub(crate) const LISTING_OPEN_MAX: usize = 8;
 /// How many entries and directories without an object a page may pass, or search for common
 /// prefixes, before it ends early.
 pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
+/// How many directories in one are kept while objects are looked for below them; the directory is
+/// read on once none of them has any.
+pub(crate) const LISTING_BELOW_MAX: usize = if cfg!(test) { 16 } else { 1024 };
 /// As how many of these a directory counts that a symbolic link leads to.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
 

@@ -115,10 +115,11 @@ pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd())).unwrap_or_default()
 }
 
-/// Rewinds a directory. Does nothing if its file system can't.
-pub(crate) fn rewind(directory: impl AsFd) -> Io<()> {
-    match rustix::fs::seek(directory, SeekFrom::Start(0)) {
-        Err(Errno::SPIPE) => Ok(()),
+/// Sets where names of a directory are read next: 0 for the beginning. Does nothing for that if the
+/// file system can't.
+pub(crate) fn seek_names(directory: impl AsFd, position: u64) -> Io<()> {
+    match rustix::fs::seek(directory, SeekFrom::Start(position)) {
+        Err(Errno::SPIPE) if position == 0 => Ok(()),
         result => result.map(|_| ()),
     }
 }

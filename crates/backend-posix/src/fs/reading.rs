@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Mode, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use super::file_info;
-use super::files::rewind;
+use super::files::seek_names;
 use super::resolve::{self, DIRECTORY};
 use crate::error::{Io, is_of_one_file};
 use crate::layout::keymap::{self, RECORDS};
@@ -18,7 +18,17 @@ use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES}
 /// the directory had when reading began: btrfs reads up to the entry that was last when the
 /// directory was opened or rewound, and a name that was replaced since is behind that.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
-    rewind(&directory)?;
+    read_names_from(directory, 0, |name, kind| each(name, kind)).map(drop)
+}
+
+/// [`read_names`] from a position on, which is 0 or what this has returned for the same directory:
+/// where it goes on behind the name for which `each` returned false. `None` at the end.
+pub(crate) fn read_names_from(
+    directory: impl AsFd,
+    position: u64,
+    mut each: impl FnMut(&CStr, FileType) -> Io<bool>,
+) -> Io<Option<u64>> {
+    seek_names(&directory, position)?;
     let mut buffer = Vec::with_capacity(LISTING_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
@@ -28,10 +38,10 @@ pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileT
             entry => entry?,
         };
         if !each(entry.file_name(), entry.file_type())? {
-            break;
+            return Ok(Some(entry.next_entry_cookie()));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The type of a name, if the directory does not have it; `None` if the name is gone.
@@ -75,7 +85,7 @@ pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
 
 pub(crate) fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     // As in [`read_names`].
-    rewind(directory)?;
+    seek_names(directory, 0)?;
     let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
     let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
     let mut found = Vec::new();

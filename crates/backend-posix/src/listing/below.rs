@@ -12,11 +12,12 @@ use super::names::{Kind, chain, child, kind_of};
 use super::unread::{is_object, leaves_out, unless_removed};
 use crate::error::{Io, leads_nowhere};
 use crate::fs::file_info;
-use crate::fs::reading::{known_type, read_names};
+use crate::fs::reading::{known_type, read_names_from};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, Name};
-use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_OPEN_MAX};
+use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_BELOW_MAX, LISTING_OPEN_MAX};
 use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::kind::FileSystem;
 
 /// A search through the directories below one.
 pub(super) struct Below<'a, 'b> {
@@ -42,8 +43,35 @@ struct Frame {
     /// Open only in the top few frames.
     directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
+    /// `None` once all children are known.
+    rest: Option<Rest>,
     prefix_bytes: usize,
+    /// The directory's own [`keymap::SELF`] counts.
+    own: bool,
     cut: Cut,
+}
+
+/// What is still to be read of a directory with many children.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// See [`read_names_from`].
+    position: u64,
+    /// When the directory had changed before it was read from the beginning.
+    changed_ns: Option<i128>,
+    /// How often it was read from the beginning.
+    readings: usize,
+}
+
+/// What one call has read of a directory.
+#[derive(Default)]
+struct Names {
+    children: Vec<(String, Kind)>,
+    cut: Cut,
+    /// Where the rest begins.
+    position: Option<u64>,
+    has_object: bool,
+    /// There are names of files that were removed or replaced while they were open.
+    lingers: bool,
 }
 
 impl Below<'_, '_> {
@@ -66,6 +94,16 @@ impl Below<'_, '_> {
                 return Ok(Outcome::Unknown);
             }
             let Some((component, kind)) = frame.children.next() else {
+                match self.read_on(frame) {
+                    Ok(Some(Outcome::Object)) => return Ok(Outcome::Object),
+                    Ok(Some(_)) => continue,
+                    Ok(None) => {}
+                    // By another path it may be read to the end.
+                    Err(errno) if leads_nowhere(errno) || leaves_out(self.bucket, errno) => {
+                        frame.cut.length();
+                    }
+                    Err(errno) => return Err(errno),
+                }
                 let cut = frame.cut;
                 frames.pop();
                 self.leave(cut);
@@ -102,11 +140,35 @@ impl Below<'_, '_> {
     }
 
     fn open(&self, frame: &mut Frame, component: &str) -> Io<Directory> {
-        let directory = match &frame.directory {
+        child(self.bucket, self.reopen(frame)?, &keymap::component_path(component))
+    }
+
+    fn reopen<'f>(&self, frame: &'f mut Frame) -> Io<&'f Arc<Directory>> {
+        Ok(match &mut frame.directory {
             Some(directory) => directory,
-            None => frame.directory.insert(Arc::new(self.bucket.directory(&frame.place)?)),
+            closed => closed.insert(Arc::new(self.bucket.directory(&frame.place)?)),
+        })
+    }
+
+    /// Reads on in a directory of which some children are searched; `None` if that was all of it.
+    fn read_on(&mut self, frame: &mut Frame) -> Io<Option<Outcome>> {
+        let Some(rest) = frame.rest.take() else { return Ok(None) };
+        let directory = Arc::clone(self.reopen(frame)?);
+        let names = self.read(&directory, frame.prefix_bytes, frame.own, rest.position)?;
+        if names.has_object {
+            return Ok(Some(Outcome::Object));
+        }
+        frame.cut.merge(names.cut);
+        frame.children = names.children.into_iter();
+        frame.rest = if let Some(position) = names.position {
+            Some(Rest { position, ..rest })
+        } else {
+            // What was replaced meanwhile may have a place that was passed.
+            let changed_ns = changed(&directory)?;
+            let again = changed_ns != rest.changed_ns && rest.readings < DIRECTORY_READS_MAX;
+            again.then_some(Rest { position: 0, changed_ns, readings: rest.readings + 1 })
         };
-        child(self.bucket, directory, &keymap::component_path(component))
+        Ok(Some(Outcome::Nothing))
     }
 
     /// Leaves a directory without objects.
@@ -120,72 +182,84 @@ impl Below<'_, '_> {
     /// concurrent changes must not hide one.
     fn look(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Option<Frame>> {
         let mut directory = Arc::new(directory);
-        let changed = |directory: &Directory| {
-            Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
-        };
         let mut before = changed(&directory)?;
         for _ in 1..DIRECTORY_READS_MAX {
-            let mut lingers = false;
-            let frame = self.look_once(&directory, prefix_bytes, own, &mut lingers)?;
+            let names = self.read(&directory, prefix_bytes, own, 0)?;
             let after = changed(&directory)?;
             // As in [`read`](super::read).
-            let hides = lingers && self.bucket.store.names_may_blink(&*directory);
-            if frame.is_none() || (after == before && !hides) {
-                return Ok(frame);
+            let hides = names.lingers && self.bucket.store.names_may_blink(&*directory);
+            if names.has_object || names.position.is_some() || (after == before && !hides) {
+                return self.frame(&directory, names, (prefix_bytes, own), before);
             }
             if hides {
                 std::thread::sleep(HIDDEN_PAUSE);
             }
-            self.above.pop();
             before = after;
             // Opened anew: not all file systems go back to the beginning.
             let again = resolve::plain(&*directory, "", DIRECTORY);
             let Some(again) = unless_removed(again)? else { continue };
             directory = Arc::new(Directory { fd: Arc::new(again), path: directory.path.clone() });
         }
-        self.look_once(&directory, prefix_bytes, own, &mut false)
+        let names = self.read(&directory, prefix_bytes, own, 0)?;
+        self.frame(&directory, names, (prefix_bytes, own), before)
     }
 
-    fn look_once(
-        &mut self,
-        directory: &Arc<Directory>,
-        prefix_bytes: usize,
-        own: bool,
-        lingers: &mut bool,
-    ) -> Io<Option<Frame>> {
-        let (mut found, mut cut) = (false, Cut::default());
-        let mut children = Vec::new();
-        read_names(&**directory, |name, kind| {
-            let is_file = || Ok(known_type(&**directory, name, kind)? == Some(FileType::RegularFile));
+    /// Reads names from a position on, up to an object or [`LISTING_BELOW_MAX`] directories.
+    fn read(&mut self, directory: &Directory, prefix_bytes: usize, own: bool, position: u64) -> Io<Names> {
+        let mut names = Names::default();
+        // Elsewhere a position may mean something else later.
+        let stays = FileSystem::of(directory).is_ok_and(FileSystem::is_local)
+            && !self.bucket.store.names_may_blink(directory);
+        let children_max = if stays { LISTING_BELOW_MAX } else { usize::MAX };
+        let Names { children, cut, has_object, lingers, .. } = &mut names;
+        let rest = read_names_from(directory, position, |name, kind| {
+            let is_file = || Ok(known_type(directory, name, kind)? == Some(FileType::RegularFile));
+            let known = children.len();
             match keymap::classify(name.to_bytes()) {
-                Name::SelfFile => found |= own && is_file()?,
-                Name::DirectoryData => found |= is_file()?,
+                Name::SelfFile => *has_object |= own && is_file()?,
+                Name::DirectoryData => *has_object |= is_file()?,
                 Name::Component(component) => {
-                    let kind = kind_of(self.bucket, &**directory, &directory.path, name, kind)?;
-                    found |= note(component.into_owned(), kind, prefix_bytes, &mut children, &mut cut);
+                    let kind = kind_of(self.bucket, directory, &directory.path, name, kind)?;
+                    *has_object |= note(component.into_owned(), kind, prefix_bytes, children, cut);
                 }
                 Name::Piece(piece) => {
-                    for (component, kind) in chain(self.bucket, &**directory, &directory.path, name, piece)? {
-                        found |= note(component, Some(kind), prefix_bytes, &mut children, &mut cut);
+                    for (component, kind) in chain(self.bucket, directory, &directory.path, name, piece)? {
+                        *has_object |= note(component, Some(kind), prefix_bytes, children, cut);
                     }
                 }
                 Name::Hidden => *lingers |= name.to_str().is_ok_and(keymap::is_lingering),
                 Name::LastPiece(_) => {}
             }
-            if kind == FileType::Symlink {
+            // A directory counts when it is searched.
+            if kind == FileType::Symlink || children.len() == known {
                 self.budget.step();
             }
-            Ok(!found && !self.budget.is_used_up())
+            Ok(!*has_object && children.len() < children_max && !self.budget.is_used_up())
         })?;
+        names.position = rest;
+        Ok(names)
+    }
+
+    /// The frame of a directory that was read from the beginning; `None` if it has an object.
+    fn frame(
+        &mut self,
+        directory: &Arc<Directory>,
+        names: Names,
+        (prefix_bytes, own): (usize, bool),
+        changed_ns: Option<i128>,
+    ) -> Io<Option<Frame>> {
+        let Names { children, cut, position, has_object, .. } = names;
         let look = || Ok((is_object(self.bucket, directory)?, file_info::of(&**directory)?));
-        let known = if found { None } else { unless_removed(look())? };
-        if found || known.is_some_and(|(object, _)| object) {
+        let known = if has_object { None } else { unless_removed(look())? };
+        if has_object || known.is_some_and(|(object, _)| object) {
             return Ok(None);
         }
         // One that is gone is none that a link leads to.
         self.above.push(known.map_or((0, 0), |(_, info)| info.id()));
+        let rest = position.map(|position| Rest { position, changed_ns, readings: 1 });
         let (place, children) = (directory.path.clone(), children.into_iter());
-        Ok(Some(Frame { place, directory: Some(Arc::clone(directory)), children, prefix_bytes, cut }))
+        let directory = Some(Arc::clone(directory));
+        Ok(Some(Frame { place, directory, children, rest, prefix_bytes, own, cut }))
     }
 
     /// False if a directory that a link leads to is one of those the search is in, or is known to
@@ -200,6 +274,11 @@ impl Below<'_, '_> {
         }
         Ok(!self.barren.contains(id))
     }
+}
+
+/// When a directory last changed; `None` for one that was removed.
+fn changed(directory: &Directory) -> Io<Option<i128>> {
+    Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
 }
 
 /// Keeps a directory for later. True if the component is an object.
@@ -221,5 +300,44 @@ fn note(
         }
         Some(_) => !component.is_empty(),
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use backend::ListItem;
+
+    use super::*;
+    use crate::listing::{Query, list};
+    use crate::testing::Scene;
+
+    #[test]
+    fn an_object_is_found_behind_any_number_of_directories_without_one() {
+        const DIRECTORIES: usize = 40 * LISTING_BELOW_MAX;
+        let scene = Scene::new();
+        let path = |number: usize| scene.path().join(format!("many/{number:05}/empty"));
+        (0..DIRECTORIES).for_each(|number| fs::create_dir_all(path(number)).unwrap());
+        fs::create_dir_all(scene.path().join("other/empty")).unwrap();
+        let prefixes = || {
+            let delimiter = Some("/".to_owned());
+            let (bucket, prefix) = (scene.name.clone(), String::new());
+            let query = Query { bucket, prefix, delimiter, start: None, max_items: 1000 };
+            let items = list(&scene, &query).unwrap().items;
+            let prefix = |item| match item {
+                ListItem::CommonPrefix(prefix) => prefix,
+                ListItem::Object(object) => object.key.as_str().to_owned(),
+            };
+            items.into_iter().map(prefix).collect::<Vec<_>>()
+        };
+        assert_eq!(prefixes(), [""; 0]);
+        for number in [0, LISTING_BELOW_MAX - 1, LISTING_BELOW_MAX, DIRECTORIES / 2, DIRECTORIES - 1] {
+            let file = path(number).join("object");
+            fs::write(&file, "1").unwrap();
+            assert_eq!(prefixes(), ["many/"], "in directory {number}");
+            fs::remove_file(file).unwrap();
+        }
+        assert_eq!(prefixes(), [""; 0]);
     }
 }
