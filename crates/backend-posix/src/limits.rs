@@ -203,8 +203,17 @@ pub(crate) const DIRECTORY_READS_MAX: usize = 3;
 /// How long a listing waits if a name may be missing between two calls of a FUSE daemon or an NFS
 /// client.
 pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
-/// How many changed names are looked up one by one; with more, the directory is read anew.
+/// How many changed names are kept for a watched directory, to be looked up one by one; with more,
+/// the directory is read anew. An index of more than eight times as many entries has an eighth of
+/// their number.
 pub(crate) const WATCH_NAMES_MAX: usize = 4096;
+/// See [`WATCH_NAMES_MAX`].
+pub(crate) const WATCH_NAMES_SHARE: usize = 8;
+/// How many names that change while a directory is read are looked up one by one.
+pub(crate) const WATCH_NAMES_READ_MAX: usize = 64 << 10;
+/// How long the thread that empties the kernel's queue of changes rests after each time. The queue
+/// has room for 16,384 changes (`fs.inotify.max_queued_events`).
+pub(crate) const WATCH_DRAIN_PAUSE: Duration = Duration::from_millis(50);
 /// How much of the queue of changes is read at a time.
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
 /// The number of objects from which on another thread reads attributes for a page, the most threads

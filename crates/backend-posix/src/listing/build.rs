@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use super::index::DirectoryIndex;
+use super::index::{DirectoryIndex, reaches};
 use super::names::Kind;
 
 /// Collects the entries of a directory. If they are too many, those that sort last are dropped.
@@ -125,10 +125,4 @@ fn common_bytes(texts: &str, entries: &[Raw]) -> usize {
         let text = text_of(texts, raw).as_bytes();
         first[..common].iter().zip(text).take_while(|(a, b)| a == b).count()
     })
-}
-
-/// True if a key of at least `from` can begin with `text`.
-pub(super) fn reaches(text: impl Iterator<Item = u8>, kind: Kind, from: &[u8]) -> bool {
-    let last = kind.is_directory().then_some(0xff);
-    text.chain(last).ge(from.iter().copied())
 }

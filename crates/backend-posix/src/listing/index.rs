@@ -172,14 +172,24 @@ impl DirectoryIndex {
         self.lower.as_slice() <= from && self.limit.as_ref().is_none_or(|limit| from <= limit.as_bytes())
     }
 
-    /// True if nothing is left out.
-    pub fn is_whole(&self) -> bool {
-        self.lower.is_empty() && self.limit.is_none()
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
     }
 
-    /// True if the index has exactly one entry for each name in the directory.
-    pub fn is_plain(&self) -> bool {
-        self.is_whole() && !self.has_chains
+    /// True if the index has all that `other` has, and maybe more.
+    pub fn contains(&self, other: &Self) -> bool {
+        let ends = match (&self.limit, &other.limit) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(limit), Some(other)) => limit >= other,
+        };
+        ends && self.lower <= other.lower
+    }
+
+    /// True if an entry with this text belongs in the index, as far as what is left out goes.
+    fn has_room_for(&self, text: &str, kind: Kind) -> bool {
+        reaches(text.bytes(), kind, &self.lower) && self.limit.as_deref().is_none_or(|limit| text <= limit)
     }
 
     /// Where the next window begins, if this one ends before its directory.
@@ -195,12 +205,18 @@ impl DirectoryIndex {
 
     /// Sets what a name is now, `None` for nothing. False if the directory has to be read again.
     pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
+        if self.has_chains {
+            return false;
+        }
         match keymap::classify(name.to_bytes()) {
             Name::Component(component) => {
                 self.set_text(&component, None);
                 self.set_text(&format!("{component}/"), None);
                 for (slash, entry) in kind.into_iter().flat_map(|kind| kinds(&component, kind)) {
-                    self.set_text(&format!("{component}{slash}"), Some(entry));
+                    let text = format!("{component}{slash}");
+                    if self.has_room_for(&text, entry) {
+                        self.set_text(&text, Some(entry));
+                    }
                 }
             }
             Name::DirectoryData => self.has_data = kind == Some(FileType::RegularFile),
@@ -256,4 +272,10 @@ pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'
     // own.
     let object = object.filter(|_| !component.is_empty());
     object.map(|kind| ("", kind)).into_iter().chain(directory.map(|kind| ("/", kind)))
+}
+
+/// True if a key of at least `from` can begin with `text`.
+pub(super) fn reaches(text: impl Iterator<Item = u8>, kind: Kind, from: &[u8]) -> bool {
+    let last = kind.is_directory().then_some(0xff);
+    text.chain(last).ge(from.iter().copied())
 }

@@ -9,9 +9,8 @@ use s3_types::limits::KEY_BYTES_MAX;
 
 use super::below::{Below, Outcome};
 use super::budget::{Barren, Budget, Cut, Id};
-use super::build::reaches;
 use super::cache::IndexCache;
-use super::index::{DirectoryIndex, Position};
+use super::index::{DirectoryIndex, Position, reaches};
 use super::names::{self, Kind};
 use super::order::{after_all, behind_all, common_prefix};
 use super::unread::{is_object, leaves_out, unless_removed};

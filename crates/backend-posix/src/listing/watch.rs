@@ -1,19 +1,20 @@
 //! Watches directories for changed names (inotify).
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
-use crate::limits::{WATCH_NAMES_MAX, WATCH_READ_BYTES};
+use crate::limits::{WATCH_NAMES_MAX, WATCH_NAMES_READ_MAX, WATCH_READ_BYTES};
 
 /// Watches on directories of this machine. The kernel queues each change before the call that made
 /// it returns, whichever process made it.
 #[derive(Debug)]
 pub(super) struct Watches {
-    queue: OwnedFd,
+    queue: Arc<OwnedFd>,
     watched: HashMap<Watch, Watched>,
 }
 
@@ -21,70 +22,124 @@ pub(super) struct Watches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Watch(i32);
 
+/// What is known of the changes in a directory.
 #[derive(Debug)]
-enum Watched {
-    /// The names to look at again.
-    Names(HashSet<CString>),
-    /// More has changed than is known.
-    Lost,
+struct Watched {
+    /// The changes since they were last taken.
+    pending: Changes,
+    /// The changes since a reading of the directory began, while there is one.
+    reading: Option<Changes>,
+}
+
+/// Names that changed; `None` if more has changed than is known.
+#[derive(Debug)]
+struct Changes {
+    names: Option<HashSet<CString>>,
+    names_max: usize,
+}
+
+impl Changes {
+    fn new(names_max: usize) -> Self {
+        Self { names: Some(HashSet::new()), names_max }
+    }
+
+    fn add(&mut self, name: &CStr) {
+        match &mut self.names {
+            Some(names) if names.len() < self.names_max => drop(names.insert(name.to_owned())),
+            Some(names) if names.contains(name) => {}
+            names => *names = None,
+        }
+    }
+}
+
+impl Watched {
+    fn each(&mut self, change: impl Fn(&mut Changes)) {
+        change(&mut self.pending);
+        self.reading.as_mut().into_iter().for_each(change);
+    }
 }
 
 impl Watches {
     /// `None` if the kernel provides no queue.
     pub fn new() -> Option<Self> {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
-        Some(Self { queue, watched: HashMap::new() })
+        Some(Self { queue: Arc::new(queue), watched: HashMap::new() })
+    }
+
+    /// The queue, which is readable when something has changed.
+    pub fn queue(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.queue)
     }
 
     /// Watches a directory, which is read afterwards. A directory that is already watched keeps its
-    /// watch.
-    pub fn add(&mut self, directory: impl AsFd) -> Option<Watch> {
+    /// watch. One reading at a time.
+    pub fn begin_reading(&mut self, directory: impl AsFd) -> Option<Watch> {
         let path = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
         let what = WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO
             | WatchFlags::ONLYDIR;
-        let watch = Watch(inotify::add_watch(&self.queue, &*path, what).ok()?);
+        let watch = Watch(inotify::add_watch(&*self.queue, &*path, what).ok()?);
         // One that ended without our having heard of it yet cannot have the same number.
-        self.watched.entry(watch).or_insert_with(|| Watched::Names(HashSet::new()));
+        let new = || Watched { pending: Changes::new(WATCH_NAMES_MAX), reading: None };
+        let watched = self.watched.entry(watch).or_insert_with(new);
+        watched.reading = Some(Changes::new(WATCH_NAMES_READ_MAX));
         Some(watch)
+    }
+
+    /// The names that changed since the reading began; `None` if the directory has to be read
+    /// again. If `is_first`, what was read is the only index that the changes concern: then these
+    /// are taken, too.
+    pub fn end_reading(&mut self, watch: Watch, is_first: bool) -> Option<HashSet<CString>> {
+        self.receive();
+        let watched = self.watched.get_mut(&watch)?;
+        if is_first {
+            watched.pending = Changes::new(WATCH_NAMES_READ_MAX);
+        }
+        watched.reading.take()?.names
     }
 
     /// Ends a watch.
     pub fn remove(&mut self, watch: Watch) {
         if self.watched.remove(&watch).is_some() {
             // It may have ended by itself.
-            let _ = inotify::remove_watch(&self.queue, watch.0);
+            let _ = inotify::remove_watch(&*self.queue, watch.0);
         }
+    }
+
+    /// How many names changed since they were last taken; `None` if the directory has to be read
+    /// again.
+    pub fn count(&mut self, watch: Watch) -> Option<usize> {
+        self.receive();
+        self.watched.get(&watch)?.pending.names.as_ref().map(HashSet::len)
     }
 
     /// The names that changed since this was last called; `None` if the directory has to be read
-    /// again.
-    pub fn take(&mut self, watch: Watch) -> Option<HashSet<CString>> {
+    /// again. From now on at most `names_max` are kept, and no fewer than [`WATCH_NAMES_MAX`].
+    pub fn take(&mut self, watch: Watch, names_max: usize) -> Option<HashSet<CString>> {
         self.receive();
-        match self.watched.get_mut(&watch)? {
-            Watched::Names(names) => Some(std::mem::take(names)),
-            Watched::Lost => None,
-        }
+        let pending = &mut self.watched.get_mut(&watch)?.pending;
+        pending.names_max = names_max.max(WATCH_NAMES_MAX);
+        pending.names.as_mut().map(std::mem::take)
     }
 
-    fn receive(&mut self) {
+    /// Takes the changes out of the kernel's queue, which is limited.
+    pub fn receive(&mut self) {
         let mut buffer = [MaybeUninit::uninit(); WATCH_READ_BYTES];
-        let mut events = Reader::new(&self.queue, &mut buffer);
+        let mut events = Reader::new(&*self.queue, &mut buffer);
         // EAGAIN: there are no more.
         while let Ok(event) = events.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                self.watched.values_mut().for_each(|watched| *watched = Watched::Lost);
+                let all = self.watched.values_mut();
+                all.for_each(|watched| watched.each(|changes| changes.names = None));
                 continue;
             }
             let Some(watched) = self.watched.get_mut(&Watch(event.wd())) else { continue };
-            match (watched, event.file_name()) {
-                (Watched::Names(names), Some(name)) if names.len() < WATCH_NAMES_MAX => {
-                    names.insert(name.to_owned());
-                }
-                // Without a name: the watch has ended, with its directory or its file system.
-                (watched, _) => *watched = Watched::Lost,
+            match event.file_name() {
+                Some(name) => watched.each(|changes| changes.add(name)),
+                // The watch has ended, with its directory or its file system.
+                None => watched.each(|changes| changes.names = None),
             }
         }
     }

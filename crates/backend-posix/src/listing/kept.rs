@@ -1,0 +1,241 @@
+//! Indexes in memory, and what vouches for them.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::sync::Arc;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::FileType;
+
+use super::budget::Id;
+use super::index::DirectoryIndex;
+use super::watch::{Watch, Watches};
+use crate::fs::file_info::FileInfo;
+use crate::limits::WATCH_NAMES_SHARE;
+
+/// The indexes of directories. If they become too many, the least recently used ones are dropped.
+#[derive(Debug)]
+pub(super) struct Kept {
+    directories: HashMap<Id, Indexed>,
+    watches: Option<Watches>,
+    bytes_max: usize,
+    pub bytes: usize,
+    uses: u64,
+}
+
+/// A directory with indexes. Those of a large directory are windows: each has a part of its names.
+#[derive(Debug)]
+struct Indexed {
+    vouched: Vouched,
+    windows: Vec<Window>,
+    /// True while changed names are looked up: the windows are elsewhere meanwhile.
+    is_updated: bool,
+}
+
+#[derive(Debug)]
+struct Window {
+    index: Arc<DirectoryIndex>,
+    /// What it counts for in [`Kept::bytes`].
+    bytes: usize,
+    used: u64,
+}
+
+/// How it is known that the indexes of a directory are still correct.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vouched {
+    /// The directory last changed at this time.
+    ChangedAt(i128),
+    /// All changes are reported.
+    Watched(Watch),
+}
+
+/// The result of a look-up.
+#[derive(Debug)]
+pub(super) enum Sought {
+    Index(Arc<DirectoryIndex>),
+    /// There is one, but names have changed that are to be looked up first ([`Kept::take`]).
+    Changed,
+    Nothing,
+}
+
+/// The windows of a directory that are being updated.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub names: HashSet<CString>,
+    windows: Vec<Window>,
+}
+
+impl Taken {
+    /// Sets what the names are now. False if the directory has to be read again.
+    pub fn set(&mut self, kinds: &[(CString, Option<FileType>)]) -> bool {
+        self.windows.iter_mut().all(|window| set_all(Arc::make_mut(&mut window.index), kinds))
+    }
+}
+
+fn bytes_of(windows: &[Window]) -> usize {
+    windows.iter().map(|window| window.bytes).sum()
+}
+
+/// Sets what changed names are now; false if that is not enough.
+pub(super) fn set_all(index: &mut DirectoryIndex, kinds: &[(CString, Option<FileType>)]) -> bool {
+    kinds.iter().all(|(name, kind)| index.set(name, *kind))
+}
+
+impl Kept {
+    /// Nothing yet, and at most `bytes_max`.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { directories: HashMap::new(), watches: Watches::new(), bytes_max, bytes: 0, uses: 0 }
+    }
+
+    /// The index of a directory that has the entries that keys from `from` on need.
+    pub fn find(&mut self, info: &FileInfo, from: &[u8]) -> Sought {
+        let id = info.id();
+        let Some(directory) = self.directories.get(&id) else { return Sought::Nothing };
+        let changes = match directory.vouched {
+            Vouched::ChangedAt(time) => (time == info.changed_ns).then_some(0),
+            Vouched::Watched(watch) => self.watches.as_mut().and_then(|watches| watches.count(watch)),
+        };
+        if directory.is_updated || changes.is_some_and(|count| count > 0) {
+            return Sought::Changed;
+        }
+        if changes.is_none() {
+            self.forget(id);
+            return Sought::Nothing;
+        }
+        self.pick(id, from).map_or(Sought::Nothing, Sought::Index)
+    }
+
+    fn pick(&mut self, id: Id, from: &[u8]) -> Option<Arc<DirectoryIndex>> {
+        self.uses += 1;
+        let windows = &mut self.directories.get_mut(&id)?.windows;
+        let window = windows.iter_mut().find(|window| window.index.covers(from))?;
+        window.used = self.uses;
+        Some(Arc::clone(&window.index))
+    }
+
+    /// Takes the windows of a directory out, with the names to look up. One update of a directory
+    /// at a time, which ends with [`Kept::put_back`].
+    pub fn take(&mut self, id: Id) -> Option<Taken> {
+        let directory = self.directories.get_mut(&id)?;
+        let entries: usize = directory.windows.iter().map(|window| window.index.len()).sum();
+        let names = match directory.vouched {
+            Vouched::ChangedAt(_) => return None,
+            Vouched::Watched(watch) => self.watches.as_mut()?.take(watch, entries / WATCH_NAMES_SHARE),
+        };
+        let Some(names) = names else {
+            self.forget(id);
+            return None;
+        };
+        directory.is_updated = true;
+        Some(Taken { names, windows: std::mem::take(&mut directory.windows) })
+    }
+
+    /// Puts windows back that are correct again, and returns the one that has what keys from `from`
+    /// on need. `None` in place of the windows drops them.
+    pub fn put_back(
+        &mut self,
+        id: Id,
+        taken: Taken,
+        is_true: bool,
+        from: &[u8],
+    ) -> Option<Arc<DirectoryIndex>> {
+        let Some(directory) = self.directories.get_mut(&id) else {
+            self.bytes -= bytes_of(&taken.windows);
+            return None;
+        };
+        directory.is_updated = false;
+        directory.windows = taken.windows;
+        if !is_true {
+            self.forget(id);
+            return None;
+        }
+        for window in &mut directory.windows {
+            let bytes = window.index.bytes();
+            self.bytes = self.bytes + bytes - window.bytes;
+            window.bytes = bytes;
+        }
+        let picked = self.pick(id, from);
+        self.shrink();
+        picked
+    }
+
+    /// Keeps an index, which was made while no update of its directory began or ended.
+    pub fn keep(&mut self, id: Id, index: Arc<DirectoryIndex>, vouched: Vouched) {
+        if self.directories.get(&id).is_some_and(|directory| directory.vouched != vouched) {
+            self.forget(id);
+        }
+        self.uses += 1;
+        let (bytes, used) = (index.bytes(), self.uses);
+        let new = || Indexed { vouched, windows: Vec::new(), is_updated: false };
+        let directory = self.directories.entry(id).or_insert_with(new);
+        let all = &mut self.bytes;
+        directory.windows.retain(|window| {
+            let stays = !index.contains(&window.index);
+            *all -= if stays { 0 } else { window.bytes };
+            stays
+        });
+        directory.windows.push(Window { index, bytes, used });
+        self.bytes += bytes;
+        self.shrink();
+    }
+
+    /// Begins to watch a directory that is read afterwards; see [`Watches::begin_reading`].
+    pub fn begin_reading(&mut self, directory: &OwnedFd) -> Option<Watch> {
+        self.watches.as_mut()?.begin_reading(directory)
+    }
+
+    /// The names that changed while a directory was read; see [`Watches::end_reading`].
+    pub fn end_reading(&mut self, id: Id, watch: Watch) -> Option<HashSet<CString>> {
+        let is_first = !self.directories.contains_key(&id);
+        self.watches.as_mut()?.end_reading(watch, is_first)
+    }
+
+    /// Ends a watch that vouches for nothing.
+    pub fn unwatch(&mut self, id: Id, watch: Watch) {
+        let is_used =
+            self.directories.get(&id).is_some_and(|directory| directory.vouched == Vouched::Watched(watch));
+        if let (false, Some(watches)) = (is_used, &mut self.watches) {
+            watches.remove(watch);
+        }
+    }
+
+    /// The kernel's queue of changes.
+    pub fn queue(&self) -> Option<Arc<OwnedFd>> {
+        self.watches.as_ref().map(Watches::queue)
+    }
+
+    /// Takes the changes out of the kernel's queue.
+    pub fn receive(&mut self) {
+        self.watches.iter_mut().for_each(Watches::receive);
+    }
+
+    fn shrink(&mut self) {
+        while self.bytes > self.bytes_max {
+            let all = self.directories.iter().flat_map(|(id, directory)| {
+                directory.windows.iter().enumerate().map(|(at, window)| (window.used, *id, at))
+            });
+            let Some((_, id, at)) = all.min() else { break };
+            let Some(directory) = self.directories.get_mut(&id) else { break };
+            self.bytes -= directory.windows.remove(at).bytes;
+            if directory.windows.is_empty() {
+                self.forget(id);
+            }
+        }
+    }
+
+    /// Drops the indexes of a directory, and its watch.
+    fn forget(&mut self, id: Id) {
+        let Some(Indexed { vouched, windows, .. }) = self.directories.remove(&id) else { return };
+        self.bytes -= bytes_of(&windows);
+        if let (Vouched::Watched(watch), Some(watches)) = (vouched, &mut self.watches) {
+            watches.remove(watch);
+        }
+    }
+
+    /// What [`Kept::bytes`] should be.
+    #[cfg(test)]
+    pub fn bytes_of_all(&self) -> usize {
+        let windows = self.directories.values().flat_map(|directory| &directory.windows);
+        windows.map(|window| window.index.bytes()).sum()
+    }
+}
