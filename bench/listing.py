@@ -7,6 +7,7 @@ one connection. Beside it, as a plain baseline, this program reads the directory
     cargo build --release && bench/listing.py
     bench/listing.py --files 100000 --dir /mnt/xfs
     bench/listing.py --writes           # with a PUT before each page
+    bench/listing.py --writes --files 200000 --index-cache 16     # the index does not fit: windows
 
 Needs room for the files' inodes. The first page is measured with cold directory caches if this runs as root.
 """
@@ -91,7 +92,8 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> None:
     directory = work / "data" / BUCKET
     print(f"making {options.files} files in {directory}", file=sys.stderr)
     make_files(directory, options.files)
-    with server(options, work) as (host, pid):
+    more = ["--index-cache", str(options.index_cache)] if options.index_cache else []
+    with server(options, work, *more) as (host, pid):
         client = Client(host)
         client.send("GET", "/", {})
         before = peak_resident_mib(pid)
@@ -119,6 +121,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--dir", help="where to make them (default: the system's temporary directory)")
     parser.add_argument("--writes", action="store_true", help="a PUT before each page")
+    parser.add_argument("--index-cache", type=int, help="MiB (default: the server's)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none")
     options = parser.parse_args()
