@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// never is when an operation returns that was not answered.
+const never = math.MaxInt64
+
+// Partition is what happened to one key.
+type Partition struct {
+	Key        string
+	Operations []porcupine.Operation
+	// Unanswered operations, and those of them whose effect was seen.
+	Unanswered, Seen int
+}
+
+// model is a register: what Init is, and what each step makes of it.
+func (facts *facts) model(initial state) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return initial },
+		Step: func(before, input, _ any) (bool, any) {
+			after, ok := facts.apply(before.(state), input.(*step))
+			return ok, after
+		},
+		Equal:             func(one, other any) bool { return one.(state) == other.(state) },
+		DescribeOperation: func(input, _ any) string { return input.(*step).String() },
+		DescribeState:     func(of any) string { return of.(state).String() },
+	}
+}
+
+// partitions splits a history by key. Wrong answers are added to the history's.
+func (facts *facts) partitions(history *History) []*Partition {
+	partitions := map[string]*Partition{}
+	var all []*Partition
+	for _, key := range history.Keys {
+		partitions[key] = &Partition{Key: key}
+		all = append(all, partitions[key])
+	}
+	seen := firstSeen(history)
+	for _, line := range history.Lines {
+		for key, steps := range facts.steps(history, line) {
+			partition := partitions[key]
+			for _, step := range steps {
+				partition.add(step, seen)
+			}
+		}
+	}
+	return all
+}
+
+func (partition *Partition) add(step *step, seen map[string]int64) {
+	end := int64(never)
+	if step.answer != unanswered || step.action == observe {
+		end = *step.line.End
+	} else {
+		partition.Unanswered++
+		if makes := step.line.Makes; makes != nil {
+			names := []string{"writer " + makes.Writer}
+			if makes.Size != nil && *makes.Size > 0 {
+				// The ETag of nothing belongs to many.
+				names = append(names, "etag "+makes.ETag)
+			}
+			for _, name := range names {
+				if at, ok := seen[name]; ok {
+					end = min(end, at)
+				}
+			}
+		}
+		if end < never {
+			partition.Seen++
+			// Answers to others may be older than the request: then the checker says so.
+			end = max(end, step.line.Start)
+		}
+	}
+	partition.Operations = append(partition.Operations, porcupine.Operation{
+		ClientId: step.line.Client, Input: step, Call: step.line.Start, Output: nil, Return: end,
+	})
+}
+
+// firstSeen tells when the first answer came that shows a writer, or an ETag. A write that was not answered has
+// taken effect by then.
+func firstSeen(history *History) map[string]int64 {
+	seen := map[string]int64{}
+	note := func(name string, line *Line) {
+		if at, ok := seen[name]; !ok || *line.End < at {
+			seen[name] = *line.End
+		}
+	}
+	for _, line := range history.Lines {
+		if !line.answered() {
+			continue
+		}
+		if line.Sees != nil && line.Sees.Writer != "" {
+			note("writer "+line.Sees.Writer, line)
+		}
+		if line.Sees != nil && line.Sees.ETag != "" {
+			note("etag "+line.Sees.ETag, line)
+		}
+		for _, entry := range line.Entries {
+			note("etag "+entry.ETag, line)
+		}
+	}
+	return seen
+}
+
+// steps gives what a line says of each key.
+func (facts *facts) steps(history *History, line *Line) map[string][]*step {
+	wrong := func() {
+		history.Wrong = append(history.Wrong, fmt.Sprintf("client %d at %d: %s %q was answered %d %s",
+			line.Client, line.Start, line.Op, line.Key, line.Status, line.Code))
+	}
+	switch line.Op {
+	case "put", "complete", "delete":
+		one := &step{action: write, ifAbsent: line.IfNoneMatch, ifMatch: line.IfMatch, line: line}
+		accepts := 200
+		if line.Op == "delete" {
+			one.action, accepts = remove, 204
+		} else {
+			one.makes = state{present: true, etag: line.Makes.ETag, md5: line.Makes.MD5, writer: line.Makes.Writer}
+		}
+		one.answer = line.answer(accepts)
+		if one.answer == unanswered && line.answered() {
+			wrong()
+		}
+		return map[string][]*step{line.Key: {one}}
+	case "delete-many":
+		found := map[string][]*step{}
+		answer := line.answer(200)
+		if answer == unanswered && line.answered() {
+			wrong()
+		}
+		for _, key := range line.Keys {
+			found[key] = []*step{{action: remove, answer: answer, line: line}}
+		}
+		return found
+	case "copy":
+		return facts.copySteps(line, wrong)
+	case "get", "head":
+		one := &step{action: observe, sees: line.Sees, line: line}
+		if !line.answered() {
+			return nil
+		}
+		absent := line.Status == 404 && (line.Op == "head" || line.Code == "NoSuchKey")
+		if !absent && (line.Status != 200 || one.sees == nil) {
+			wrong()
+			return nil
+		}
+		return map[string][]*step{line.Key: {one}}
+	case "list":
+		return line.listSteps(history)
+	}
+	history.Wrong = append(history.Wrong, fmt.Sprintf("the history has an operation %q", line.Op))
+	return nil
+}
+
+// answer says what an answer to a write is.
+func (line *Line) answer(accepts int) answer {
+	switch {
+	case !line.answered():
+		return unanswered
+	case line.Status == accepts:
+		return accepted
+	case line.Status == 412 && (line.IfNoneMatch || line.IfMatch != ""):
+		return refused
+	case line.Status == 404 && line.IfMatch != "" && line.Code == "NoSuchKey":
+		return missing
+	case line.Status == 409 && line.Op == "complete" && (line.IfNoneMatch || line.IfMatch != ""):
+		return conflict
+	}
+	return unanswered
+}
+
+// copySteps are a read of the source and a write of the target, in this order, and no more than that.
+func (facts *facts) copySteps(line *Line, wrong func()) map[string][]*step {
+	if line.answered() && line.Status == 404 && line.Code == "NoSuchKey" {
+		return map[string][]*step{line.Source: {{action: observe, line: line}}}
+	}
+	makes := state{present: true, origin: line.Source}
+	if line.Makes != nil {
+		makes.writer = line.Makes.Writer
+	}
+	writes := &step{action: write, makes: makes, line: line}
+	found := map[string][]*step{line.Key: {writes}}
+	if !line.answered() || line.Status != 200 {
+		if line.answered() {
+			wrong()
+		}
+		return found
+	}
+	writes.answer = accepted
+	writes.makes.etag, writes.makes.md5 = line.Sees.ETag, line.Sees.MD5
+	if makes.writer == "" {
+		writes.makes.writer = facts.only(line.Source, line.Sees.MD5)
+	}
+	if writes.makes.writer != "" {
+		writes.makes.origin = ""
+	}
+	// The source may have been uploaded in parts: its ETag is not told.
+	found[line.Source] = []*step{{action: observe, sees: &Version{MD5: line.Sees.MD5}, line: line}}
+	return found
+}
+
+// listSteps are an observation of each key that the page covers.
+func (line *Line) listSteps(history *History) map[string][]*step {
+	if !line.answered() {
+		return nil
+	}
+	found := map[string][]*step{}
+	for _, key := range history.Keys {
+		if !line.covers(key) {
+			continue
+		}
+		one := &step{action: observe, line: line}
+		if entry := line.Entries[key]; entry != nil {
+			one.sees = &Version{ETag: entry.ETag, Size: &entry.Size}
+		}
+		found[key] = []*step{one}
+	}
+	for key := range line.Entries {
+		if found[key] == nil {
+			history.Wrong = append(history.Wrong,
+				fmt.Sprintf("client %d at %d: a listing shows %q where it cannot be", line.Client, line.Start, key))
+		}
+	}
+	return found
+}
+
+// Result of a partition.
+type Result struct {
+	*Partition
+	Verdict porcupine.CheckResult
+	Took    time.Duration
+}
+
+func (facts *facts) check(partition *Partition, limit time.Duration) Result {
+	sort.SliceStable(partition.Operations, func(one, other int) bool {
+		return partition.Operations[one].Call < partition.Operations[other].Call
+	})
+	began := time.Now()
+	verdict := porcupine.CheckOperationsTimeout(facts.model(state{}), partition.Operations, limit)
+	return Result{partition, verdict, time.Since(began)}
+}

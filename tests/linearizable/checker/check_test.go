@@ -1,0 +1,300 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// history makes lines of a history out of words, about the keys k, k/ and k/a:
+//
+//	START..END OPERATION [KEY] WORDS: ANSWER
+//
+// END is ? without an answer. A version V was written with the bytes of V; a copy shows whose bytes it has:
+// W=V is the version of writer W with V's bytes.
+func history(t *testing.T, text string) *History {
+	t.Helper()
+	lines := []string{`{"op": "about", "hot_keys": ["k", "k/", "k/a"]}`}
+	for at, words := range strings.Split(strings.TrimSpace(text), "\n") {
+		lines = append(lines, line(t, at, words))
+	}
+	read, err := read(strings.NewReader(strings.Join(lines, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func line(t *testing.T, at int, words string) string {
+	question, answer, _ := strings.Cut(strings.TrimSpace(words)+" ", ": ")
+	asked := strings.Fields(question)
+	start, end, _ := strings.Cut(asked[0], "..")
+	fields := []string{fmt.Sprintf(`"client": %d, "gateway": 0, "start": %s, "op": "%s"`, at, start, asked[1])}
+	if end != "?" {
+		fields = append(fields, `"end": `+end)
+	}
+	for place, word := range asked[2:] {
+		name, value, _ := strings.Cut(word, "=")
+		switch {
+		case name == "if-none-match":
+			fields = append(fields, `"if_none_match": true`)
+		case name == "if-match":
+			fields = append(fields, fmt.Sprintf(`"if_match": "\"%s\""`, value))
+		case name == "from":
+			fields = append(fields, fmt.Sprintf(`"source": "%s"`, value))
+		case name == "keys":
+			fields = append(fields, fmt.Sprintf(`"keys": ["%s"]`, strings.ReplaceAll(value, ",", `", "`)))
+		case name == "as":
+			fields = append(fields, fmt.Sprintf(`"makes": {"writer": "%s"}`, value))
+		case name == "prefix" || name == "after" || name == "until" || name == "delimiter":
+			fields = append(fields, fmt.Sprintf(`"%s": "%s"`, name, value))
+		case place == 0:
+			fields = append(fields, fmt.Sprintf(`"key": "%s"`, word))
+		default:
+			fields = append(fields, `"makes": `+version(word))
+		}
+	}
+	words = strings.TrimSpace(answer)
+	status, words, _ := strings.Cut(words, " ")
+	if status == "" {
+		return "{" + strings.Join(fields, ", ") + "}"
+	}
+	codes := map[string]string{"404": "NoSuchKey", "412": "PreconditionFailed", "409": "ConditionalRequestConflict"}
+	fields = append(fields, fmt.Sprintf(`"status": %s, "code": "%s"`, status, codes[status]))
+	switch asked[1] {
+	case "get", "head":
+		if words != "" {
+			fields = append(fields, `"sees": `+version(words))
+		}
+	case "copy":
+		if words != "" {
+			fields = append(fields, fmt.Sprintf(`"sees": {"etag": "\"%s\"", "md5": "%s"}`, words, words))
+		}
+	case "list":
+		fields = append(fields, shown(words))
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
+func version(words string) string {
+	writer, body, copied := strings.Cut(words, "=")
+	if !copied {
+		body = writer
+	}
+	return fmt.Sprintf(`{"etag": "\"%s\"", "md5": "%s", "writer": "%s", "size": 7}`, body, strings.TrimSuffix(body, "-1"), writer)
+}
+
+func shown(words string) string {
+	var entries, prefixes []string
+	for _, word := range strings.Fields(words) {
+		if key, body, is := strings.Cut(word, "="); is {
+			entries = append(entries, fmt.Sprintf(`"%s": {"etag": "\"%s\"", "size": 7}`, key, body))
+		} else {
+			prefixes = append(prefixes, fmt.Sprintf(`"%s"`, word))
+		}
+	}
+	return fmt.Sprintf(`"entries": {%s}, "prefixes": [%s]`, strings.Join(entries, ", "), strings.Join(prefixes, ", "))
+}
+
+func verdicts(history *History) map[porcupine.CheckResult]int {
+	facts := gather(history)
+	found := map[porcupine.CheckResult]int{}
+	for _, partition := range facts.partitions(history) {
+		found[facts.check(partition, 10*time.Second).Verdict]++
+	}
+	return found
+}
+
+// cases are histories that cannot be, and the same with what makes them possible.
+var cases = []struct{ name, impossible, possible string }{
+	{"stale read",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 get k: 200 v1",
+		"0..10 put k v1: 200\n 20..45 put k v2: 200\n 40..50 get k: 200 v1"},
+	{"stale read after a new one",
+		"0..10 put k v1: 200\n 20..90 put k v2: 200\n 30..40 head k: 200 v2\n 50..60 get k: 200 v1",
+		"0..10 put k v1: 200\n 20..90 put k v2: 200\n 30..40 head k: 200 v1\n 50..60 get k: 200 v2"},
+	{"lost acknowledged write",
+		"0..10 put k v1: 200\n 20..30 get k: 404",
+		"0..? put k v1:\n 20..30 get k: 404"},
+	{"lost acknowledged overwrite",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 list: 200 k=v1",
+		"0..10 put k v1: 200\n 20..? put k v2:\n 40..50 list: 200 k=v1\n 60..70 get k: 200 v2"},
+	{"two creations",
+		"0..30 put k v1 if-none-match: 200\n 10..40 put k v2 if-none-match: 200",
+		"0..30 put k v1 if-none-match: 200\n 10..40 put k v2 if-none-match: 412"},
+	{"two creations, between which nothing was deleted",
+		"0..30 put k v1 if-none-match: 200\n 10..40 put k v2 if-none-match: 200\n 50..60 delete k: 204",
+		"0..30 put k v1 if-none-match: 200\n 10..40 put k v2 if-none-match: 200\n 20..60 delete k: 204"},
+	{"creation refused of what was not there",
+		"0..10 put k v1 if-none-match: 412\n 20..30 put k v2: 200",
+		"0..10 put k v1 if-none-match: 412\n 5..30 put k v2: 200"},
+	{"replaced ETag matches",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 put k v3 if-match=v1: 200",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 put k v3 if-match=v1: 412"},
+	{"two successors of one ETag",
+		"0..10 put k v1: 200\n 20..50 put k v2 if-match=v1: 200\n 20..50 put k v3 if-match=v1: 200",
+		"0..10 put k v1: 200\n 20..50 put k v2 if-match=v1: 200\n 20..50 put k v3 if-match=v2: 200"},
+	{"present ETag does not match",
+		"0..10 put k v1: 200\n 20..30 delete k if-match=v1: 412",
+		"0..10 put k v1: 200\n 20..30 delete k if-match=v1: 204\n 40..50 put k v2 if-match=v1: 404"},
+	{"resurrected delete",
+		"0..10 put k v1: 200\n 20..30 delete k: 204\n 40..50 get k: 404\n 60..70 get k: 200 v1",
+		"0..10 put k v1: 200\n 20..65 delete k: 204\n 40..50 get k: 200 v1\n 60..70 get k: 404"},
+	{"resurrected by a listing",
+		"0..10 put k v1: 200\n 20..30 delete k: 204\n 40..50 list: 200 k=v1",
+		"0..10 put k v1: 200\n 20..45 delete k: 204\n 40..50 list: 200 k=v1"},
+	{"unanswered write that takes effect twice",
+		"0..10 put k v1: 200\n 20..? put k v2:\n 30..40 get k: 200 v2\n 50..60 put k v3: 200\n 70..80 get k: 200 v2",
+		"0..10 put k v1: 200\n 20..? put k v2:\n 30..40 get k: 200 v1\n 50..60 put k v3: 200\n 70..80 get k: 200 v2"},
+	{"unanswered delete that takes effect twice",
+		"0..10 put k v1: 200\n 20..? delete k:\n 30..40 get k: 404\n 50..60 put k v2: 200\n 70..80 get k: 404",
+		"0..10 put k v1: 200\n 20..? delete k:\n 30..40 get k: 200 v1\n 50..60 put k v2: 200\n 70..80 get k: 404"},
+	{"unanswered condition that was false",
+		"0..10 put k v1: 200\n 20..? put k v2 if-none-match:\n 30..40 get k: 200 v2",
+		"0..10 put k v1: 200\n 20..? put k v2 if-none-match:\n 30..40 get k: 200 v1"},
+	{"version that nobody wrote",
+		"0..10 put k v1: 200\n 20..30 get k: 200 v2",
+		"0..10 put k v1: 200\n 20..30 get k: 200 v1"},
+	{"bytes of one version, metadata of another",
+		"0..50 put k v1: 200\n 0..50 put k v2: 200\n 20..30 get k: 200 v2=v1",
+		"0..50 put k v1: 200\n 0..50 put k v2: 200\n 20..30 get k: 200 v1"},
+	{"another key's version",
+		"0..10 put k v1: 200\n 0..10 put k/a v2: 200\n 20..30 get k/a: 200 v1",
+		"0..10 put k v1: 200\n 0..10 put k/a v2: 200\n 20..30 get k/a: 200 v2"},
+	{"copy of what was replaced",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 copy k/a from=k as=v3: 200 v1",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 40..50 copy k/a from=k as=v3: 200 v2"},
+	{"copy that is not there",
+		"0..10 put k v1: 200\n 20..30 copy k/a from=k as=v3: 200 v1\n 40..50 get k/a: 404",
+		"0..10 put k v1: 200\n 20..30 copy k/a from=k as=v3: 200 v1\n 40..50 get k/a: 200 v3=v1"},
+	{"copy of nothing",
+		"0..10 put k v1: 200\n 20..30 copy k/a from=k as=v3: 404",
+		"0..10 put k/a v1: 200\n 20..30 copy k/a from=k as=v3: 404\n 40..50 get k/a: 200 v1"},
+	{"copy with metadata that were elsewhere",
+		"0..10 put k v1: 200\n 0..10 copy k/ from=k as=v2: 200 v1\n 20..30 copy k/a from=k: 200 v1\n 40..50 get k/a: 200 v2=v1",
+		"0..10 put k v1: 200\n 0..10 copy k/ from=k as=v2: 200 v1\n 20..30 copy k/a from=k: 200 v1\n 40..50 get k/a: 200 v1"},
+	{"unanswered copy of what was never there",
+		"0..10 put k v1: 200\n 0..10 put k/ v2: 200\n 20..? copy k/a from=k:\n 30..40 head k/a: 200 v2",
+		"0..10 put k v1: 200\n 0..10 put k/ v2: 200\n 20..? copy k/a from=k:\n 30..40 head k/a: 200 v1"},
+	{"unanswered copy that changes",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 25..? copy k/a from=k as=v3:\n" +
+			"40..50 list: 200 k=v2 k/a=v1\n 60..70 get k/a: 200 v3=v2",
+		"0..10 put k v1: 200\n 20..30 put k v2: 200\n 25..? copy k/a from=k as=v3:\n" +
+			"40..50 list: 200 k=v2 k/a=v1\n 60..70 get k/a: 200 v3=v1"},
+	{"half of DeleteObjects",
+		"0..10 put k v1: 200\n 0..10 put k/a v2: 200\n 20..30 delete-many keys=k,k/a: 200\n 40..50 get k/a: 200 v2",
+		"0..10 put k v1: 200\n 0..10 put k/a v2: 200\n 20..30 delete-many keys=k,k/: 200\n 40..50 get k/a: 200 v2"},
+	{"lost upload",
+		"0..10 put k v1: 200\n 20..30 complete k v2=v2-1: 200\n 40..50 get k: 200 v1",
+		"0..10 put k v1: 200\n 20..30 complete k v2=v2-1: 200\n 40..50 get k: 200 v2=v2-1"},
+	{"conflict of an upload whose condition is false",
+		"0..10 put k v1: 200\n 20..30 complete k v2=v2-1 if-none-match: 409",
+		"0..10 put k v1: 200\n 20..30 complete k v2=v2-1 if-match=v1: 409"},
+	{"listing without a key that was there all the time",
+		"0..10 put k/ v1: 200\n 20..30 list prefix=k/: 200",
+		"0..10 put k/ v1: 200\n 20..30 list prefix=k/a: 200"},
+	{"listing without a common prefix",
+		"0..10 put k/a v1: 200\n 20..30 list delimiter=/: 200",
+		"0..10 put k/a v1: 200\n 20..30 list delimiter=/: 200 k/"},
+	{"page without a key",
+		"0..10 put k/ v1: 200\n 20..30 list until=k/: 200",
+		"0..10 put k/ v1: 200\n 20..30 list until=k: 200\n 40..50 list after=k/: 200"},
+}
+
+func TestCases(t *testing.T) {
+	for _, one := range cases {
+		t.Run(strings.ReplaceAll(one.name, " ", "-"), func(t *testing.T) {
+			impossible := history(t, one.impossible)
+			if found := verdicts(impossible); found[porcupine.Illegal] != 1 || len(impossible.Wrong) > 0 {
+				t.Errorf("the impossible history: %v, %v", found, impossible.Wrong)
+			}
+			possible := history(t, one.possible)
+			if found := verdicts(possible); found[porcupine.Ok] != 3 || len(possible.Wrong) > 0 {
+				t.Errorf("the possible history: %v, %v", found, possible.Wrong)
+			}
+		})
+	}
+}
+
+func TestWrongAnswers(t *testing.T) {
+	for _, text := range []string{
+		"0..10 put k v1: 500",
+		"0..10 put k v1: 412",
+		"0..10 put k v1 if-none-match: 404",
+		"0..10 put k v1 if-none-match: 409",
+		"0..10 delete k: 404",
+		"0..10 delete-many keys=k: 503",
+		"0..10 copy k from=k/a as=v1: 412",
+		"0..10 get k: 403",
+		"0..10 list until=k: 200 k/=v1",
+	} {
+		history := history(t, text)
+		if verdicts(history); len(history.Wrong) != 1 {
+			t.Errorf("%s: %v", text, history.Wrong)
+		}
+	}
+}
+
+// The first write of a long history is found again after it was replaced a hundred times.
+func long(wrong bool) string {
+	lines := []string{}
+	for n := range 400 {
+		lines = append(lines, fmt.Sprintf("%d..%d put k v%d: 200", 10*n, 10*n+15, n),
+			fmt.Sprintf("%d..%d put k/a w%d: 200", 10*n, 10*n+5, n), fmt.Sprintf("%d..%d get k/a: 200 w%d", 10*n+6, 10*n+9, n))
+		if n == 300 {
+			lines = append(lines, fmt.Sprintf("%d..? put k x:", 10*n))
+			if wrong {
+				lines = append(lines, fmt.Sprintf("%d..%d get k/a: 200 w200", 10*n+7, 10*n+8))
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestRun(t *testing.T) {
+	for _, wrong := range []bool{false, true} {
+		directory := t.TempDir()
+		lines := []string{`{"op": "about", "hot_keys": ["k", "k/", "k/a"]}`,
+			`{"op": "kill", "gateway": 1, "start": 3001, "end": 3005}`}
+		for at, words := range strings.Split(long(wrong), "\n") {
+			lines = append(lines, line(t, at%5, words))
+		}
+		path := filepath.Join(directory, "history.jsonl")
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		good, err := run(path, directory, time.Minute)
+		if err != nil || good == wrong {
+			t.Fatalf("good: %v, %v", good, err)
+		}
+		if !wrong {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(directory, "violation.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What is left: the write of w300, the stale read, and the kill at that time.
+		if count := strings.Count(string(text), " ms  client"); count > 3 || !strings.Contains(string(text), "gateway 1 was killed") {
+			t.Errorf("%s", text)
+		}
+		if page, err := os.ReadFile(filepath.Join(directory, "violation.html")); err != nil || !strings.Contains(string(page), "w200") {
+			t.Errorf("%v: %d bytes", err, len(page))
+		}
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	history := history(t, long(false))
+	facts := gather(history)
+	for _, partition := range facts.partitions(history) {
+		if partition.Key == "k" && facts.check(partition, time.Nanosecond).Verdict != porcupine.Unknown {
+			t.Error("a partition without an answer in time has a verdict")
+		}
+	}
+}
