@@ -42,6 +42,9 @@ PART_BYTES_MIN = 5 << 20
 # Of an upload, that it has two parts.
 TWO_PARTS = 0.03
 PAGES_MAX = 4
+# Of a write, that its client goes away before the answer, at once or a moment later.
+IMPATIENT = 0.03
+PATIENCE_SECONDS = 0.005
 # How often each is drawn.
 OPERATIONS = {
     "put": 14,
@@ -49,9 +52,9 @@ OPERATIONS = {
     "replace": 14,
     "get": 16,
     "head": 10,
-    "delete": 9,
+    "delete": 6,
     "delete_match": 4,
-    "delete_many": 4,
+    "delete_many": 3,
     "copy": 9,
     "upload": 6,
     "list_keys": 12,
@@ -126,9 +129,12 @@ class Client:
         line |= {"client": self.number, "gateway": gateway, "start": time.monotonic_ns()}
         try:
             connection.send(request.bytes)
+            if method not in ("GET", "HEAD") and self.chance.random() < IMPATIENT:
+                connection.socket.settimeout(self.chance.uniform(0, PATIENCE_SECONDS))
             response = connection.response(method)
+            connection.socket.settimeout(self.plan.timeout)
         except (OSError, Closed, ValueError):
-            # ValueError: half of a head.
+            # ValueError: a part of a head. BlockingIOError: no patience at all.
             self.drop(gateway)
             return None
         line |= {"end": time.monotonic_ns(), "status": response.status}

@@ -16,8 +16,8 @@ const never = math.MaxInt64
 type Partition struct {
 	Key        string
 	Operations []porcupine.Operation
-	// Unanswered operations, and those of them whose effect was seen.
-	Unanswered, Seen int
+	// Unanswered operations, and those of them whose effect was seen; operations that begin during a write.
+	Unanswered, Seen, Overlapping int
 }
 
 // model is a register: what Init is, and what each step makes of it.
@@ -242,6 +242,15 @@ func (facts *facts) check(partition *Partition, limit time.Duration) Result {
 	sort.SliceStable(partition.Operations, func(one, other int) bool {
 		return partition.Operations[one].Call < partition.Operations[other].Call
 	})
+	busy := int64(-1)
+	for _, operation := range partition.Operations {
+		if operation.Call <= busy {
+			partition.Overlapping++
+		}
+		if operation.Return != never && operation.Input.(*step).action != observe {
+			busy = max(busy, operation.Return)
+		}
+	}
 	began := time.Now()
 	verdict := porcupine.CheckOperationsTimeout(facts.model(state{}), partition.Operations, limit)
 	return Result{partition, verdict, time.Since(began)}

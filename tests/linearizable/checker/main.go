@@ -56,8 +56,9 @@ func run(path, out string, limit time.Duration) (bool, error) {
 		result := facts.check(partition, limit)
 		count += len(partition.Operations)
 		counts[result.Verdict]++
-		fmt.Printf("%-12s %7d operations, %3d unanswered (%d seen), %6.2f s: %s\n", fmt.Sprintf("%q", partition.Key),
-			len(partition.Operations), partition.Unanswered, partition.Seen, result.Took.Seconds(), result.Verdict)
+		fmt.Printf("%-12s %7d operations, %5d of them during a write, %3d unanswered (%d seen), %6.2f s: %s\n",
+			fmt.Sprintf("%q", partition.Key), len(partition.Operations), partition.Overlapping,
+			partition.Unanswered, partition.Seen, result.Took.Seconds(), result.Verdict)
 		if result.Verdict == porcupine.Illegal {
 			illegal = append(illegal, result)
 		}
