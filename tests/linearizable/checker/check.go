@@ -20,20 +20,6 @@ type Partition struct {
 	Unanswered, Seen, Overlapping int
 }
 
-// model is a register: what Init is, and what each step makes of it.
-func (facts *facts) model(initial state) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return initial },
-		Step: func(before, input, _ any) (bool, any) {
-			after, ok := facts.apply(before.(state), input.(*step))
-			return ok, after
-		},
-		Equal:             func(one, other any) bool { return one.(state) == other.(state) },
-		DescribeOperation: func(input, _ any) string { return input.(*step).String() },
-		DescribeState:     func(of any) string { return of.(state).String() },
-	}
-}
-
 // partitions splits a history by key. Wrong answers are added to the history's.
 func (facts *facts) partitions(history *History) []*Partition {
 	partitions := map[string]*Partition{}
@@ -42,71 +28,35 @@ func (facts *facts) partitions(history *History) []*Partition {
 		partitions[key] = &Partition{Key: key}
 		all = append(all, partitions[key])
 	}
-	seen := firstSeen(history)
 	for _, line := range history.Lines {
 		for key, steps := range facts.steps(history, line) {
 			partition := partitions[key]
 			for _, step := range steps {
-				partition.add(step, seen)
+				partition.add(step, facts)
 			}
 		}
 	}
 	return all
 }
 
-func (partition *Partition) add(step *step, seen map[string]int64) {
-	end := int64(never)
+func (partition *Partition) add(step *step, facts *facts) {
+	step.end = never
 	if step.answer != unanswered || step.action == observe {
-		end = *step.line.End
+		step.end = *step.line.End
 	} else {
 		partition.Unanswered++
 		if makes := step.line.Makes; makes != nil {
-			names := []string{"writer " + makes.Writer}
-			if makes.Size != nil && *makes.Size > 0 {
-				// The ETag of nothing belongs to many.
-				names = append(names, "etag "+makes.ETag)
-			}
-			for _, name := range names {
-				if at, ok := seen[name]; ok {
-					end = min(end, at)
-				}
-			}
+			step.end = facts.firstSeen(makes)
 		}
-		if end < never {
+		if step.end < never {
 			partition.Seen++
-			// Answers to others may be older than the request: then the checker says so.
-			end = max(end, step.line.Start)
+			// If it was seen before it began, no order explains that, and porcupine says so.
+			step.end = max(step.end, step.line.Start)
 		}
 	}
 	partition.Operations = append(partition.Operations, porcupine.Operation{
-		ClientId: step.line.Client, Input: step, Call: step.line.Start, Output: nil, Return: end,
+		ClientId: step.line.Client, Input: step, Call: step.line.Start, Output: nil, Return: step.end,
 	})
-}
-
-// firstSeen tells when the first answer came that shows a writer, or an ETag. A write that was not answered has
-// taken effect by then.
-func firstSeen(history *History) map[string]int64 {
-	seen := map[string]int64{}
-	note := func(name string, line *Line) {
-		if at, ok := seen[name]; !ok || *line.End < at {
-			seen[name] = *line.End
-		}
-	}
-	for _, line := range history.Lines {
-		if !line.answered() {
-			continue
-		}
-		if line.Sees != nil && line.Sees.Writer != "" {
-			note("writer "+line.Sees.Writer, line)
-		}
-		if line.Sees != nil && line.Sees.ETag != "" {
-			note("etag "+line.Sees.ETag, line)
-		}
-		for _, entry := range line.Entries {
-			note("etag "+entry.ETag, line)
-		}
-	}
-	return seen
 }
 
 // steps gives what a line says of each key.
@@ -252,6 +202,28 @@ func (facts *facts) check(partition *Partition, limit time.Duration) Result {
 		}
 	}
 	began := time.Now()
-	verdict := porcupine.CheckOperationsTimeout(facts.model(state{}), partition.Operations, limit)
+	verdict := facts.decide(state{}, partition.Operations, limit)
 	return Result{partition, verdict, time.Since(began)}
+}
+
+// How many configs are followed at first, and how many times as many each time that was not enough.
+const (
+	widthFirst  = 4
+	widthFactor = 8
+)
+
+func (facts *facts) decide(initial state, operations []porcupine.Operation, limit time.Duration) porcupine.CheckResult {
+	operations, classes := facts.classes(operations)
+	end := time.Now().Add(limit)
+	for width := widthFirst; ; width *= widthFactor {
+		left := time.Until(end)
+		if left <= 0 {
+			return porcupine.Unknown
+		}
+		register := &register{facts, classes, width, false}
+		verdict := porcupine.CheckOperationsTimeout(register.model(initial), operations, left)
+		if verdict != porcupine.Illegal || !register.leaves {
+			return verdict
+		}
+	}
 }

@@ -1,5 +1,10 @@
 package main
 
+import (
+	"maps"
+	"strings"
+)
+
 // anywhere stands for any key as the origin of a version.
 const anywhere = "\x00anywhere"
 
@@ -13,11 +18,15 @@ type facts struct {
 	writers map[string]set
 	// Key -> MD5s and writers that it may have had.
 	bodiesOn, writersOn map[string]set
+	// What an answer showed -> when the first such answer came.
+	seen map[string]int64
+	// Writer -> MD5, by the ETag that was seen with it: that of the bytes, unless it was a multipart upload's.
+	bodies map[string]string
 }
 
 // gather looks at all writes, whether they were accepted or not.
 func gather(history *History) *facts {
-	facts := &facts{map[string]int64{}, map[string]set{}, map[string]set{}, map[string]set{}}
+	facts := &facts{map[string]int64{}, map[string]set{}, map[string]set{}, map[string]set{}, map[string]int64{}, map[string]string{}}
 	for _, key := range history.Keys {
 		facts.bodiesOn[key], facts.writersOn[key] = set{}, set{}
 	}
@@ -31,50 +40,98 @@ func gather(history *History) *facts {
 			facts.wrote(makes.MD5, makes.Writer)
 		}
 	}
-	for changed := true; changed; {
-		changed = false
-		for _, line := range history.Lines {
-			if line.Op == "copy" && (!line.answered() || line.Status == 200) {
-				changed = facts.copied(line) || changed
-			}
-		}
-	}
+	facts.look(history)
+	facts.follow(history)
 	return facts
 }
 
-func (facts *facts) wrote(md5, writer string) bool {
+// follow adds what copies may have taken from key to key.
+func (facts *facts) follow(history *History) {
+	type way struct{ source, target string }
+	// Copies that may have taken any bytes, or any writer, along.
+	bodies, writers := map[way]bool{}, map[way]bool{}
+	for _, line := range history.Lines {
+		if line.Op != "copy" || line.answered() && line.Status != 200 {
+			continue
+		}
+		if line.answered() {
+			facts.bodiesOn[line.Key][line.Sees.MD5] = true
+		} else {
+			bodies[way{line.Source, line.Key}] = true
+		}
+		if line.Makes == nil {
+			writers[way{line.Source, line.Key}] = true
+			continue
+		}
+		facts.writersOn[line.Key][line.Makes.Writer] = true
+		if line.answered() {
+			facts.wrote(line.Sees.MD5, line.Makes.Writer)
+		} else if md5, seen := facts.bodies[line.Makes.Writer]; seen {
+			facts.wrote(md5, line.Makes.Writer)
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for way := range bodies {
+			changed = addAll(facts.bodiesOn[way.target], facts.bodiesOn[way.source]) || changed
+		}
+		for way := range writers {
+			changed = addAll(facts.writersOn[way.target], facts.writersOn[way.source]) || changed
+		}
+	}
+}
+
+// look notes what the answers show.
+func (facts *facts) look(history *History) {
+	note := func(name string, line *Line) {
+		if at, ok := facts.seen[name]; !ok || *line.End < at {
+			facts.seen[name] = *line.End
+		}
+	}
+	for _, line := range history.Lines {
+		if !line.answered() {
+			continue
+		}
+		if sees := line.Sees; sees != nil {
+			note("writer "+sees.Writer, line)
+			note("etag "+sees.ETag, line)
+			note("md5 "+sees.MD5, line)
+			if sees.Writer != "" {
+				facts.bodies[sees.Writer] = strings.Trim(sees.ETag, `"`)
+			}
+		}
+		for _, entry := range line.Entries {
+			note("etag "+entry.ETag, line)
+		}
+	}
+}
+
+// firstSeen tells when the first answer came that shows a version, or never. A write that was not answered has
+// taken effect by then. What shows the bytes alone may show another empty version.
+func (facts *facts) firstSeen(makes *Version) int64 {
+	names := []string{"writer " + makes.Writer}
+	if makes.Size != nil && *makes.Size > 0 {
+		names = append(names, "etag "+makes.ETag, "md5 "+makes.MD5)
+	}
+	first := int64(never)
+	for _, name := range names {
+		if at, ok := facts.seen[name]; ok {
+			first = min(first, at)
+		}
+	}
+	return first
+}
+
+func (facts *facts) wrote(md5, writer string) {
 	if facts.writers[md5] == nil {
 		facts.writers[md5] = set{}
 	}
-	return add(facts.writers[md5], writer)
+	facts.writers[md5][writer] = true
 }
 
-// copied adds what a copy may have taken to its target, and reports whether that is new.
-func (facts *facts) copied(line *Line) bool {
-	changed := false
-	bodies, writers := facts.bodiesOn[line.Source], facts.writersOn[line.Source]
-	if line.answered() {
-		bodies = set{line.Sees.MD5: true}
-	}
-	if line.Makes != nil {
-		writers = set{line.Makes.Writer: true}
-	}
-	for md5 := range bodies {
-		changed = add(facts.bodiesOn[line.Key], md5) || changed
-		if line.Makes != nil {
-			changed = facts.wrote(md5, line.Makes.Writer) || changed
-		}
-	}
-	for writer := range writers {
-		changed = add(facts.writersOn[line.Key], writer) || changed
-	}
-	return changed
-}
-
-// knows reports whether a version with these bytes can have been copied from a key, and has this writer now.
-// An empty writer can be any.
-func (facts *facts) knows(origin, md5, writer string) bool {
-	return origin == anywhere || facts.bodiesOn[origin][md5] && (writer == "" || facts.writers[md5][writer])
+// knows reports whether these bytes can have been copied from a key.
+func (facts *facts) knows(origin, md5 string) bool {
+	return origin == anywhere || facts.bodiesOn[origin][md5]
 }
 
 // wroteAt reports whether a version with these bytes can have had this writer at a key. An empty MD5 can be
@@ -97,10 +154,9 @@ func (facts *facts) only(origin, md5 string) string {
 	return found
 }
 
-func add(to set, one string) bool {
-	if to[one] {
-		return false
-	}
-	to[one] = true
-	return true
+// addAll reports whether any of them is new.
+func addAll(to, from set) bool {
+	before := len(to)
+	maps.Copy(to, from)
+	return len(to) > before
 }

@@ -103,18 +103,14 @@ func (facts *facts) show(illegal []Result, history *History, out string) error {
 		}
 	}
 	lines := []string{fmt.Sprintf("No order explains what happened to %q, which was %v at first:", key, smallest.Initial)}
-	shown := make([]porcupine.Operation, len(smallest.Operations))
-	for at, operation := range smallest.Operations {
+	for _, operation := range smallest.Operations {
 		step := operation.Input.(*step)
 		end := "         ?"
-		if operation.Return == never {
-			operation.Return = last + 1
-		} else {
+		if operation.Return != never {
 			end = fmt.Sprintf("%10.3f", milliseconds(operation.Return-zero))
 		}
 		lines = append(lines, fmt.Sprintf("%10.3f .. %s ms  client %-2d  %v",
 			milliseconds(operation.Call-zero), end, operation.ClientId, step))
-		shown[at] = operation
 	}
 	for _, kill := range history.Kills {
 		if *kill.End >= zero && kill.Start <= last {
@@ -127,11 +123,34 @@ func (facts *facts) show(illegal []Result, history *History, out string) error {
 	if err := os.WriteFile(filepath.Join(out, "violation.txt"), []byte(text), 0o666); err != nil {
 		return err
 	}
-	model := facts.model(smallest.Initial)
-	_, info := porcupine.CheckOperationsVerbose(model, shown, time.Minute)
+	operations, classes := facts.classes(smallest.Operations)
+	register := &register{facts, classes, widthFirst, false}
+	model := register.model(smallest.Initial)
+	_, info := porcupine.CheckOperationsVerbose(model, operations, time.Minute)
+	info.AddAnnotations(annotations(classes, history.Kills, zero, last))
 	page := filepath.Join(out, "violation.html")
 	fmt.Println("see", page)
 	return porcupine.VisualizePath(model, info, page)
+}
+
+// annotations are what porcupine does not know as operations: writes without an answer, and kills.
+func annotations(classes []class, kills []*Line, first, last int64) []porcupine.Annotation {
+	var found []porcupine.Annotation
+	for _, class := range classes {
+		for _, step := range class {
+			found = append(found, porcupine.Annotation{
+				Tag: "no answer", Start: step.line.Start, End: last, Description: step.String(),
+			})
+		}
+	}
+	for _, kill := range kills {
+		if *kill.End >= first && kill.Start <= last {
+			found = append(found, porcupine.Annotation{
+				Tag: fmt.Sprintf("gateway %d", kill.Gateway), Start: kill.Start, End: *kill.End, Description: "killed",
+			})
+		}
+	}
+	return found
 }
 
 func milliseconds(nanoseconds int64) float64 { return float64(nanoseconds) / 1e6 }

@@ -28,7 +28,8 @@ const (
 type answer int
 
 const (
-	// unanswered operations may take effect at any later time, or never.
+	// unanswered operations may have taken effect at any later time, or never. If their version was seen,
+	// they have.
 	unanswered answer = iota
 	accepted
 	// refused is 412, missing 404, conflict 409.
@@ -49,12 +50,11 @@ type step struct {
 	// What a read sees; nil if there was nothing.
 	sees *Version
 	line *Line
+	// When it was answered, or its version was seen; never if neither happened.
+	end int64
 }
 
 // apply gives the state after a step, and whether its answer can have come in this state.
-//
-// The step of an unanswered operation is always possible: at the end of the history, where no one sees what
-// it does. So "it never took effect" needs no rule.
 func (facts *facts) apply(before state, step *step) (state, bool) {
 	if step.action == observe {
 		return facts.observed(before, step.sees)
@@ -63,22 +63,17 @@ func (facts *facts) apply(before state, step *step) (state, bool) {
 	if step.action == remove {
 		after = state{}
 	}
-	if step.answer == unanswered {
-		// An ETag that is not known yet is taken for another.
-		if step.ifAbsent && before.present || step.ifMatch != "" && before.etag != step.ifMatch && !before.unknown {
-			return before, true
-		}
-		return after, true
-	}
 	before, ok := facts.condition(before, step)
-	if !ok || step.answer != accepted {
+	if !ok || step.answer != accepted && step.answer != unanswered {
 		return before, ok
 	}
 	return after, true
 }
 
-// condition gives the state as far as the answer to a condition tells it, and whether that can be.
+// condition gives the state as far as the answer to a condition tells it, and whether that can be. A step
+// without an answer is one that was accepted.
 func (facts *facts) condition(before state, step *step) (state, bool) {
+	accepts := step.answer == accepted || step.answer == unanswered
 	switch {
 	case before.unknown:
 		return before, true
@@ -89,10 +84,10 @@ func (facts *facts) condition(before state, step *step) (state, bool) {
 	case step.ifAbsent:
 		return before, before.present == (step.answer == refused) && step.answer != missing
 	case step.ifMatch == "":
-		return before, step.answer == accepted
+		return before, accepts
 	case !before.present:
 		return before, step.answer == missing
-	case step.answer == accepted:
+	case accepts:
 		return facts.observed(before, &Version{ETag: step.ifMatch})
 	default:
 		return before, step.answer == refused && before.etag != step.ifMatch
@@ -113,7 +108,7 @@ func (facts *facts) observed(before state, sees *Version) (state, bool) {
 	}
 	after := before
 	if sees.ETag != "" && after.etag != sees.ETag {
-		if after.etag != "" || !facts.knows(after.origin, strings.Trim(sees.ETag, `"`), after.writer) {
+		if after.etag != "" || !facts.knows(after.origin, strings.Trim(sees.ETag, `"`)) {
 			return before, false
 		}
 		after.etag = sees.ETag

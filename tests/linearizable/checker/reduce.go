@@ -27,7 +27,7 @@ func (facts *facts) reduce(operations []porcupine.Operation) Reduced {
 }
 
 func (facts *facts) illegal(initial state, operations []porcupine.Operation) bool {
-	return porcupine.CheckOperationsTimeout(facts.model(initial), operations, reduceLimit) == porcupine.Illegal
+	return facts.decide(initial, operations, reduceLimit) == porcupine.Illegal
 }
 
 // cutEnd finds the shortest beginning that cannot be explained.
@@ -58,7 +58,7 @@ func until(operations []porcupine.Operation, moment int64) []porcupine.Operation
 		case step.action == observe:
 			continue
 		default:
-			step.answer = unanswered
+			step.answer, step.end = unanswered, never
 			operation.Input, operation.Return = &step, never
 		}
 		kept = append(kept, operation)
