@@ -1,7 +1,6 @@
-"""Concurrent clients through gateways that are killed: a short run of `linearizable/run.py`, and whether its checker
-rejects what it should.
+"""The linearizability check of `linearizable/run.py`: a short run, and histories that its checker must reject.
 
-    .venv/bin/python tests/linearizable/run.py --help      # longer ones
+.venv/bin/python tests/linearizable/run.py --help      # longer runs
 """
 
 import json
@@ -17,7 +16,7 @@ from support.server import binary
 
 HERE = Path(__file__).parent / "linearizable"
 CHECKER = HERE / "checker"
-# The run itself takes 5 s; the compiler, on a busy machine, is slower.
+# A limit that only a hang reaches: the run takes 5 s, the compiler longer on a busy machine.
 SECONDS_MAX = 600
 
 
@@ -45,7 +44,7 @@ def modules() -> None:
 
 @pytest.fixture(scope="module")
 def recorded(modules: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of a short run, which is linearizable."""
+    """The results of a short run, which must be linearizable."""
     out = tmp_path_factory.mktemp("linearizable")
     size = ("--seconds", "5", "--gateways", "2", "--clients", "4")
     done = run(
@@ -67,8 +66,9 @@ def verdict(out: Path, place: Path, lines: list[dict]) -> subprocess.CompletedPr
 
 
 def test_the_checker_rejects_what_it_should():
-    formatted = run("gofmt", "-l", ".")
-    assert formatted.stdout == "" and formatted.returncode == 0, formatted.stdout
+    if shutil.which("gofmt"):
+        formatted = run("gofmt", "-l", ".")
+        assert formatted.returncode == 0 and formatted.stdout == "", formatted.stdout
     for step in ("vet", "test"):
         done = run("go", step, "./...")
         assert done.returncode == 0, done.stdout
@@ -92,7 +92,7 @@ def test_a_write_that_was_seen_is_missed(recorded, tmp_path):
 
 
 def test_another_answer_is_noticed(recorded, tmp_path):
-    """The last read of a key, after which nothing was written, sees what an earlier one saw."""
+    """The last read of a key, after all writes, sees another version."""
     lines = history(recorded)
     gets = [line for line in lines if line["op"] == "get" and "sees" in line]
     last = max(gets, key=lambda line: line["start"])

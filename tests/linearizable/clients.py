@@ -1,19 +1,18 @@
-"""The clients of a run: processes that send requests for as long as it takes, and write down what they did.
+"""The clients of a run: processes that send requests, and the history that they write.
 
-Each line of a history is an object of JSON with
+Each line of a history is a JSON object with
 
 - `op`, `client`, `gateway`, `start` and `end`: nanoseconds of the machine's monotonic clock, before the first
-  byte of the request and after the last one of the answer. Without an answer `end` is missing: the write may
-  have taken effect at any later time, or never. Reads without an answer are not written down;
+  byte of the request and after the last byte of the answer. Without an answer, `end` is missing: the write may
+  have taken effect at any later time, or never. Reads without an answer are left out;
 - `put`, `complete`, `copy`, `delete`: `key`, the condition (`if_none_match`, `if_match`), `makes` (ETag, MD5,
-  writer and size of the new version), the answer (`status`, `code`). A `copy` has its `source`; `makes` has only
-  the writer where metadata are replaced, and is missing where they are taken along; `sees` is the ETag that was
-  answered;
+  writer and size of the new version), the answer (`status`, `code`). A `copy` has its `source`, and the answered
+  ETag in `sees`; its `makes` has only the writer if the copy replaces metadata, and is missing if it does not;
 - `delete-many`: `keys`;
-- `get`, `head`: `key`, `status`, `code`, `sees`, where MD5 and size are those of the bytes that came;
-- `list`: one page: `prefix`, `delimiter`, `after` (it has what comes after this key or prefix), `until` (and up
-  to this one; missing on the last page), `entries` (ETag and size of each hot key), `prefixes`;
-- `wrong`: `what` is wrong in any state.
+- `get`, `head`: `key`, `status`, `code`, `sees` (MD5 and size are those of the received bytes);
+- `list`: one page: `prefix`, `delimiter`, `after` (the last key or prefix of the page before), `until` (the last
+  one of this page; missing on the last page), `entries` (ETag and size of each hot key), `prefixes`;
+- `wrong`: `what`, a sentence about an answer that is wrong in every state.
 """
 
 import hashlib
@@ -39,13 +38,13 @@ from support.xml import element
 BUCKET = "bucket"
 SIZES = [0, *[40] * 20, *[3000] * 15, *[100_000] * 10, *[300_000] * 3]
 PART_BYTES_MIN = 5 << 20
-# Of an upload, that it has two parts.
+# The share of uploads that have two parts.
 TWO_PARTS = 0.03
 PAGES_MAX = 4
-# Of a write, that its client goes away before the answer, at once or a moment later.
+# The share of writes whose client waits at most so long, and closes the connection then.
 IMPATIENT = 0.03
 PATIENCE_SECONDS = 0.005
-# How often each is drawn.
+# The weight of each operation.
 OPERATIONS = {
     "put": 14,
     "create": 10,
@@ -63,12 +62,12 @@ OPERATIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What all clients of a run know."""
+    """What all clients of a run share."""
 
     seed: int
     addresses: list[tuple[str, int]]
     hot: list[str]
-    # Keys that are there throughout, and their ETags.
+    # Keys that nobody changes, and their ETags.
     filling: dict[str, str]
     seconds: float
     timeout: float
@@ -107,7 +106,7 @@ class Client:
     # Requests.
 
     def connect(self) -> tuple[int, Connection]:
-        """A connection to a gateway by chance, or to another where that one is not there."""
+        """A random gateway that accepts connections, and a connection to it."""
         while True:
             gateway = self.chance.randrange(len(self.raw))
             try:
@@ -123,7 +122,7 @@ class Client:
         return self.connections[gateway]
 
     def send(self, line: dict, method: str, key: str | None, **options) -> Response | None:
-        """The answer, if one came. Client, gateway and times are added to the line, but it is not written."""
+        """The answer, if there is one. Adds client, gateway, times and status to the line."""
         gateway, connection = self.connect()
         request = self.raw[gateway].prepare(method, key_path(BUCKET, key), **options)
         line |= {"client": self.number, "gateway": gateway, "start": time.monotonic_ns()}
@@ -147,7 +146,7 @@ class Client:
     def wrong(self, line: dict, what: str) -> None:
         self.write({"op": "wrong", "what": f"{what}: {json.dumps(line)}"})
 
-    # What is drawn.
+    # Random choices.
 
     def act(self) -> None:
         names, weights = zip(*OPERATIONS.items(), strict=True)
@@ -157,13 +156,13 @@ class Client:
         return self.chance.choice(self.plan.hot)
 
     def body(self) -> tuple[str, bytes]:
-        """A new writer, and bytes that no other has."""
+        """A new writer, and bytes that no other version has."""
         self.written += 1
         writer = f"{self.number}-{self.written}"
         return writer, body_of(f"{self.plan.seed}/{writer}", self.chance.choice(SIZES))
 
     def known_etag(self, key: str) -> str | None:
-        """One that the key had a moment ago, or earlier."""
+        """An ETag that the key had a moment ago, or earlier."""
         if self.chance.random() < 0.7:
             self.read(self.chance.choice(["GET", "HEAD"]), key)
             return self.etags[key][-1] if self.etags[key] else None
@@ -197,7 +196,7 @@ class Client:
             self.put({"if-match": etag}, key)
 
     def upload(self) -> None:
-        """A whole multipart upload, half of them with a condition."""
+        """A whole multipart upload, with a condition in half of the cases."""
         key = self.key()
         writer, body = self.body()
         parts = [body]
@@ -230,13 +229,13 @@ class Client:
         self.wrote(line, response, lambda response: response.xml["ETag"])
 
     def succeeded(self, line: dict, response: Response | None) -> bool:
-        """Whether a step of an upload did, that has no condition which could fail."""
+        """Whether a step of an upload was answered 200; any other answer is wrong."""
         if response and response.status != 200:
             self.wrong(line, "an upload that can be continued")
         return bool(response and response.status == 200)
 
     def copy(self) -> None:
-        """To another key, since reading and writing are two steps of which one key's history has no order."""
+        """Copies to another key: the order of the two steps of a copy to itself could not be checked."""
         source, key = self.chance.sample(self.plan.hot, 2)
         headers = {"x-amz-copy-source": key_path(BUCKET, source)}
         line = {"op": "copy", "key": key, "source": source}
@@ -324,7 +323,7 @@ class Client:
             query["continuation-token"] = token[1]
 
     def page(self, line: dict, page: str) -> list[bytes]:
-        """What a page shows of hot keys is written down, the filling must be there."""
+        """Writes what a page shows of hot keys, and checks the filling. Returns keys and prefixes in order."""
         listing = Listing(line["gateway"], line["prefix"], line["delimiter"])
         shown = read_page(page, listing)
         if "<IsTruncated>true<" in page:
@@ -346,7 +345,7 @@ class Client:
         return shown
 
     def read_all(self) -> None:
-        """Each key through each gateway, when nothing is under way any more."""
+        """Reads each key through each gateway, when no request is in progress any more."""
         gateways, connections = self.raw, self.connections
         for number in range(len(gateways)):
             self.raw, self.connections = [gateways[number]], [None]
@@ -368,14 +367,14 @@ def makes(writer: str, body: bytes) -> dict:
 
 
 def conditions(condition: dict | None) -> dict:
-    """A condition's headers as a line has them."""
+    """The fields of a line for the headers of a condition."""
     if not condition:
         return {}
     return {"if_match": condition["if-match"]} if "if-match" in condition else {"if_none_match": True}
 
 
 def filling_of(line: dict, filling: dict[str, str]) -> tuple[dict[str, str], set[str]]:
-    """What a page must show of keys that are there throughout, and of their common prefixes."""
+    """The filling's keys that a page must show, and their common prefixes."""
     prefix, delimiter = line["prefix"], line["delimiter"]
     keys, groups = {}, set()
     for key, etag in filling.items():

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Lets clients work at the same keys through several gateways, some of which are killed, and decides whether all
-answers together are linearizable.
+"""Checks the linearizability of concurrent clients through several gateways on one tree, which are killed.
 
     .venv/bin/python tests/linearizable/run.py [--seconds 60] [--gateways 3] [--clients 8] [--keys 8] [--seed N]
 
-The clients write down each request with its times and its answer (`clients.py` says how). A checker in Go
-(`checker/`, on porcupine) then looks for an order of each key's operations that explains all answers. A write
-without an answer, as when its gateway was killed, may come at any place after its start, or nowhere.
+The clients record each request with its times and its answer (`clients.py` describes the format). A checker in
+Go (`checker/`, on porcupine) then searches an order of each key's operations that explains all answers. A write
+without an answer, for example because its gateway was killed, may take effect at any time after its start, or
+never.
 
-The gateways are `SLIPWAY_BINARY`, by default target/release/slipway, on a tree in a temporary directory. What is
-left in `--out` is the history, the log of each gateway and, if an answer cannot be explained, the smallest part of
-the history that shows it (`violation.txt`, `violation.html`). The exit status is then 1.
+The gateways are `SLIPWAY_BINARY`, by default target/release/slipway, on a tree in a temporary directory. The
+history and each gateway's log are left in `--out`. If a key is not linearizable, the exit status is 1, and
+`violation.txt` and `violation.html` show the smallest part of the history that was found not to be.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from support.history import etag_of  # noqa: E402
 from support.server import REPOSITORY, Server, binary, remove_tree  # noqa: E402
 
 CHECKER = Path(__file__).resolve().parent / "checker"
-# In an order in which the first few are related already. Those below `d` are in a large directory.
+# The first few are related already. The directory `d` has many other files.
 KEYS = [
     "k",
     "k/",
@@ -56,18 +56,18 @@ KEYS = [
 ]
 # Enough for a directory to be indexed and watched; smaller ones are read anew for each listing.
 FILLING = {f"d/filling{number:03}": b"x" * number for number in range(1, 151)}
-# Until a request counts as one without an answer.
+# The time after which a request counts as unanswered.
 TIMEOUT = 20.0
-# How long a gateway stays away.
+# The seconds between a kill and the next start.
 PAUSES = [0.0, 0.0, 0.2, 1.0]
-# Of a kill, that all gateways are killed at once.
+# The share of kills that hit all gateways at once.
 ALL_AT_ONCE = 0.2
-# Below those that clients are given.
+# Below the ports that the kernel gives to clients.
 PORTS = range(20_000, 32_000)
 
 
 class Gateways:
-    """The servers of a run, each at an address that it keeps."""
+    """The servers of a run. Each keeps its address when it is started again."""
 
     def __init__(self, tree: Path, options: argparse.Namespace) -> None:
         self.tree, self.out, self.options = tree, options.out, options
@@ -94,7 +94,7 @@ class Gateways:
         return Server(self.tree, *options, listen=(address,), log=self.out / f"gateway-{number}.log")
 
     def kill(self) -> None:
-        """One of them, or all, and starts them again."""
+        """Kills one gateway, or all, and starts them again."""
         numbers = [self.chance.randrange(len(self.servers))]
         if self.chance.random() < ALL_AT_ONCE:
             numbers = list(range(len(self.servers)))
@@ -110,7 +110,7 @@ class Gateways:
             self.kills.append({"op": "kill", "gateway": number, **times})
 
     def stop(self) -> list[str]:
-        """What is wrong with how they ended."""
+        """Stops all gateways. Returns what went wrong."""
         wrong = []
         for number, server in enumerate(self.servers):
             if (status := server.stop()) != 0:
@@ -121,7 +121,7 @@ class Gateways:
 
 
 def record(gateways: Gateways, options: argparse.Namespace) -> Path:
-    """A whole run. The file with its history."""
+    """Performs a run. Returns the file with its history."""
     bucket = Bucket(gateways.servers[0], BUCKET).create()
     filling = FILLING if any(key.startswith("d/") for key in KEYS[: options.keys]) else {}
     for key, body in filling.items():
@@ -135,7 +135,7 @@ def record(gateways: Gateways, options: argparse.Namespace) -> Path:
         TIMEOUT,
     )
     files = [options.out / f"client-{number}.jsonl" for number in range(options.clients)]
-    # Threads read what the servers print: no forks.
+    # The process has threads, which read what the servers print: it must not fork.
     processes = multiprocessing.get_context("spawn")
     begin = processes.Barrier(options.clients + 1)
     clients = [
@@ -167,7 +167,7 @@ def record(gateways: Gateways, options: argparse.Namespace) -> Path:
 
 
 def kill_often(gateways: Gateways, options: argparse.Namespace) -> None:
-    """Kills at moments by chance, one in each of as many spans of the run; returns when it ends."""
+    """Divides the run into as many spans as there are kills, with a kill in each. Returns when the run ends."""
     begin = time.monotonic()
     spans = options.kills if options.kill else 0
     for number in range(spans):
@@ -178,7 +178,7 @@ def kill_often(gateways: Gateways, options: argparse.Namespace) -> None:
 
 
 def summary(history: Path) -> list[str]:
-    """How many requests of each kind had which answers."""
+    """A line for each kind of request, with the number of each answer."""
     answers: dict[str, Counter[str]] = {}
     with open(history) as lines:
         for line in map(json.loads, lines):
@@ -192,7 +192,7 @@ def summary(history: Path) -> list[str]:
 
 
 def build_checker(out: Path) -> Path:
-    """Where the checker is, once it is built. Fails with the words of `go` if it can't be."""
+    """Builds the checker. Returns its path."""
     program = out / "checker"
     command = ["go", "build", "-o", program, "."]
     built = subprocess.run(command, cwd=CHECKER, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -205,24 +205,27 @@ def parse() -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("--seconds", type=float, default=60, help="how long clients send (default 60)")
-    parser.add_argument("--seed", type=int, help="what clients and kills are drawn with (default: new)")
-    parser.add_argument("--gateways", type=int, default=3, help="how many, on one tree (default 3)")
-    parser.add_argument("--clients", type=int, default=8, help="how many processes (default 8)")
-    parser.add_argument("--keys", type=int, default=8, help=f"how many, 2 to {len(KEYS)} (default 8)")
+    parser.add_argument("--seed", type=int, help="of all random choices (default: the time)")
+    parser.add_argument("--gateways", type=int, default=3, help="number of gateways (default 3)")
+    parser.add_argument("--clients", type=int, default=8, help="number of client processes (default 8)")
+    parser.add_argument("--keys", type=int, default=8, help=f"number of keys, 2 to {len(KEYS)} (default 8)")
     parser.add_argument(
         "--kill",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="whether gateways are killed (SIGKILL) and started again meanwhile (default: they are)",
+        help="kill gateways (SIGKILL) and start them again during the run (the default)",
     )
     parser.add_argument(
-        "--kills", type=int, help="how often (default: every 8 seconds, and 3 times at least)"
+        "--kills", type=int, help="number of kills (default: one every 8 seconds, at least 3)"
     )
     parser.add_argument(
-        "--durability", choices=["full", "data", "none"], default="none", help="the gateways' (default none)"
+        "--durability",
+        choices=["full", "data", "none"],
+        default="none",
+        help="of the gateways (default none)",
     )
     parser.add_argument(
-        "--directory", type=Path, help="where the tree is made, and removed (default: TMPDIR, or /tmp)"
+        "--directory", type=Path, help="where the tree is made and removed (default: TMPDIR, or /tmp)"
     )
     parser.add_argument("--limit", default="120s", help="the checker's time for each key (default 120s)")
     parser.add_argument(

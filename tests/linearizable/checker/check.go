@@ -9,18 +9,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// never is when an operation returns that was not answered.
+// never is the end of an unanswered operation.
 const never = math.MaxInt64
 
-// Partition is what happened to one key.
+// Partition has the operations on one key.
 type Partition struct {
 	Key        string
 	Operations []porcupine.Operation
-	// Unanswered operations, and those of them whose effect was seen; operations that begin during a write.
+	// The numbers of unanswered operations, of those whose effect was seen, and of operations that
+	// begin during a write.
 	Unanswered, Seen, Overlapping int
 }
 
-// partitions splits a history by key. Wrong answers are added to the history's.
+// partitions splits a history by key, and adds wrong answers to the history.
 func (facts *facts) partitions(history *History) []*Partition {
 	partitions := map[string]*Partition{}
 	var all []*Partition
@@ -50,7 +51,7 @@ func (partition *Partition) add(step *step, facts *facts) {
 		}
 		if step.end < never {
 			partition.Seen++
-			// If it was seen before it began, no order explains that, and porcupine says so.
+			// Porcupine rejects what was seen before it began.
 			step.end = max(step.end, step.line.Start)
 		}
 	}
@@ -59,7 +60,7 @@ func (partition *Partition) add(step *step, facts *facts) {
 	})
 }
 
-// steps gives what a line says of each key.
+// steps gives the operations on single keys that a line stands for.
 func (facts *facts) steps(history *History, line *Line) map[string][]*step {
 	wrong := func() {
 		history.Wrong = append(history.Wrong, fmt.Sprintf("client %d at %d: %s %q was answered %d %s",
@@ -109,7 +110,7 @@ func (facts *facts) steps(history *History, line *Line) map[string][]*step {
 	return nil
 }
 
-// answer says what an answer to a write is.
+// answer classifies the answer to a write, which is accepted with the given status.
 func (line *Line) answer(accepts int) answer {
 	switch {
 	case !line.answered():
@@ -126,7 +127,7 @@ func (line *Line) answer(accepts int) answer {
 	return unanswered
 }
 
-// copySteps are a read of the source and a write of the target, in this order, and no more than that.
+// copySteps gives a read of the source and a write of the target. Their order is not checked.
 func (facts *facts) copySteps(line *Line, wrong func()) map[string][]*step {
 	if line.answered() && line.Status == 404 && line.Code == "NoSuchKey" {
 		return map[string][]*step{line.Source: {{action: observe, line: line}}}
@@ -151,12 +152,12 @@ func (facts *facts) copySteps(line *Line, wrong func()) map[string][]*step {
 	if writes.makes.writer != "" {
 		writes.makes.origin = ""
 	}
-	// The source may have been uploaded in parts: its ETag is not told.
+	// The source may be a multipart object, whose ETag is another: the bytes must agree.
 	found[line.Source] = []*step{{action: observe, sees: &Version{MD5: line.Sees.MD5}, line: line}}
 	return found
 }
 
-// listSteps are an observation of each key that the page covers.
+// listSteps gives a read of each key that the page covers.
 func (line *Line) listSteps(history *History) map[string][]*step {
 	if !line.answered() {
 		return nil
@@ -181,7 +182,7 @@ func (line *Line) listSteps(history *History) map[string][]*step {
 	return found
 }
 
-// Result of a partition.
+// Result is the verdict on a partition.
 type Result struct {
 	*Partition
 	Verdict porcupine.CheckResult
@@ -206,7 +207,7 @@ func (facts *facts) check(partition *Partition, limit time.Duration) Result {
 	return Result{partition, verdict, time.Since(began)}
 }
 
-// How many configs are followed at first, and how many times as many each time that was not enough.
+// The number of configs that the first search follows, and the factor for each further search.
 const (
 	widthFirst  = 4
 	widthFactor = 8

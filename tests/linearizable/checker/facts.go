@@ -10,21 +10,21 @@ const anywhere = "\x00anywhere"
 
 type set map[string]bool
 
-// facts are what the whole history tells of versions, whatever the order of its operations is.
+// facts are what the whole history says about versions, in any order of its operations.
 type facts struct {
 	// MD5 -> size.
 	sizes map[string]int64
 	// MD5 -> writers of versions with these bytes.
 	writers map[string]set
-	// Key -> MD5s and writers that it may have had.
+	// Key -> MD5s and writers of the versions that it may have had.
 	bodiesOn, writersOn map[string]set
-	// What an answer showed -> when the first such answer came.
+	// A field of a version -> the end of the first answer that showed it.
 	seen map[string]int64
-	// Writer -> MD5, by the ETag that was seen with it: that of the bytes, unless it was a multipart upload's.
+	// Writer -> the ETag that was seen with it, without quotes: the MD5, but for multipart uploads.
 	bodies map[string]string
 }
 
-// gather looks at all writes, whether they were accepted or not.
+// gather reads the facts from all writes, accepted or not.
 func gather(history *History) *facts {
 	facts := &facts{map[string]int64{}, map[string]set{}, map[string]set{}, map[string]set{}, map[string]int64{}, map[string]string{}}
 	for _, key := range history.Keys {
@@ -45,10 +45,10 @@ func gather(history *History) *facts {
 	return facts
 }
 
-// follow adds what copies may have taken from key to key.
+// follow adds the bytes and writers that copies may have taken from key to key.
 func (facts *facts) follow(history *History) {
 	type way struct{ source, target string }
-	// Copies that may have taken any bytes, or any writer, along.
+	// The ways of copies that may have taken any of the source's bytes, or writers.
 	bodies, writers := map[way]bool{}, map[way]bool{}
 	for _, line := range history.Lines {
 		if line.Op != "copy" || line.answered() && line.Status != 200 {
@@ -81,7 +81,7 @@ func (facts *facts) follow(history *History) {
 	}
 }
 
-// look notes what the answers show.
+// look notes the fields of versions that answers show.
 func (facts *facts) look(history *History) {
 	note := func(name string, line *Line) {
 		if at, ok := facts.seen[name]; !ok || *line.End < at {
@@ -106,8 +106,8 @@ func (facts *facts) look(history *History) {
 	}
 }
 
-// firstSeen tells when the first answer came that shows a version, or never. A write that was not answered has
-// taken effect by then. What shows the bytes alone may show another empty version.
+// firstSeen gives the end of the first answer that shows a version, or never. An unanswered write
+// has taken effect by then. Empty versions are told by their writers alone.
 func (facts *facts) firstSeen(makes *Version) int64 {
 	names := []string{"writer " + makes.Writer}
 	if makes.Size != nil && *makes.Size > 0 {
@@ -134,13 +134,14 @@ func (facts *facts) knows(origin, md5 string) bool {
 	return origin == anywhere || facts.bodiesOn[origin][md5]
 }
 
-// wroteAt reports whether a version with these bytes can have had this writer at a key. An empty MD5 can be
-// any.
+// wroteAt reports whether a version with these bytes can have had this writer at a key. An empty
+// MD5 stands for any.
 func (facts *facts) wroteAt(origin, md5, writer string) bool {
 	return origin == anywhere || facts.writersOn[origin][writer] && (md5 == "" || facts.writers[md5][writer])
 }
 
-// only gives the one writer that a copy of these bytes from a key can have taken along, or nothing.
+// only gives the writer that a copy of these bytes from a key must have taken, if there is only
+// one.
 func (facts *facts) only(origin, md5 string) string {
 	found := ""
 	for writer := range facts.writers[md5] {
@@ -154,7 +155,7 @@ func (facts *facts) only(origin, md5 string) string {
 	return found
 }
 
-// addAll reports whether any of them is new.
+// addAll reports whether one of the added was new.
 func addAll(to, from set) bool {
 	before := len(to)
 	maps.Copy(to, from)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Line is one line of a history. README.md ("Linearizability") and clients.py say what each operation has.
+// Line is one line of a history. clients.py describes the fields of each operation.
 type Line struct {
 	Op      string `json:"op"`
 	Client  int    `json:"client"`
@@ -20,7 +20,8 @@ type Line struct {
 
 	Key  string   `json:"key,omitempty"`
 	Keys []string `json:"keys,omitempty"`
-	// Makes is what a write makes if it is accepted; a copy's has only the writer, or nothing.
+	// Makes is the version that a write makes if it is accepted. For a copy, only the writer is
+	// known.
 	Makes       *Version `json:"makes,omitempty"`
 	IfNoneMatch bool     `json:"if_none_match,omitempty"`
 	IfMatch     string   `json:"if_match,omitempty"`
@@ -28,43 +29,44 @@ type Line struct {
 
 	Status int    `json:"status,omitempty"`
 	Code   string `json:"code,omitempty"`
-	// Sees is the version that a read was answered with. Of a copy it has the ETag.
+	// Sees is the version that a read was answered with; for a copy, its ETag.
 	Sees *Version `json:"sees,omitempty"`
 
 	Prefix    string `json:"prefix,omitempty"`
 	Delimiter string `json:"delimiter,omitempty"`
-	// The page of a listing has what comes after After, up to Until (to the end if it is missing).
+	// A page of a listing shows what comes after After, up to Until (up to the end if it is
+	// missing).
 	After    string            `json:"after,omitempty"`
 	Until    *string           `json:"until,omitempty"`
 	Entries  map[string]*Entry `json:"entries,omitempty"`
 	Prefixes []string          `json:"prefixes,omitempty"`
 
-	// About the run, or what the driver found wrong.
+	// The subject of the run, or an error that the driver found.
 	HotKeys []string `json:"hot_keys,omitempty"`
 	What    string   `json:"what,omitempty"`
 }
 
-// Version is what one write made. An empty string is a field that is not known.
+// Version is the result of one write. Empty fields are not known.
 type Version struct {
 	ETag string `json:"etag,omitempty"`
-	// MD5 is that of the bytes, in hex; of a multipart object the ETag does not say it.
+	// MD5 of the bytes, in hex. The ETag of a multipart object does not contain it.
 	MD5    string `json:"md5,omitempty"`
 	Writer string `json:"writer,omitempty"`
 	Size   *int64 `json:"size,omitempty"`
 }
 
-// Entry is what a listing says of a key.
+// Entry is a key's entry in a listing.
 type Entry struct {
 	ETag string `json:"etag"`
 	Size int64  `json:"size"`
 }
 
-// History is all that a run has written down.
+// History is the record of a run.
 type History struct {
 	Keys  []string
 	Lines []*Line
 	Kills []*Line
-	// Wrong has a sentence for each answer that no state of a key allows.
+	// Wrong has a sentence for each answer that is wrong in every state.
 	Wrong []string
 }
 
@@ -94,7 +96,7 @@ func read(input io.Reader) (*History, error) {
 	return history, history.validate()
 }
 
-// validate looks for what would be about no partition.
+// validate checks that each line is about hot keys only.
 func (history *History) validate() error {
 	if len(history.Keys) == 0 {
 		return fmt.Errorf("the history has no line that says which keys it is about")
@@ -111,9 +113,6 @@ func (history *History) validate() error {
 
 func (line *Line) answered() bool { return line.End != nil }
 
-// plain is the ETag of an object that was written as a whole.
-func plain(md5 string) string { return `"` + md5 + `"` }
-
 // group is the common prefix that a listing shows instead of a key, if any.
 func (line *Line) group(key string) (string, bool) {
 	if line.Delimiter == "" {
@@ -127,7 +126,7 @@ func (line *Line) group(key string) (string, bool) {
 	return line.Prefix + rest[:at+len(line.Delimiter)], true
 }
 
-// covers reports whether a page says of a key that it is there, or is not.
+// covers reports whether a page shows whether a key is present.
 func (line *Line) covers(key string) bool {
 	if !strings.HasPrefix(key, line.Prefix) {
 		return false
@@ -136,7 +135,7 @@ func (line *Line) covers(key string) bool {
 	if group, ok := line.group(key); ok {
 		for _, shown := range line.Prefixes {
 			if shown == group {
-				// Which of the keys below it are there is not said.
+				// The page does not show which of the keys below the prefix are present.
 				return false
 			}
 		}

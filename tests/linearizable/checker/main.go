@@ -2,10 +2,10 @@
 //
 //	checker [-limit 60s] [-out DIR] HISTORY
 //
-// Prints a line for each key. The exit status is 0 if every key has an order that explains all its answers, 1 if
-// one has none, if a key could not be decided in the time limit, or if an answer is wrong in any state. DIR then
-// gets the smallest part of the history that was found to be impossible: violation.txt, and violation.html by
-// porcupine.
+// Prints a line for each key. The exit status is 0 if every key is linearizable, and 1 if a key is
+// not, if a key could not be decided in the time limit, or if an answer is wrong in every state.
+// For a key that is not linearizable, the smallest violation that was found is written to DIR:
+// violation.txt, and violation.html by porcupine.
 package main
 
 import (
@@ -133,7 +133,7 @@ func (facts *facts) show(illegal []Result, history *History, out string) error {
 	return porcupine.VisualizePath(model, info, page)
 }
 
-// annotations are what porcupine does not know as operations: writes without an answer, and kills.
+// annotations gives what porcupine does not get as operations: unanswered writes, and kills.
 func annotations(classes []class, kills []*Line, first, last int64) []porcupine.Annotation {
 	var found []porcupine.Annotation
 	for _, class := range classes {

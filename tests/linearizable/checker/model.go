@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// state is what a key has between two operations.
+// state is the state of a key between two operations.
 type state struct {
-	// unknown is the state at the beginning of a part of a history: anything is possible.
+	// unknown stands for any state, at the beginning of a part of a history.
 	unknown bool
 	present bool
-	// Empty fields are not known yet: a copy's that was not answered, or that took metadata along.
-	// The next operation that shows them decides.
+	// An empty field is not known yet. This happens after copies that were not answered, and copies
+	// that took metadata along. The next operation that shows the field determines it.
 	etag, md5, writer string
-	// origin is the key that such a copy was made of.
+	// origin is the source of such a copy.
 	origin string
 }
 
@@ -28,11 +28,11 @@ const (
 type answer int
 
 const (
-	// unanswered operations may have taken effect at any later time, or never. If their version was seen,
-	// they have.
+	// unanswered operations may have taken effect at any later time, or never. Those whose version
+	// was seen have taken effect.
 	unanswered answer = iota
 	accepted
-	// refused is 412, missing 404, conflict 409.
+	// refused is status 412, missing 404, conflict 409.
 	refused
 	missing
 	conflict
@@ -47,14 +47,14 @@ type step struct {
 	ifMatch  string
 	// What a write makes.
 	makes state
-	// What a read sees; nil if there was nothing.
+	// What a read sees; nil if the key is absent.
 	sees *Version
 	line *Line
-	// When it was answered, or its version was seen; never if neither happened.
+	// When it was answered or, without an answer, when its version was first seen; else never.
 	end int64
 }
 
-// apply gives the state after a step, and whether its answer can have come in this state.
+// apply gives the state after a step, and whether its answer is possible in this state.
 func (facts *facts) apply(before state, step *step) (state, bool) {
 	if step.action == observe {
 		return facts.observed(before, step.sees)
@@ -70,8 +70,8 @@ func (facts *facts) apply(before state, step *step) (state, bool) {
 	return after, true
 }
 
-// condition gives the state as far as the answer to a condition tells it, and whether that can be. A step
-// without an answer is one that was accepted.
+// condition gives the state as the answer to a condition determines it, and whether the answer is
+// possible. A step without an answer counts as accepted.
 func (facts *facts) condition(before state, step *step) (state, bool) {
 	accepts := step.answer == accepted || step.answer == unanswered
 	switch {
@@ -94,13 +94,13 @@ func (facts *facts) condition(before state, step *step) (state, bool) {
 	}
 }
 
-// observed gives the state as far as a read tells it, and whether the read can have seen it.
+// observed gives the state as a read determines it, and whether the read is possible.
 func (facts *facts) observed(before state, sees *Version) (state, bool) {
 	if sees == nil {
 		return state{}, !before.present
 	}
 	if before.unknown {
-		// A listing does not tell all fields.
+		// A listing does not show all fields.
 		return state{present: true, etag: sees.ETag, md5: sees.MD5, writer: sees.Writer, origin: anywhere}, true
 	}
 	if !before.present {

@@ -7,22 +7,23 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A write that was not answered, and whose version nobody saw, may have taken effect at any time after its start,
-// or never. To porcupine each of these would be an operation without an end, and of n of them it would try up to
-// 2^n sets. So they are no operations here, but kept beside the state: a step that is not possible in a state may
-// be possible after some of them, which are used up by that.
+// An unanswered write whose version nobody saw may have taken effect at any time after its start,
+// or never. As operations without an end, n of these would make porcupine try up to 2^n sets. They
+// are therefore kept beside the state, not given to porcupine: a step that is not possible in a
+// state may be possible after some of them, and these are used up then.
 //
-// To use them only where they are needed leaves out no explanation. If a step is possible without them, and
-// changes nothing, they may as well come after it; if it is a write, their effect is lost with it.
+// Using them only where a step needs them loses no explanation. If a step is possible without them
+// and only reads, they can come after it as well. If it writes, their effect is lost anyway.
+//
+// Several unanswered writes may help the same step. Each choice is a config, and configs are
+// followed side by side. The first search follows only a few. A history that it explains is
+// linearizable; one that it does not explain is searched again with more configs.
 
-// Where several can help, the ways are followed side by side. There may be very many, so that only some are
-// followed at first: what is explained in spite of that is explained, what is not is tried again with more of them.
-
-// class has unanswered writes of which one is as good as the other: versions that nobody saw, and deletions. The
-// earliest is used first, since later ones are as free from then on.
+// class has unanswered writes that no answer can tell apart: deletes, and versions that nobody saw.
+// The earliest is used first: at any later moment the others are available too.
 type class []*step
 
-// classes sorts the unanswered writes among the operations of a key, and gives all other operations.
+// classes separates the unanswered writes of a key from its other operations.
 func (facts *facts) classes(operations []porcupine.Operation) ([]porcupine.Operation, []class) {
 	var others []porcupine.Operation
 	var classes []class
@@ -52,22 +53,22 @@ func (facts *facts) className(step *step) string {
 	return fmt.Sprintf("%v %v %s", step.action, step.ifAbsent, step.ifMatch)
 }
 
-// isSeen reports whether an answer may show a version. The bytes of empty ones belong to many.
+// isSeen reports whether an answer may show a version. Empty versions share their ETag.
 func (facts *facts) isSeen(makes *Version) bool {
 	return makes.Size != nil && *makes.Size == 0 || facts.firstSeen(makes) != never
 }
 
-// config is a state with what it took to come there.
+// config is a state, and the unanswered writes that were used to reach it.
 type config struct {
 	state state
-	// It is not earlier than this.
+	// The earliest moment that it can be reached.
 	time int64
-	// For each class how many of it are used up, and the sum.
+	// The number of used writes in each class, and their sum.
 	used []int
 	sum  int
 }
 
-// dominates reports whether all that is possible after another is possible after this one.
+// dominates reports whether everything that can follow the other config can follow this one.
 func (one config) dominates(other config) bool {
 	if one.state != other.state || one.time > other.time {
 		return false
@@ -80,11 +81,12 @@ func (one config) dominates(other config) bool {
 	return true
 }
 
-// register is the model of a key: states are sets of configs.
+// register is the model of a key. Its states are sets of configs.
 type register struct {
 	facts   *facts
 	classes []class
-	// At most so many configs are kept, those that used up the fewest; whether others were left out.
+	// width is the number of configs that are kept, those that used the fewest writes; leaves is
+	// whether others were left out.
 	width  int
 	leaves bool
 }
@@ -103,7 +105,7 @@ func (register *register) model(initial state) porcupine.Model {
 			}
 			return len(after) > 0, after
 		},
-		// Porcupine asks whether it has been where it is: it has if it was somewhere better.
+		// Porcupine asks whether it was here before. It was if each config is dominated.
 		Equal: func(now, earlier any) bool {
 			for _, one := range now.([]config) {
 				if !covered(earlier.([]config), one) {
@@ -127,7 +129,7 @@ func covered(by []config, one config) bool {
 	return slices.ContainsFunc(by, func(other config) bool { return other.dominates(one) })
 }
 
-// step adds the configs that may follow on a step.
+// step adds the configs that may follow a step.
 func (register *register) step(found []config, before config, step *step) []config {
 	if before.time > step.end {
 		return found
@@ -138,12 +140,12 @@ func (register *register) step(found []config, before config, step *step) []conf
 		if before.state.origin == "" {
 			return found
 		}
-		// What is not known of a copy may be something else.
+		// The version of an unresolved copy may also be another than this answer suggests.
 	}
 	return register.helped(found, before, step, step.end)
 }
 
-// helped adds the configs that may follow on a step after one or more unanswered writes that make it possible.
+// helped adds the configs that may follow a step when unanswered writes before it make it possible.
 func (register *register) helped(found []config, before config, goal *step, end int64) []config {
 	for number, members := range register.classes {
 		if before.used[number] == len(members) {

@@ -7,17 +7,17 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A reduced history is checked in this time, or taken for one that can be explained.
+// A reduced history that is not decided in this time counts as linearizable.
 const reduceLimit = 20 * time.Second
 
-// Reduced is a part of a partition that no order explains: its beginning is its end's explanation.
+// Reduced is a part of a partition that is not linearizable.
 type Reduced struct {
 	Initial    state
 	Operations []porcupine.Operation
 }
 
-// reduce looks for a small part of a partition that cannot be explained. Whatever is left out makes the rest
-// easier to explain, so that the part proves the same as the whole.
+// reduce finds a small part of a partition that is not linearizable. Leaving out operations, in the
+// ways that are used here, never makes a linearizable history one that is not.
 func (facts *facts) reduce(operations []porcupine.Operation) Reduced {
 	reduced := Reduced{state{}, facts.cutEnd(operations)}
 	if later, ok := facts.cutBeginning(reduced.Operations); ok {
@@ -30,7 +30,7 @@ func (facts *facts) illegal(initial state, operations []porcupine.Operation) boo
 	return facts.decide(initial, operations, reduceLimit) == porcupine.Illegal
 }
 
-// cutEnd finds the shortest beginning that cannot be explained.
+// cutEnd finds the shortest beginning that is not linearizable.
 func (facts *facts) cutEnd(operations []porcupine.Operation) []porcupine.Operation {
 	var ends []int64
 	for _, operation := range operations {
@@ -46,7 +46,7 @@ func (facts *facts) cutEnd(operations []porcupine.Operation) []porcupine.Operati
 	return until(operations, ends[at])
 }
 
-// until is what is known at a moment: what ends later has not been answered.
+// until gives what is known at a moment: operations that end later are not answered yet.
 func until(operations []porcupine.Operation, moment int64) []porcupine.Operation {
 	var kept []porcupine.Operation
 	for _, operation := range operations {
@@ -66,7 +66,7 @@ func until(operations []porcupine.Operation, moment int64) []porcupine.Operation
 	return kept
 }
 
-// cutBeginning finds the shortest end that cannot be explained whatever the key was before.
+// cutBeginning finds the shortest end that is not linearizable, whatever the state before it was.
 func (facts *facts) cutBeginning(operations []porcupine.Operation) ([]porcupine.Operation, bool) {
 	cuts := quietMoments(operations)
 	for back := 1; back <= len(cuts); back *= 2 {
@@ -80,7 +80,7 @@ func (facts *facts) cutBeginning(operations []porcupine.Operation) ([]porcupine.
 	return nil, false
 }
 
-// quietMoments are beginnings of operations at which no write is under way that was answered.
+// quietMoments gives the starts of operations during which no answered write is in progress.
 func quietMoments(operations []porcupine.Operation) []int64 {
 	var moments []int64
 	busy := int64(-1)
@@ -95,7 +95,7 @@ func quietMoments(operations []porcupine.Operation) []int64 {
 	return moments
 }
 
-// since keeps what begins at a quiet moment or later, and writes that were not answered before it.
+// since keeps the operations that begin at a quiet moment or later, and unanswered writes.
 func since(operations []porcupine.Operation, moment int64) []porcupine.Operation {
 	var kept []porcupine.Operation
 	for _, operation := range operations {
@@ -106,7 +106,7 @@ func since(operations []porcupine.Operation, moment int64) []porcupine.Operation
 	return kept
 }
 
-// dropReads leaves out the reads that are not needed.
+// dropReads leaves out the reads that the violation does not need.
 func (facts *facts) dropReads(reduced Reduced) Reduced {
 	for at := len(reduced.Operations) - 1; at >= 0 && len(reduced.Operations) < 500; at-- {
 		if reduced.Operations[at].Input.(*step).action != observe {
