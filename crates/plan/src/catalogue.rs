@@ -292,7 +292,7 @@ mod tests {
             ("[volume.a]\nmib_per_second=nan", "above 0"),
             ("[volume.a]\ncounts=[0]\nmib_per_second=1.0", "above 0"),
             ("[volume.a]\n", "mib_per_second_per_tib"),
-            ("[volume.a]\nmib_per_second=1.0\nmib_per_second_per_tib=1.0", "either"),
+            ("[volume.a]\nmib_per_second=1.0\nmib_per_second_per_tib=1.0", "exactly one of"),
             ("[[cluster]]\nprotection='+2n'\nnodes=3\nspread='4+2'", "needs 6 nodes"),
             ("[[cluster]]\nprotection='+2n'\nnodes=3\nspread='x'", "4+2"),
             ("colour=1", "colour"),
