@@ -1,19 +1,21 @@
 //! A backend that reads all, stores nothing and answers at once: for measuring the gateway alone.
 //!
 //! Every bucket exists and is empty. An object has the size that the end of its key says in bytes
-//! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts and
-//! copies are taken and forgotten.
+//! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts,
+//! copies and documents of buckets are taken and forgotten.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
-    Context, CopyPartRequest, CopyRequest, CopySide, CreateUploadRequest, DeleteReceipt, DeleteRequest,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
-    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter,
-    PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage, UploadReceipt,
-    WriteReceipt, check_only_version, check_part_algorithm,
+    AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
+    ChangeBucketRequest, CompleteRequest, Context, CopyPartRequest, CopyRequest, CopySide,
+    CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
+    Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
+    ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, Parsed, PartPage, PartReceipt,
+    PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics, UploadPage,
+    UploadReceipt, WriteReceipt, check_only_version, check_part_algorithm,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -35,6 +37,18 @@ impl NullBackend {
     pub const fn new() -> Self {
         Self
     }
+}
+
+fn state(bucket: &BucketName) -> Arc<BucketState> {
+    Arc::new(BucketState {
+        name: bucket.clone(),
+        created: Timestamp::UNIX_EPOCH,
+        owner: None,
+        documents: Documents::new(),
+        tag: BucketTag::new(&[]),
+        closed: None,
+        parsed: Parsed::default(),
+    })
 }
 
 fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
@@ -108,12 +122,28 @@ impl Backend for NullBackend {
         Ok(BucketPage::default())
     }
 
-    async fn create_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+    async fn create_bucket(&self, _: &Context, _: CreateBucketRequest<'_>) -> Result<()> {
         Ok(())
     }
 
-    async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
-        Ok(BucketAttributes { name: bucket.clone(), created: Timestamp::UNIX_EPOCH })
+    async fn bucket_exists(&self, _: &Context, _: &BucketName) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
+        Some(state(bucket))
+    }
+
+    async fn load_bucket(&self, _: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
+        Ok(state(bucket))
+    }
+
+    async fn bucket_document(&self, _: &Context, _: &BucketName, _: DocumentKind) -> Result<Option<Bytes>> {
+        Ok(None)
+    }
+
+    async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
+        Ok(state(request.name))
     }
 
     async fn delete_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
@@ -197,6 +227,7 @@ impl Backend for NullBackend {
             digests: false,
             etag: ETagSource::Md5,
             default_checksum: ChecksumAlgorithm::Crc64Nvme,
+            freshness: Freshness::Within(Duration::from_secs(1)),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! ```text
 //! ROOT/
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
+//!     buckets/BUCKET               the documents of a bucket that has some (`buckets::documents`)
 //!   .slipway,deleting,...          uploads/ and locks/ of a bucket while DeleteBucket removes it, with a mark (`buckets/aside.rs`); a `.slipway` that is being made
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
@@ -132,6 +133,7 @@ extern crate self as backend_posix;
 mod base;
 mod blocking;
 mod buckets;
+mod caches;
 mod error;
 mod facts;
 mod fs;
@@ -156,23 +158,27 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketAttributes, BucketPage, Capabilities, CompleteRequest,
-    Context, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateUploadRequest, DeleteReceipt,
-    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery,
-    Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
-    PutRequest, ReadSelector, Result, Statistics, SweepReport, UploadPage, UploadReceipt, UploadRef,
-    VersionRef, WriteReceipt, check_only_version, check_part_algorithm,
+    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
+    CompleteRequest, Context, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
+    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
+    ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
+    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
+    UploadPage, UploadReceipt, VersionRef, WriteReceipt, check_only_version, check_part_algorithm,
 };
+use bytes::Bytes;
 use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::base::options::DEFAULT_CHECKSUM;
+use crate::buckets::NewBucket;
+use crate::buckets::documents::{self, Change, Initial, States};
+use crate::caches::Caches;
 use crate::facts::foreign;
 use crate::layout::keymap::ObjectPath;
 use crate::maintenance::sweep;
-use crate::object::{Copy, NewObject, ObjectCache, ReadRequest, Source, Writer};
+use crate::object::{Copy, NewObject, ReadRequest, Writer};
 use crate::tree::presence::{self, Watch};
 use crate::tree::store::Store;
-use crate::upload::{Complete, CopyPart, Founded, PartTarget, UploadIndexes, UploadName, UploadsQuery};
+use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::volumes::Volumes;
 use crate::write::publish::Target;
 
@@ -184,34 +190,19 @@ pub use tree::format;
 pub use tree::store::OpenError;
 
 /// The work of the thread that watches whether the tree is still there.
-const WATCH: Watch<Store> =
-    Watch { look: |store| store.presence.look(&store.root), look_after: Store::look_after };
-
-/// Caches of a tree, each of which may be dropped at any time.
-#[derive(Debug)]
-struct Caches {
-    listing: listing::Caches,
-    objects: ObjectCache,
-    uploads: UploadIndexes,
-    /// Assemblies of this gateway's making.
-    founded: Arc<Founded>,
-}
-
-impl Caches {
-    fn new(options: &Options) -> Self {
-        Self {
-            listing: listing::Caches::new(options.index_cache_bytes),
-            objects: ObjectCache::new(options.object_cache_bytes),
-            uploads: UploadIndexes::new(options.index_cache_bytes),
-            founded: Arc::default(),
-        }
-    }
-}
+const WATCH: Watch<States> = Watch {
+    look: |states| states.store.presence.look(&states.store.root),
+    look_after: |states| {
+        states.store.look_after();
+        states.look_after();
+    },
+};
 
 /// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
+    states: Arc<States>,
     caches: Arc<Caches>,
     volumes: Arc<Volumes>,
     /// Where foreign files that are read are noted, if they are to be rehashed.
@@ -226,19 +217,16 @@ impl PosixBackend {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(Store::open(root, options)?);
         buckets::try_root(&store, root)?;
-        presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
-        Ok(Self { rehash, ..Self::of(store) })
+        Ok(Self { rehash, ..Self::watched(store, root)? })
     }
 
     /// [`PosixBackend::open`] for those who only read: of its own accord it writes nothing to the
     /// tree, and what takes a lock finds the tree read-only, as on a file system that is. Nothing
     /// is tried but whether the tree can be read. To be put into a [`backend::ReadOnly`].
     pub fn open_to_read(root: &Path, options: Options) -> Result<Self, OpenError> {
-        let store = Arc::new(Store::attach(root, options)?);
-        presence::watch(&store, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
-        Ok(Self::of(store))
+        Self::watched(Arc::new(Store::attach(root, options)?), root)
     }
 
     /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
@@ -248,10 +236,17 @@ impl PosixBackend {
         Ok(Self::of(Arc::new(Store::open_as_tool(root, options)?)))
     }
 
+    fn watched(store: Arc<Store>, root: &Path) -> Result<Self, OpenError> {
+        let tree = Self::of(store);
+        presence::watch(&tree.states, WATCH).map_err(|e| OpenError::no_thread(root, e))?;
+        Ok(tree)
+    }
+
     fn of(store: Arc<Store>) -> Self {
+        let states = Arc::new(States::new(Arc::clone(&store)));
         let caches = Arc::new(Caches::new(&store.options));
         let volumes = Arc::new(Volumes::new(Arc::clone(&store)));
-        Self { store, caches, volumes, rehash: None }
+        Self { store, states, caches, volumes, rehash: None }
     }
 
     /// What is directly under the root and no bucket: files, symbolic links, and directories whose
@@ -306,7 +301,7 @@ impl PosixBackend {
     async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();
-        self.run_in(bucket, move |store| buckets::head(store, &name)).await?;
+        self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await?;
         Err(error)
     }
 
@@ -355,19 +350,6 @@ fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
     }
 }
 
-fn source(source: CopySource<'_>) -> Source {
-    let CopySource { object, conditions } = source;
-    Source { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
-}
-
-fn upload_name(upload: UploadRef<'_>) -> UploadName {
-    UploadName {
-        bucket: upload.object.bucket.clone(),
-        key: upload.object.key.as_str().to_owned(),
-        id: upload.id.clone(),
-    }
-}
-
 #[async_trait]
 impl Backend for PosixBackend {
     async fn list_buckets(&self, _: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
@@ -375,14 +357,49 @@ impl Backend for PosixBackend {
         self.run(move |store| buckets::list(store, &query)).await
     }
 
-    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
-        let (name, owner) = (bucket.clone(), self.owner(cx));
-        self.run_in(bucket, move |store| buckets::create(store, &name, owner)).await
+    async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()> {
+        let CreateBucketRequest { name, owner, documents } = request;
+        let initial = Initial { owner: owner.map(str::to_owned), documents };
+        let new = NewBucket { name: name.clone(), account: self.owner(cx), initial };
+        self.run_in(name, move |store| buckets::create(store, &new)).await
     }
 
-    async fn head_bucket(&self, _: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
+    async fn bucket_exists(&self, _: &Context, bucket: &BucketName) -> Result<bool> {
         let name = bucket.clone();
-        self.run_in(bucket, move |store| buckets::head(store, &name)).await
+        match self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await {
+            Err(BackendError::NoSuchBucket) => Ok(false),
+            result => result.map(|()| true),
+        }
+    }
+
+    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
+        self.states.known(bucket)
+    }
+
+    async fn load_bucket(&self, _: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
+        let (name, states) = (bucket.clone(), Arc::clone(&self.states));
+        self.run_in(bucket, move |_| states.load(&name)).await
+    }
+
+    async fn bucket_document(
+        &self,
+        _: &Context,
+        bucket: &BucketName,
+        kind: DocumentKind,
+    ) -> Result<Option<Bytes>> {
+        let name = bucket.clone();
+        self.run_in(bucket, move |store| documents::document(store, &name, kind)).await
+    }
+
+    async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
+        let ChangeBucketRequest { name, expected, changes } = request;
+        let states = Arc::clone(&self.states);
+        let change = Change { name: name.clone(), expected: expected.clone(), changes: changes.clone() };
+        let work = move |store: &Store| {
+            documents::change(store, &change)?;
+            states.load(&change.name)
+        };
+        self.run_in(name, work).await
     }
 
     async fn delete_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
@@ -428,7 +445,7 @@ impl Backend for PosixBackend {
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
         self.check_source_version(request.source.object, request.target.bucket).await?;
         let copy = Copy {
-            source: source(request.source),
+            source: request.source.into(),
             target: self.target(cx, request.target, &request.conditions),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
@@ -468,7 +485,7 @@ impl Backend for PosixBackend {
 
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
         let PutPartRequest { upload, part_number, size_hint, checksum } = request;
-        let (name, owner) = (upload_name(upload), self.owner(cx));
+        let (name, owner) = (UploadName::from(upload), self.owner(cx));
         let founded = Arc::clone(&self.caches.founded);
         let open = move |store: &Store| {
             let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
@@ -484,9 +501,9 @@ impl Backend for PosixBackend {
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
         self.check_source_version(request.source.object, request.upload.object.bucket).await?;
         let copy = CopyPart {
-            source: source(request.source),
+            source: request.source.into(),
             range: request.range,
-            upload: upload_name(request.upload),
+            upload: UploadName::from(request.upload),
             number: request.part_number,
             owner: self.owner(cx),
         };
@@ -498,7 +515,7 @@ impl Backend for PosixBackend {
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
         let CompleteRequest { upload, complete } = request;
         let complete = Complete {
-            upload: upload_name(upload),
+            upload: UploadName::from(upload),
             target: self.target(cx, upload.object, &complete.conditions),
             request: complete,
             default: DEFAULT_CHECKSUM,
@@ -510,13 +527,13 @@ impl Backend for PosixBackend {
     }
 
     async fn abort_upload(&self, _: &Context, request: AbortRequest<'_>) -> Result<()> {
-        let (name, if_initiated) = (upload_name(request.upload), request.if_initiated);
+        let (name, if_initiated) = (UploadName::from(request.upload), request.if_initiated);
         let abort = move |store: &Store| upload::abort(store, &name, if_initiated);
         self.run_in(request.upload.object.bucket, abort).await
     }
 
     async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
-        let (name, after, max_parts) = (upload_name(query.upload), query.after, query.max_parts);
+        let (name, after, max_parts) = (UploadName::from(query.upload), query.after, query.max_parts);
         let list = move |store: &Store| upload::list_parts(store, &name, after, max_parts);
         self.run_in(query.upload.object.bucket, list).await
     }
@@ -556,6 +573,7 @@ impl Backend for PosixBackend {
             digests: true,
             etag: self.store.options.etag,
             default_checksum: DEFAULT_CHECKSUM,
+            freshness: self.states.freshness(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use backend::DOCUMENTS_BYTES_MAX;
 use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 
 // Names and paths.
@@ -129,6 +130,22 @@ pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
 /// The longest path of a directory; see `PATH_BYTES_MAX` and `resolve`.
 pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
+
+// Documents of buckets.
+/// The longest file of documents: the documents, and room for the owner and the table.
+pub(crate) const DOCUMENTS_FILE_BYTES_MAX: usize = DOCUMENTS_BYTES_MAX + (8 << 10);
+/// The memory of all states of buckets that are remembered.
+pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
+/// The memory of a state besides its documents.
+pub(crate) const STATE_OVERHEAD_BYTES: usize = 512;
+/// How many times the memory of its documents a state takes: they are also kept parsed.
+pub(crate) const STATE_DOCUMENTS_FACTOR: usize = 3;
+/// For how long what was seen of the documents on a network file system counts.
+pub(crate) const STATES_SEEN_MAX: Duration = Duration::from_secs(1);
+/// How often it is looked for the directory of documents if that is being made.
+pub(crate) const STATES_LOOKS_MAX: usize = 10;
+/// How long a gateway that may not wait for the lock gives those who are making a bucket.
+pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
 /// Where the last slot of an assembly must end; files on ext4 may have 16 TiB.
@@ -277,6 +294,9 @@ const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES
 const _: () = assert!(2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10)) <= OWN_FILE_BYTES_MAX);
 const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
+// 255 kinds, and an owner.
+const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX - DOCUMENTS_BYTES_MAX > 255 * 13 + 18 + 1024);
+const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX * STATE_DOCUMENTS_FACTOR < STATES_BYTES_MAX);
 const _: () = assert!(PART_BYTES_MAX < ASSEMBLY_BYTES_MAX);
 const _: () = assert!(ATTEMPTS_AT_ONCE < ATTEMPTS && COPY_ATTEMPTS < ATTEMPTS_AT_ONCE);
 // The way down to where a page goes on must leave most for what comes then.

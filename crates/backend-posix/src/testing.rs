@@ -12,7 +12,8 @@ use s3_types::{
 };
 
 use crate::base::options::Options;
-use crate::buckets;
+use crate::buckets::documents::Initial;
+use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
@@ -27,7 +28,7 @@ pub(crate) mod fixture;
 /// A tree with one bucket.
 pub(crate) struct Scene {
     pub store: Store,
-    pub caches: crate::Caches,
+    pub caches: crate::caches::Caches,
     pub name: BucketName,
     root: tempfile::TempDir,
 }
@@ -83,6 +84,11 @@ fn sidecar_of(path: &Path) -> PathBuf {
     path.with_file_name(RECORDS).join(path.file_name().unwrap())
 }
 
+fn create(store: &Store, name: &BucketName) {
+    let new = NewBucket { name: name.clone(), account: None, initial: Initial::default() };
+    buckets::create(store, &new).unwrap();
+}
+
 impl Scene {
     pub fn new() -> Self {
         Self::with(Options::default())
@@ -93,9 +99,14 @@ impl Scene {
         let root = tempfile::tempdir().unwrap();
         let store = Store::open(root.path(), options).unwrap();
         let name = BucketName::new("bucket").unwrap();
-        buckets::create(&store, &name, None).unwrap();
-        let caches = crate::Caches::new(&store.options);
+        create(&store, &name);
+        let caches = crate::caches::Caches::new(&store.options);
         Self { store, caches, name, root }
+    }
+
+    /// Makes the bucket once more, which has gone.
+    pub fn create_again(&self) {
+        create(&self.store, &self.name);
     }
 
     pub fn path(&self) -> PathBuf {

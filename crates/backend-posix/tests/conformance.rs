@@ -40,7 +40,15 @@ async fn run_with(options: Options, subject: impl FnOnce(&Path, Options) -> Subj
         sweeper.sweep_orphans(&Context::default()).await.unwrap();
         left = fixture::names(root.path());
     }
-    assert!(left.iter().all(|name| metadata == Some(Metadata::Sidecar) && name == ".slipway"), "{left:?}");
+    // Of documents, only what is used again.
+    assert!(left.iter().all(|name| name == ".slipway"), "{left:?}");
+    let own = root.path().join(".slipway");
+    let mut kept = fixture::names(&own);
+    kept.sort();
+    let expected: &[&str] =
+        if metadata == Some(Metadata::Sidecar) { &["buckets", "metadata"] } else { &["buckets"] };
+    assert_eq!(kept, expected);
+    assert_eq!(fixture::names(&own.join("buckets")), [",lock"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

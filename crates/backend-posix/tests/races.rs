@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use backend::conformance::{Fixture, Subject, collect, digests, if_absent, if_match, key, on_behalf_of};
 use backend::{
-    AbortRequest, BackendError, CompleteRequest, Context, CreateUploadRequest, DeleteRequest, ListPartsQuery,
-    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+    AbortRequest, BackendError, CompleteRequest, Context, CreateBucketRequest, CreateUploadRequest,
+    DeleteRequest, ListPartsQuery, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
+    WriteOptions,
 };
 use backend_posix::{Durability, Options, PosixBackend};
 use s3_types::{BucketName, Conditions};
@@ -242,7 +243,7 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let cx = Context::default();
     let (mut deleted, mut kept) = (0, 0);
     for round in 0..fixture::rounds(200) {
-        match first.create_bucket(&cx, &bucket).await {
+        match first.create_bucket(&cx, CreateBucketRequest::plain(&bucket)).await {
             Ok(()) | Err(BackendError::BucketExists) => {}
             Err(error) => panic!("{error}"),
         }

@@ -1,12 +1,101 @@
+use std::any::Any;
+use std::fmt;
+use std::sync::OnceLock;
+
 use s3_types::{BucketName, Timestamp};
 
-/// A bucket as ListBuckets and HeadBucket show it.
+use crate::documents::{DocumentChanges, Documents};
+
+/// A bucket as ListBuckets shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketAttributes {
     /// Its name.
     pub name: BucketName,
     /// When it was made.
     pub created: Timestamp,
+}
+
+/// What is known of a bucket, as it was when it was read.
+///
+/// A state does not prove that its bucket still exists: the storage says so when it opens it.
+#[derive(Debug)]
+pub struct BucketState {
+    /// Its name.
+    pub name: BucketName,
+    /// When it was made.
+    pub created: Timestamp,
+    /// The canonical id of its owner; `None` for the account that owns the storage.
+    pub owner: Option<Box<str>>,
+    /// Its documents of the kinds that are in states ([`crate::DocumentKind::is_in_state`]). A
+    /// damaged one is missing, and closes the bucket.
+    pub documents: Documents,
+    /// Changes with its documents.
+    pub tag: BucketTag,
+    /// Why only root may use the bucket: its documents are not known, or not all of them, so that
+    /// one which forbids something may be missing.
+    pub closed: Option<Box<str>>,
+    /// What was made of the documents.
+    pub parsed: Parsed,
+}
+
+/// Distinguishes the documents of a bucket from those that it had before, or has later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BucketTag(Box<[u8]>);
+
+impl BucketTag {
+    /// The tag with these bytes, which mean something to the storage alone.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+/// A place in a state for what the user of the storage makes of the documents, so that they are
+/// parsed once, and not for each request.
+#[derive(Default)]
+pub struct Parsed(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Parsed {
+    /// What the first call has made; `make` is only called by that one. `None` if it was of another
+    /// type.
+    pub fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
+        self.0.get_or_init(|| Box::new(make())).downcast_ref()
+    }
+}
+
+impl fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "Parsed(..)" } else { "Parsed" })
+    }
+}
+
+/// A bucket to be made.
+#[derive(Debug, Clone)]
+pub struct CreateBucketRequest<'a> {
+    /// Its name.
+    pub name: &'a BucketName,
+    /// The canonical id of its owner; `None` for the account that owns the storage.
+    pub owner: Option<&'a str>,
+    /// The documents that it has from the beginning.
+    pub documents: Documents,
+}
+
+impl<'a> CreateBucketRequest<'a> {
+    /// A bucket of the account that owns the storage, without documents.
+    pub const fn plain(name: &'a BucketName) -> Self {
+        Self { name, owner: None, documents: Documents::new() }
+    }
+}
+
+/// Changes of a bucket's documents, all or none of which are made.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangeBucketRequest<'a> {
+    /// Its name.
+    pub name: &'a BucketName,
+    /// The tag of the state that the writer has read: with another one nothing is changed
+    /// ([`crate::BackendError::BucketChanged`]).
+    pub expected: &'a BucketTag,
+    /// The changes.
+    pub changes: &'a DocumentChanges,
 }
 
 /// One page of buckets, sorted by name.
@@ -27,4 +116,17 @@ pub struct ListBucketsQuery {
     pub after: Option<String>,
     /// At most this many, 1 to 10,000.
     pub max_buckets: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_parsed_first_stays() {
+        let parsed = Parsed::default();
+        assert_eq!(parsed.get_or_make(|| 1_u8), Some(&1));
+        assert_eq!(parsed.get_or_make(|| 2_u8), Some(&1));
+        assert_eq!(parsed.get_or_make(|| "another type"), None);
+    }
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use s3_types::{ChecksumAlgorithm, ETagSource};
 
 /// What a storage can do, and what it needs from its callers.
@@ -12,4 +14,15 @@ pub struct Capabilities {
     pub etag: ETagSource,
     /// The checksum's algorithm for writes whose client chose none.
     pub default_checksum: ChecksumAlgorithm,
+    /// When a change of a bucket's documents is seen, whoever made it.
+    pub freshness: Freshness,
+}
+
+/// When [`crate::Backend::known_bucket`] no longer returns a state that was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// At once: the next request sees the change.
+    NextRequest,
+    /// At most this long after the change, while the storage answers.
+    Within(Duration),
 }

@@ -23,6 +23,9 @@ pub enum BackendError {
     /// The bucket holds no objects, but files of other kinds.
     #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
+    /// The bucket's documents are no longer those that the writer has read.
+    #[error("the bucket's documents have changed")]
+    BucketChanged,
     /// No object with that key.
     #[error("the object does not exist")]
     NoSuchKey,
@@ -300,6 +303,7 @@ impl BackendError {
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
             | Self::BucketHoldsFiles
+            | Self::BucketChanged
             | Self::NoSuchKey
             | Self::NoSuchUpload
             | Self::NoSuchVersion(_)

@@ -7,6 +7,7 @@ mod chosen;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod context;
+mod documents;
 mod error;
 mod listing;
 mod maintenance;
@@ -14,6 +15,7 @@ mod metered;
 mod object;
 mod read;
 mod read_only;
+mod replace;
 pub mod seldom;
 mod statistics;
 mod storage;
@@ -21,10 +23,14 @@ mod upload;
 mod version;
 mod writer;
 
-pub use bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
-pub use capabilities::Capabilities;
+pub use bucket::{
+    BucketAttributes, BucketPage, BucketState, BucketTag, ChangeBucketRequest, CreateBucketRequest,
+    ListBucketsQuery, Parsed,
+};
+pub use capabilities::{Capabilities, Freshness};
 pub use chosen::check_part_algorithm;
 pub use context::Context;
+pub use documents::{DOCUMENTS_BYTES_MAX, DocumentChanges, DocumentKind, Documents};
 pub use error::{BackendError, Contention, CopySide, Held, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use maintenance::{Maintenance, SweepReport};
@@ -35,6 +41,7 @@ pub use object::{
 };
 pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use read_only::ReadOnly;
+pub use replace::replace_documents;
 pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{

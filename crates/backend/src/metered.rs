@@ -7,9 +7,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use s3_types::{BucketName, Digests};
 
-use crate::bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
+use crate::bucket::{BucketPage, BucketState, ChangeBucketRequest, CreateBucketRequest, ListBucketsQuery};
 use crate::capabilities::Capabilities;
 use crate::context::Context;
+use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::{Maintenance, SweepReport};
@@ -47,7 +48,10 @@ macro_rules! calls {
 calls! {
     ListBuckets "list_buckets"
     CreateBucket "create_bucket"
-    HeadBucket "head_bucket"
+    BucketExists "bucket_exists"
+    LoadBucket "load_bucket"
+    BucketDocument "bucket_document"
+    ChangeBucket "change_bucket"
     DeleteBucket "delete_bucket"
     HeadObject "head_object"
     GetObject "get_object"
@@ -136,12 +140,39 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::ListBuckets, self.inner.list_buckets(cx, query)).await
     }
 
-    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
-        time(&*self.observer, Call::CreateBucket, self.inner.create_bucket(cx, bucket)).await
+    async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()> {
+        time(&*self.observer, Call::CreateBucket, self.inner.create_bucket(cx, request)).await
     }
 
-    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
-        time(&*self.observer, Call::HeadBucket, self.inner.head_bucket(cx, bucket)).await
+    async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool> {
+        time(&*self.observer, Call::BucketExists, self.inner.bucket_exists(cx, bucket)).await
+    }
+
+    // Of each request, and faster than it could be timed.
+    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
+        self.inner.known_bucket(bucket)
+    }
+
+    async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
+        time(&*self.observer, Call::LoadBucket, self.inner.load_bucket(cx, bucket)).await
+    }
+
+    async fn bucket_document(
+        &self,
+        cx: &Context,
+        bucket: &BucketName,
+        kind: DocumentKind,
+    ) -> Result<Option<Bytes>> {
+        let read = self.inner.bucket_document(cx, bucket, kind);
+        time(&*self.observer, Call::BucketDocument, read).await
+    }
+
+    async fn change_bucket(
+        &self,
+        cx: &Context,
+        request: ChangeBucketRequest<'_>,
+    ) -> Result<Arc<BucketState>> {
+        time(&*self.observer, Call::ChangeBucket, self.inner.change_bucket(cx, request)).await
     }
 
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {

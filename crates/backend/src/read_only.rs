@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use s3_types::BucketName;
 
-use crate::bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
+use crate::bucket::{BucketPage, BucketState, ChangeBucketRequest, CreateBucketRequest, ListBucketsQuery};
 use crate::capabilities::Capabilities;
 use crate::context::Context;
+use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
@@ -38,12 +40,33 @@ impl Backend for ReadOnly {
         self.inner.list_buckets(cx, query).await
     }
 
-    async fn create_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
+    async fn create_bucket(&self, _: &Context, _: CreateBucketRequest<'_>) -> Result<()> {
         Err(BackendError::ReadOnly)
     }
 
-    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes> {
-        self.inner.head_bucket(cx, bucket).await
+    async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool> {
+        self.inner.bucket_exists(cx, bucket).await
+    }
+
+    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
+        self.inner.known_bucket(bucket)
+    }
+
+    async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
+        self.inner.load_bucket(cx, bucket).await
+    }
+
+    async fn bucket_document(
+        &self,
+        cx: &Context,
+        bucket: &BucketName,
+        kind: DocumentKind,
+    ) -> Result<Option<Bytes>> {
+        self.inner.bucket_document(cx, bucket, kind).await
+    }
+
+    async fn change_bucket(&self, _: &Context, _: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
+        Err(BackendError::ReadOnly)
     }
 
     async fn delete_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {

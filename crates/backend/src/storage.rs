@@ -1,11 +1,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use s3_types::BucketName;
 
-use crate::bucket::{BucketAttributes, BucketPage, ListBucketsQuery};
+use crate::bucket::{BucketPage, BucketState, ChangeBucketRequest, CreateBucketRequest, ListBucketsQuery};
 use crate::capabilities::Capabilities;
 use crate::context::Context;
+use crate::documents::DocumentKind;
 use crate::error::Result;
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
@@ -32,9 +34,25 @@ pub trait Backend: Send + Sync + 'static {
     /// One page of buckets, by name.
     async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage>;
     /// Makes a bucket; [`crate::BackendError::BucketExists`] if it exists.
-    async fn create_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
-    /// A bucket's attributes.
-    async fn head_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<BucketAttributes>;
+    async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()>;
+    /// True if there is a bucket of this name.
+    async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool>;
+    /// The state of a bucket that was read before and still counts, as
+    /// [`crate::Capabilities::freshness`] says. Never waits. `None` does not say that there is no
+    /// such bucket, but that its state has to be loaded.
+    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>>;
+    /// Reads the state of a bucket. One whose documents cannot be read is closed, and not an error.
+    async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>>;
+    /// Reads a document of a bucket; `None` if it has none of this kind. A damaged one is an error.
+    async fn bucket_document(
+        &self,
+        cx: &Context,
+        bucket: &BucketName,
+        kind: DocumentKind,
+    ) -> Result<Option<Bytes>>;
+    /// Changes documents of a bucket, in one step, and returns its new state.
+    async fn change_bucket(&self, cx: &Context, request: ChangeBucketRequest<'_>)
+    -> Result<Arc<BucketState>>;
     /// Removes a bucket, which must not have objects ([`crate::BackendError::BucketNotEmpty`]).
     /// Uploads in progress end with it, as in S3; a delete that fails leaves them unchanged.
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;

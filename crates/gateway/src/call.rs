@@ -68,6 +68,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// `NoSuchBucket` if the request's bucket does not exist: for operations that do not ask the
+    /// storage for anything in it.
+    pub async fn require_bucket(&self) -> Result<()> {
+        match self.backend().bucket_exists(self.backend_cx, self.bucket()?).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.failed()(BackendError::NoSuchBucket)),
+            Err(error) => Err(self.failed()(error)),
+        }
+    }
+
     /// The owner of buckets and objects, as answers show it.
     pub fn owner(&self) -> Owner<'a> {
         Owner::new(self.settings.identities.account().canonical_id())
@@ -194,8 +204,8 @@ impl<'a> Call<'a> {
 /// [`Call::in_bucket`] for a request that is refused before its operation is known.
 pub async fn in_bucket(backend: &dyn Backend, cx: &Context, target: &Target, error: S3Error) -> S3Error {
     let Some(bucket) = target.bucket() else { return error };
-    match backend.head_bucket(cx, bucket).await {
-        Err(missing @ BackendError::NoSuchBucket) => about(missing, target, None),
+    match backend.bucket_exists(cx, bucket).await {
+        Ok(false) => about(BackendError::NoSuchBucket, target, None),
         _ => error,
     }
 }

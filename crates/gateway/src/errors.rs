@@ -97,6 +97,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
+        B::BucketChanged => ErrorCode::OperationAborted.into(),
         B::BucketHoldsFiles => S3Error::with_message(
             ErrorCode::BucketNotEmpty,
             "The bucket you tried to delete is not empty: it holds files that are not objects.",

@@ -357,7 +357,7 @@ mod tests {
 
         take(&scene);
         delete(&scene.store, &scene.name).unwrap();
-        crate::buckets::create(&scene.store, &scene.name, None).unwrap();
+        scene.create_again();
         assert_eq!(sweep_asides(&scene.store, &NOW).unwrap().uploads, 1);
         assert!(matches!(upload::list_parts(&scene.store, &name, 0, 1), Err(BackendError::NoSuchUpload)));
         assert_eq!(asides(), 0);

@@ -1,24 +1,54 @@
 //! The attributes of a bucket as a whole: when it was created, and which bucket of its name it is.
 
-use backend::{BucketAttributes, Result};
-use rustix::fs::{AtFlags, StatxFlags};
+use backend::{BackendError, BucketAttributes, Result};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use s3_types::{BucketName, Timestamp};
 
-use crate::error::{Fail, Op};
+use crate::error::{Fail, Io, Op};
 use crate::fs::file_info;
+use crate::fs::resolve::{self, PLACE};
 use crate::record::{BucketRecord, Unknown};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
-/// HeadBucket.
+/// The attributes of a bucket, for a list.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
-    let created = match time_ns(&bucket)? {
-        Some(ns) => file_info::timestamp(i128::from(ns)),
-        None => birth(&bucket)?,
+    let created_ns = match time_ns(&bucket)? {
+        Some(ns) => i128::from(ns),
+        None => birth_ns(&bucket.fd).op("stat a bucket")?,
     };
-    Ok(BucketAttributes { name: name.clone(), created })
+    Ok(BucketAttributes { name: name.clone(), created: file_info::timestamp(created_ns) })
+}
+
+/// When a bucket was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    /// What its record says; `None` if it has none, or one that can't be read.
+    pub time_ns: Option<i64>,
+    /// The same, or else what is known of its directory.
+    pub created: Timestamp,
+}
+
+/// When a bucket was created, also of one that may not be read, in which objects may be read all
+/// the same.
+pub(super) fn times(store: &Store, name: &BucketName) -> Result<Times> {
+    let (time_ns, born_ns) = match store.bucket(name) {
+        Ok(bucket) => match time_ns(&bucket) {
+            Ok(Some(time_ns)) => (Some(time_ns), None),
+            _ => (None, birth_ns(&bucket.fd).ok()),
+        },
+        Err(BackendError::Denied { .. }) => {
+            let place = PLACE | OFlags::DIRECTORY;
+            let place = resolve::plain(&store.root, name.as_str(), place).op("look at a bucket")?;
+            (None, birth_ns(place).ok())
+        }
+        Err(error) => return Err(error),
+    };
+    let known_ns = time_ns.map(i128::from).or(born_ns).unwrap_or_default();
+    Ok(Times { time_ns, created: file_info::timestamp(known_ns) })
 }
 
 /// When its record says that it was created.
@@ -30,15 +60,20 @@ fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
 
 /// When a directory that a person made came to be; where the file system does not tell, when it
 /// last changed.
-fn birth(bucket: &Bucket<'_>) -> Result<Timestamp> {
-    let changed = || file_info::stat(&bucket.fd).map(|info| info.stamp.modified_ns);
-    Ok(file_info::timestamp(file_info::born_ns(&bucket.fd).map_or_else(changed, Ok)?))
+fn birth_ns(directory: impl AsFd) -> Io<i128> {
+    let changed = || file_info::of(&directory).map(|info| info.stamp.modified_ns);
+    file_info::born_ns(&directory).map_or_else(changed, Ok)
 }
 
 /// Writes down when a bucket was created.
 pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
-    let time_ns = Some(i64::try_from(created.as_nanosecond()).unwrap_or(i64::MAX));
+    let time_ns = Some(nanoseconds(created));
     records::mark(bucket, &bucket.fd, &BucketRecord { time_ns, unknown: Unknown::none() })
+}
+
+/// A time as records have it.
+pub(super) fn nanoseconds(time: Timestamp) -> i64 {
+    i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where

@@ -17,6 +17,7 @@ use s3_types::BucketName;
 
 use super::aside::Aside;
 use super::attributes::{head, mark, sync_root};
+use super::documents;
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::reading::{entries, read_names};
@@ -33,8 +34,14 @@ use crate::tree::trust::Purpose;
 use crate::tree::{lock, own};
 use crate::write::{key_lock, orphans, recovery};
 
-/// Removes a bucket.
+/// Removes a bucket, and then its documents.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
+    delete_directory(store, name)?;
+    documents::forget(store, name);
+    Ok(())
+}
+
+fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
     let mut waits = 0;
     retrying(|| {
         let bucket = store.bucket(name)?;

@@ -3,6 +3,7 @@
 mod aside;
 mod attributes;
 mod delete;
+pub(crate) mod documents;
 mod root;
 
 use backend::{BackendError, BucketPage, ListBucketsQuery, Result};
@@ -20,6 +21,7 @@ use crate::records;
 use crate::tree::store::Store;
 
 use attributes::{mark, sync_root};
+use documents::Initial;
 
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
@@ -84,8 +86,40 @@ pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// A bucket to be made.
+#[derive(Debug)]
+pub(crate) struct NewBucket {
+    pub name: BucketName,
+    /// Whom its directory is given to; `None` for the gateway's own user.
+    pub account: Option<UnixAccount>,
+    pub initial: Initial,
+}
+
 /// CreateBucket.
-pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Result<()> {
+pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
+    let NewBucket { name, account, initial } = new;
+    let created = Timestamp::now();
+    let Some(prepared) = documents::prepare(store, name, initial)? else {
+        return create_directory(store, name, *account, created);
+    };
+    if !matches!(store.bucket(name), Err(BackendError::NoSuchBucket)) {
+        return Err(BackendError::BucketExists);
+    }
+    prepared.write(initial, created)?;
+    let made = create_directory(store, name, *account, created);
+    if made.is_err() {
+        prepared.undo();
+    }
+    made
+}
+
+/// Makes the directory of a bucket, and its record.
+fn create_directory(
+    store: &Store,
+    name: &BucketName,
+    owner: Option<UnixAccount>,
+    created: Timestamp,
+) -> Result<()> {
     let mode = Mode::from_raw_mode(store.options.directory_mode);
     retrying(|| {
         match rustix::fs::mkdirat(&store.root, name.as_str(), mode) {
@@ -98,7 +132,7 @@ pub(crate) fn create(store: &Store, name: &BucketName, owner: Option<UnixAccount
             }
             result => result.op("make a bucket")?,
         }
-        let marked = mark_new(store, name, owner);
+        let marked = mark_new(store, name, owner, created);
         if matches!(marked, Err(Fail::Storage(_))) {
             undo(store, name);
             let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
@@ -119,14 +153,19 @@ fn undo(store: &Store, name: &BucketName) {
 }
 
 /// Gives a new bucket its owner and its record.
-fn mark_new(store: &Store, name: &BucketName, owner: Option<UnixAccount>) -> Result<(), Fail> {
+fn mark_new(
+    store: &Store,
+    name: &BucketName,
+    owner: Option<UnixAccount>,
+    created: Timestamp,
+) -> Result<(), Fail> {
     let bucket = match store.bucket(name) {
         // A DeleteBucket took the empty directory for its own.
         Err(BackendError::NoSuchBucket) => return Err(Fail::lost("open a bucket that was made")),
         result => result?,
     };
     files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
-    mark(&bucket, Timestamp::now())
+    mark(&bucket, created)
 }
 
 /// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.

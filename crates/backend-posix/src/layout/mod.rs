@@ -2,6 +2,7 @@
 
 pub(crate) mod aside;
 pub(crate) mod converting;
+pub(crate) mod documents;
 pub(crate) mod exchanged;
 pub(crate) mod given;
 pub(crate) mod keymap;

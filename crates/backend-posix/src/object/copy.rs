@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use backend::{BackendError, CopySide, Result, WriteReceipt};
+use backend::{BackendError, CopySide, CopySource, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{
@@ -30,6 +30,13 @@ pub(crate) struct Source {
     pub bucket: BucketName,
     pub key: String,
     pub conditions: Conditions,
+}
+
+impl From<CopySource<'_>> for Source {
+    fn from(source: CopySource<'_>) -> Self {
+        let CopySource { object, conditions } = source;
+        Self { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
+    }
 }
 
 impl Source {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Held, Result};
+use backend::{BackendError, Held, Result, UploadRef};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -25,6 +25,13 @@ pub(crate) struct UploadName {
     pub bucket: BucketName,
     pub key: String,
     pub id: UploadId,
+}
+
+impl From<UploadRef<'_>> for UploadName {
+    fn from(upload: UploadRef<'_>) -> Self {
+        let (bucket, key) = (upload.object.bucket.clone(), upload.object.key.as_str().to_owned());
+        Self { bucket, key, id: upload.id.clone() }
+    }
 }
 
 /// An upload in progress.

@@ -4,8 +4,9 @@ use s3_types::{BucketName, Conditions, UploadId};
 
 use super::fixture::{Fixture, Subject, if_absent, key};
 use crate::{
-    BackendError, Context, CreateUploadRequest, DeleteRequest, ListBucketsQuery, ListPartsQuery, NewUpload,
-    PutPartRequest, PutRequest, ReadRequest, ReadSelector, UploadRef, WriteOptions,
+    BackendError, BucketAttributes, Context, CreateBucketRequest, CreateUploadRequest, DeleteRequest,
+    ListBucketsQuery, ListPartsQuery, NewUpload, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
+    UploadRef, WriteOptions,
 };
 
 /// Made, seen, removed, gone.
@@ -16,7 +17,7 @@ pub async fn bucket_life(subject: &Subject) {
     let object = crate::ObjectRef::current(&bucket, &name);
     let none = Conditions::default();
 
-    assert!(matches!(subject.reader.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    is_missing(subject, &bucket).await;
     assert!(matches!(subject.writer.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
     let read = subject
         .reader
@@ -59,11 +60,14 @@ pub async fn bucket_life(subject: &Subject) {
         .await;
     assert!(matches!(part, Err(BackendError::NoSuchBucket)));
 
-    subject.writer.create_bucket(&cx, &bucket).await.unwrap();
-    assert!(matches!(subject.writer.create_bucket(&cx, &bucket).await, Err(BackendError::BucketExists)));
-    let attributes = subject.reader.head_bucket(&cx, &bucket).await.unwrap();
-    assert_eq!(attributes.name, bucket);
-    assert_eq!(subject.reader.head_bucket(&cx, &bucket).await.unwrap(), attributes);
+    let request = CreateBucketRequest::plain(&bucket);
+    subject.writer.create_bucket(&cx, request.clone()).await.unwrap();
+    assert!(matches!(subject.writer.create_bucket(&cx, request).await, Err(BackendError::BucketExists)));
+    assert!(subject.reader.bucket_exists(&cx, &bucket).await.unwrap());
+    let created = subject.reader.load_bucket(&cx, &bucket).await.unwrap().created;
+    let query = ListBucketsQuery { prefix: bucket.to_string(), after: None, max_buckets: 1 };
+    let listed = subject.reader.list_buckets(&cx, &query).await.unwrap().buckets;
+    assert_eq!(listed, [BucketAttributes { name: bucket.clone(), created }]);
     let read = subject
         .reader
         .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
@@ -83,7 +87,15 @@ pub async fn bucket_life(subject: &Subject) {
         .await;
     assert!(matches!(part, Err(BackendError::NoSuchUpload)));
     subject.writer.delete_bucket(&cx, &bucket).await.unwrap();
-    assert!(matches!(subject.reader.head_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
+    is_missing(subject, &bucket).await;
+}
+
+/// Neither the name nor a state is there.
+async fn is_missing(subject: &Subject, bucket: &BucketName) {
+    let cx = Context::default();
+    assert!(!subject.reader.bucket_exists(&cx, bucket).await.unwrap());
+    let loaded = subject.reader.load_bucket(&cx, bucket).await;
+    assert!(matches!(loaded, Err(BackendError::NoSuchBucket)), "{loaded:?}");
 }
 
 /// By name, with prefix, start and pages.
@@ -92,7 +104,7 @@ pub async fn listing_buckets(subject: &Subject) {
     let buckets = ["conformance-a", "conformance-b", "conformance-b.c", "conformance-c"]
         .map(|name| BucketName::new(name).unwrap());
     for bucket in &buckets {
-        subject.writer.create_bucket(&cx, bucket).await.unwrap();
+        subject.writer.create_bucket(&cx, CreateBucketRequest::plain(bucket)).await.unwrap();
     }
     let list = async |prefix: &str, after: Option<&str>, max_buckets| {
         let query = ListBucketsQuery { prefix: prefix.into(), after: after.map(Into::into), max_buckets };
@@ -146,7 +158,8 @@ pub async fn deleting_buckets_with_uploads(subject: &Subject) {
     let gone =
         subject.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
     assert!(matches!(gone, Err(BackendError::NoSuchBucket)), "{gone:?}");
-    subject.writer.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+    let request = CreateBucketRequest::plain(&fixture.bucket);
+    subject.writer.create_bucket(&fixture.cx, request).await.unwrap();
     let gone =
         subject.reader.list_parts(&fixture.cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await;
     assert!(matches!(gone, Err(BackendError::NoSuchUpload)), "{gone:?}");

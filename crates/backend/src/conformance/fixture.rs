@@ -10,8 +10,8 @@ use s3_types::{
 };
 
 use crate::{
-    Backend, BackendError, Context, CopySide, DeleteRequest, ListItem, ListObjectsQuery, ListPage,
-    ListPosition, ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result,
+    Backend, BackendError, Context, CopySide, CreateBucketRequest, DeleteRequest, ListItem, ListObjectsQuery,
+    ListPage, ListPosition, ObjectBody, ObjectRead, ObjectRef, PutRequest, ReadRequest, ReadSelector, Result,
     WriteOptions, WriteReceipt,
 };
 
@@ -94,7 +94,8 @@ impl Fixture {
     /// Makes the bucket `conformance-NAME`.
     pub async fn new(subject: &Subject, name: &str) -> Self {
         let fixture = Self::of(subject, BucketName::new(&format!("conformance-{name}")).unwrap());
-        fixture.writer.create_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
+        let request = CreateBucketRequest::plain(&fixture.bucket);
+        fixture.writer.create_bucket(&fixture.cx, request).await.unwrap();
         fixture
     }
 

@@ -9,6 +9,7 @@
 
 mod buckets;
 mod copies;
+mod documents;
 mod fixture;
 mod listing;
 mod objects;
@@ -18,6 +19,9 @@ mod uploads;
 
 pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
 pub use copies::{copies, copy_conditions};
+pub use documents::{
+    documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers,
+};
 pub use fixture::{Fixture, Subject, collect, digests, if_absent, if_match, key, names, on_behalf_of};
 pub use listing::{listing, listing_pages, odd_keys};
 pub use objects::{
@@ -34,6 +38,10 @@ pub use uploads::{
 pub async fn run(subject: &Subject, deep_too: bool) {
     bucket_life(subject).await;
     listing_buckets(subject).await;
+    documents_of_buckets(subject).await;
+    documents_at_once(subject).await;
+    documents_of_new_buckets(subject).await;
+    documents_of_writers(subject).await;
     deleting_used_buckets(subject).await;
     deleting_buckets_with_uploads(subject).await;
     bodies(subject).await;

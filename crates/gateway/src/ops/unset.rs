@@ -33,7 +33,7 @@ impl<'a> Handler<'a> for Unset {
             let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
             backend.head_object(cx, read).await.map_err(call.failed())?;
         } else {
-            backend.head_bucket(cx, bucket).await.map_err(call.failed())?;
+            call.require_bucket().await?;
         }
         Ok(reply::ok_xml(request.answer()?).into())
     }

@@ -1,6 +1,5 @@
 //! `OPTIONS`: browsers send it to ask whether a page may send a request to another origin.
 
-use backend::BackendError;
 use http::HeaderMap;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use iam::Requester;
@@ -30,8 +29,8 @@ pub async fn preflight(
     }
     let error = match bucket {
         Some(bucket) => {
-            match gateway.backend.head_bucket(&cx.backend_context(&Requester::Anonymous), bucket).await {
-                Err(BackendError::NoSuchBucket) => missing_bucket(),
+            match gateway.backend.bucket_exists(&cx.backend_context(&Requester::Anonymous), bucket).await {
+                Ok(false) => missing_bucket(),
                 _ => ErrorCode::AccessForbidden.into(),
             }
         }

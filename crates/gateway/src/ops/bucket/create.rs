@@ -1,4 +1,4 @@
-use backend::BackendError;
+use backend::{BackendError, CreateBucketRequest};
 use http::StatusCode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
@@ -27,7 +27,8 @@ impl<'a> Handler<'a> for CreateBucket {
             return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
         check_location(asked.location_constraint.as_deref(), region)?;
-        match call.backend().create_bucket(call.backend_cx, bucket).await {
+        let request = CreateBucketRequest::plain(bucket);
+        match call.backend().create_bucket(call.backend_cx, request).await {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}

@@ -16,7 +16,7 @@ impl<'a> Handler<'a> for HeadBucket {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
-        call.backend().head_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
+        call.require_bucket().await?;
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "x-amz-bucket-region", &call.gateway.signing.region);
         reply::set(reply.headers_mut(), "x-amz-access-point-alias", "false");

@@ -14,8 +14,7 @@ impl<'a> Handler<'a> for GetBucketLocation {
     }
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
-        let bucket = call.bucket()?;
-        call.backend().head_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
+        call.require_bucket().await?;
         // S3 has no name for its first region here.
         let region = Some(call.gateway.signing.region.as_str()).filter(|region| *region != "us-east-1");
         Ok(reply::ok_xml(xml::location_constraint(region)).into())

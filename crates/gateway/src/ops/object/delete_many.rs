@@ -39,7 +39,7 @@ impl<'a> Handler<'a> for DeleteObjects {
 
     async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
-        call.backend().head_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
+        call.require_bucket().await?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteObjectsRequest::parse).await?;
         let call = &call;

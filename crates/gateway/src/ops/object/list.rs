@@ -71,7 +71,7 @@ pub async fn page(
     let max_items = page_items(max_keys);
     let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_cx);
     if max_items == 0 {
-        backend.head_bucket(cx, bucket).await.map_err(call.failed())?;
+        call.require_bucket().await?;
         return Ok(ListPage::default());
     }
     let start = start.map(|start| match start {

@@ -34,7 +34,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
             max_items: asked.max_uploads,
         };
         let page = if asked.max_uploads == 0 {
-            backend.head_bucket(cx, bucket).await.map_err(failed)?;
+            call.require_bucket().await?;
             UploadPage::default()
         } else {
             backend.list_uploads(cx, &query).await.map_err(|error| match error {

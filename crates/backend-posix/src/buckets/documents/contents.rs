@@ -1,0 +1,270 @@
+//! The contents of a file of documents (docs/FORMAT.md): a table with the kind, length and checksum
+//! of each document, then the documents.
+//!
+//! The table has a checksum of its own. One damaged document is so told from the others, which can
+//! still be read and changed.
+
+use std::collections::BTreeMap;
+
+use backend::DocumentKind;
+use bytes::Bytes;
+use s3_types::{ChecksumAlgorithm, Checksummer};
+
+/// The first byte of a file.
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 10;
+const ENTRY_BYTES: usize = 13;
+const CHECKSUM_BYTES: usize = 8;
+
+/// The numbers of kinds. They are on disk: never change or reuse one.
+pub(super) mod number {
+    /// A kind that must be known: a gateway that does not know it closes the bucket.
+    pub const CRITICAL: u8 = 0x80;
+    /// The canonical id of the bucket's owner, as text.
+    pub const OWNER: u8 = CRITICAL | 1;
+    pub const ACL: u8 = CRITICAL | 2;
+    pub const POLICY: u8 = CRITICAL | 3;
+    pub const PUBLIC_ACCESS_BLOCK: u8 = CRITICAL | 4;
+    pub const VERSIONING: u8 = CRITICAL | 5;
+    pub const OBJECT_LOCK: u8 = CRITICAL | 6;
+    pub const ENCRYPTION: u8 = CRITICAL | 7;
+    pub const CORS: u8 = 8;
+    pub const WEBSITE: u8 = 9;
+    pub const LIFECYCLE: u8 = 10;
+    pub const INVENTORY: u8 = 11;
+    pub const NOTIFICATION: u8 = 12;
+}
+
+/// The number of a kind of documents.
+pub(super) const fn number_of(kind: DocumentKind) -> u8 {
+    match kind {
+        DocumentKind::Acl => number::ACL,
+        DocumentKind::Policy => number::POLICY,
+        DocumentKind::PublicAccessBlock => number::PUBLIC_ACCESS_BLOCK,
+        DocumentKind::Versioning => number::VERSIONING,
+        DocumentKind::ObjectLock => number::OBJECT_LOCK,
+        DocumentKind::Encryption => number::ENCRYPTION,
+        DocumentKind::Cors => number::CORS,
+        DocumentKind::Website => number::WEBSITE,
+        DocumentKind::Lifecycle => number::LIFECYCLE,
+        DocumentKind::Inventory => number::INVENTORY,
+        DocumentKind::Notification => number::NOTIFICATION,
+    }
+}
+
+/// The kind with this number, if it is known.
+pub(super) fn kind_of(number: u8) -> Option<DocumentKind> {
+    DocumentKind::ALL.iter().copied().find(|kind| number_of(*kind) == number)
+}
+
+/// A document as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stored {
+    bytes: Bytes,
+    checksum: [u8; CHECKSUM_BYTES],
+}
+
+impl Stored {
+    pub fn new(number: u8, bytes: Bytes) -> Self {
+        let checksum = checksum(&[&[number], &bytes]);
+        Self { bytes, checksum }
+    }
+
+    /// The document; `None` if it is damaged.
+    pub fn whole(&self, number: u8) -> Option<&Bytes> {
+        (checksum(&[&[number], &self.bytes]) == self.checksum).then_some(&self.bytes)
+    }
+}
+
+/// The contents of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Contents {
+    /// The time in the record of the bucket that they belong to.
+    pub time_ns: i64,
+    /// By number; also those that are not known, or damaged, which are kept as they are.
+    pub stored: BTreeMap<u8, Stored>,
+}
+
+/// The table of a file can't be read, so that nothing in the file can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    Damaged,
+    /// The file is of a newer version.
+    Newer,
+}
+
+impl Contents {
+    /// Puts a document, or removes it.
+    pub fn set(&mut self, number: u8, document: Option<Bytes>) {
+        match document {
+            Some(bytes) => self.stored.insert(number, Stored::new(number, bytes)),
+            None => self.stored.remove(&number),
+        };
+    }
+
+    /// The size of all documents, without the owner.
+    pub fn documents_bytes(&self) -> usize {
+        let documents = self.stored.iter().filter(|(number, _)| **number != number::OWNER);
+        documents.map(|(_, stored)| stored.bytes.len()).sum()
+    }
+
+    pub fn pack(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        bytes.extend_from_slice(&self.time_ns.to_le_bytes());
+        // A number is a byte, and 0 is none, so that there are at most 255.
+        bytes.push(u8::try_from(self.stored.len()).unwrap_or(u8::MAX));
+        for (number, Stored { bytes: document, checksum }) in &self.stored {
+            bytes.push(*number);
+            bytes.extend_from_slice(&u32::try_from(document.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(checksum);
+        }
+        let of_table = checksum(&[&bytes]);
+        bytes.extend_from_slice(&of_table);
+        for Stored { bytes: document, .. } in self.stored.values() {
+            bytes.extend_from_slice(document);
+        }
+        bytes
+    }
+
+    pub fn unpack(file: &Bytes) -> Result<Self, Unread> {
+        match file.first() {
+            Some(&VERSION) => {}
+            None | Some(0) => return Err(Unread::Damaged),
+            Some(_) => return Err(Unread::Newer),
+        }
+        Self::unpack_known(file).ok_or(Unread::Damaged)
+    }
+
+    fn unpack_known(file: &Bytes) -> Option<Self> {
+        let count = usize::from(*file.get(HEAD_BYTES - 1)?);
+        let table_bytes = HEAD_BYTES + count * ENTRY_BYTES;
+        let (table, rest) = file.split_at_checked(table_bytes)?;
+        if *rest.first_chunk::<CHECKSUM_BYTES>()? != checksum(&[table]) {
+            return None;
+        }
+        let time_ns = i64::from_le_bytes(table.get(1..9)?.try_into().ok()?);
+        let (mut stored, mut at) = (BTreeMap::new(), table_bytes + CHECKSUM_BYTES);
+        for entry in table.get(HEAD_BYTES..)?.chunks_exact(ENTRY_BYTES) {
+            let (number, length) = (entry[0], u32::from_le_bytes(entry.get(1..5)?.try_into().ok()?));
+            let end = at.saturating_add(usize::try_from(length).ok()?);
+            // Where the file is too short, the checksum does not match.
+            let bytes = file.slice(at.min(file.len())..end.min(file.len()));
+            let checksum = entry.get(5..)?.try_into().ok()?;
+            if number == 0 || stored.insert(number, Stored { bytes, checksum }).is_some() {
+                return None;
+            }
+            at = end;
+        }
+        (file.len() <= at).then_some(Self { time_ns, stored })
+    }
+}
+
+fn checksum(pieces: &[&[u8]]) -> [u8; CHECKSUM_BYTES] {
+    let mut checksummer = Checksummer::new(ChecksumAlgorithm::Crc64Nvme);
+    for piece in pieces {
+        checksummer.update(piece);
+    }
+    checksummer.finish().as_bytes().try_into().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn contents() -> Contents {
+        let mut contents = Contents { time_ns: 7, stored: BTreeMap::new() };
+        contents.set(number::POLICY, Some(Bytes::from_static(b"policy")));
+        contents.set(number::CORS, Some(Bytes::new()));
+        contents.set(number::LIFECYCLE, Some(Bytes::from_static(b"lifecycle")));
+        contents
+    }
+
+    fn damaged(at: usize) -> Result<Contents, Unread> {
+        let mut file = contents().pack();
+        file[at] ^= 1;
+        Contents::unpack(&file.into())
+    }
+
+    #[test]
+    fn numbers_are_known_answers() {
+        let numbers: Vec<_> = DocumentKind::ALL.iter().map(|kind| number_of(*kind)).collect();
+        assert_eq!(numbers, [0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 8, 9, 10, 11, 12]);
+        assert!(DocumentKind::ALL.iter().all(|kind| kind_of(number_of(*kind)) == Some(*kind)));
+        assert_eq!((kind_of(0), kind_of(number::OWNER)), (None, None));
+    }
+
+    #[test]
+    fn a_file_is_a_known_answer() {
+        let mut contents = Contents { time_ns: 1, stored: BTreeMap::new() };
+        contents.set(number::CORS, Some(Bytes::from_static(b"a")));
+        let file = contents.pack();
+        assert_eq!(file[..15], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 8, 1, 0, 0, 0]);
+        assert_eq!((file.len(), file[31]), (32, b'a'));
+        assert_eq!(file[15..23], checksum(&[&[8, b'a']]));
+        assert_eq!(file[23..31], checksum(&[&file[..23]]));
+    }
+
+    /// In the order of numbers: CORS, lifecycle, policy.
+    #[test]
+    fn a_damaged_document_leaves_the_others() {
+        let file = contents().pack();
+        let first = file.len() - "lifecyclepolicy".len();
+        let whole = |contents: &Contents| -> Vec<bool> {
+            contents.stored.iter().map(|(number, stored)| stored.whole(*number).is_some()).collect()
+        };
+        assert_eq!(whole(&contents()), [true, true, true]);
+        assert_eq!(whole(&damaged(first).unwrap()), [true, false, true]);
+        assert_eq!(whole(&damaged(file.len() - 1).unwrap()), [true, true, false]);
+        // Cut off: what is gone is damaged.
+        for length in first..file.len() {
+            let cut = Contents::unpack(&file[..length].to_vec().into()).unwrap();
+            assert_eq!(whole(&cut), [true, length >= first + 9, false]);
+        }
+        // It stays damaged when another one is changed.
+        let mut changed = damaged(first).unwrap();
+        changed.set(number::POLICY, None);
+        assert_eq!(whole(&Contents::unpack(&changed.pack().into()).unwrap()), [true, false]);
+    }
+
+    #[test]
+    fn a_damaged_table_tells_nothing() {
+        let file = contents().pack();
+        let table = file.len() - "lifecyclepolicy".len();
+        assert_eq!(damaged(0), Err(Unread::Damaged));
+        for at in 1..table {
+            assert_eq!(damaged(at), Err(Unread::Damaged), "{at}");
+        }
+        for length in 0..table {
+            assert_eq!(Contents::unpack(&file[..length].to_vec().into()), Err(Unread::Damaged), "{length}");
+        }
+        let longer = [&file[..], b"x"].concat();
+        assert_eq!(Contents::unpack(&longer.into()), Err(Unread::Damaged));
+        assert_eq!(Contents::unpack(&Bytes::from_static(b"\x02")), Err(Unread::Newer));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_packed_is_read(
+            time_ns: i64,
+            documents in proptest::collection::btree_map(1_u8.., proptest::collection::vec(any::<u8>(), 0..40), 0..9),
+        ) {
+            let mut contents = Contents { time_ns, stored: BTreeMap::new() };
+            for (number, bytes) in documents {
+                contents.set(number, Some(bytes.into()));
+            }
+            prop_assert_eq!(Contents::unpack(&contents.pack().into()), Ok(contents));
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), known: bool) {
+            if let Some(first) = bytes.first_mut().filter(|_| known) {
+                *first = VERSION;
+            }
+            if let Ok(contents) = Contents::unpack(&Bytes::from(bytes.clone())) {
+                prop_assert!(contents.pack().len() >= bytes.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `DIR/.slipway/buckets`, with a file for each bucket that has documents.
+//!
+//! It is not in the bucket: whoever owns the bucket's directory could rename it there, and so be
+//! rid of what the documents forbid. It is made with the first documents, closed to others, and a
+//! directory that looks otherwise is not used.
+//!
+//! Whoever changes a file holds the lock, one for all buckets. A file is written under another name
+//! and renamed, so that readers need no lock.
+
+use std::sync::Arc;
+
+use backend::{BackendError, Result};
+use bytes::Bytes;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Fail, Io, Op, retrying};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::files;
+use crate::fs::linking::write_whole;
+use crate::fs::locking::try_lock_file;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::documents::{DOCUMENTS, LOCK, STAGED};
+use crate::layout::keymap::{OWN_DIRECTORY, join};
+use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
+use crate::tree::lock::Lock;
+use crate::tree::lock_wait;
+use crate::tree::store::Store;
+
+/// The path of the directory, relative to the root.
+pub(super) fn path() -> String {
+    join(OWN_DIRECTORY, DOCUMENTS)
+}
+
+/// The directory, open.
+#[derive(Debug)]
+pub(super) struct Place<'s> {
+    store: &'s Store,
+    pub fd: Arc<OwnedFd>,
+}
+
+impl<'s> Place<'s> {
+    /// The directory, if there is one. EPERM if it is not as the server makes it.
+    pub fn find(store: &'s Store) -> Io<Option<Self>> {
+        match resolve::plain(&store.root, &path(), DIRECTORY) {
+            Ok(fd) => Self::vouched(store, Arc::new(fd)).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// The directory that is open as `fd`; EPERM if it is not as the server makes it.
+    pub fn vouched(store: &'s Store, fd: Arc<OwnedFd>) -> Io<Self> {
+        if store.is_closed_and_ours(&fd)? { Ok(Self { store, fd }) } else { Err(Errno::PERM) }
+    }
+
+    /// The directory, made if there is none.
+    pub fn find_or_make(store: &'s Store) -> Result<Self> {
+        const OPERATION: &str = "make a directory for documents of buckets";
+        if store.is_only_read() {
+            return Err(BackendError::ReadOnly);
+        }
+        for path in [OWN_DIRECTORY, &path()] {
+            match rustix::fs::mkdirat(&store.root, path, Mode::RWXU) {
+                Ok(()) => {
+                    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
+                    let above = resolve::plain(&store.root, above, DIRECTORY).op(OPERATION)?;
+                    sync(&above).op(OPERATION)?;
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno).op(OPERATION),
+            }
+        }
+        Self::find(store).and_then(|place| place.ok_or(Errno::NOENT)).op("open the documents of buckets")
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> Result<Lock> {
+        if self.store.is_only_read() {
+            return Err(BackendError::ReadOnly);
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let open = || resolve::create(&self.fd, LOCK, flags, Mode::from_raw_mode(0o600));
+        retrying(|| {
+            let file = match open() {
+                // Network file systems, of two that make it at once.
+                Err(errno @ Errno::EXIST) => return Err(Fail::lost_to("open a lock", errno)),
+                file => file.attempt("open a lock")?,
+            };
+            if !try_lock_file(&file).attempt("lock")? {
+                lock_wait::wait(&self.fd, &file, || try_lock_file(&file))?;
+            }
+            Lock::of(file, &self.fd, LOCK)
+        })
+    }
+
+    /// Reads the file of a bucket, if there is one. EINVAL if it is no file, or longer than any
+    /// that was written.
+    pub fn read(&self, name: &str) -> Io<Option<(Bytes, FileInfo)>> {
+        let file = match resolve::content(&self.fd, name) {
+            Err(Errno::NOENT) => return Ok(None),
+            file => file?,
+        };
+        let info = file_info::of(&file)?;
+        let length = usize::try_from(info.stamp.size_bytes).unwrap_or(usize::MAX);
+        if !info.is_file() || length > DOCUMENTS_FILE_BYTES_MAX {
+            return Err(Errno::INVAL);
+        }
+        Ok(Some((files::read_at(&file, 0, length)?.into(), info)))
+    }
+
+    /// Replaces the file of a bucket; the caller holds the lock.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        // Of a crash: who holds the lock is the only one who writes.
+        let _ = rustix::fs::unlinkat(&self.fd, STAGED, AtFlags::empty());
+        write_whole(&self.fd, STAGED, bytes, true).map_err(Fail::for_good)?;
+        let placed = rustix::fs::renameat(&self.fd, STAGED, &self.fd, name);
+        placed.and_then(|()| sync(&self.fd)).op("replace the documents of a bucket")
+    }
+
+    /// Removes the file of a bucket, if there is one; the caller holds the lock.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) => sync(&self.fd),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+        .op("remove the documents of a bucket")
+    }
+}
+
+/// Puts names in a directory on disk, whatever the durability level: what these documents forbid
+/// must not come back with a power cut.
+fn sync(directory: &OwnedFd) -> Io<()> {
+    match rustix::fs::fsync(directory) {
+        // A file system that cannot; where the level needs it, it is not served.
+        Err(Errno::INVAL) => Ok(()),
+        result => result,
+    }
+}

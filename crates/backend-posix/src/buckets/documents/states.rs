@@ -1,0 +1,373 @@
+//! States of buckets in memory.
+//!
+//! A change of documents is a rename in the directory of documents, and so changes its time. A
+//! state counts as long as that time is the one at which it was read. On a local file system the
+//! time is read for each request, by one `fstat` of the open directory, which names no path and
+//! waits for nothing. On others it is read past the client's cache, by whoever loads a state and
+//! once a second by a thread, and counts for a second.
+//!
+//! Where there is no such directory yet, the time is that of the directory above, in which it would
+//! be made.
+//!
+//! That a bucket is gone is never remembered, nor that it is closed.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
+
+use backend::{BucketState, Freshness, Result};
+use quick_cache::sync::Cache;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use super::found::{Closed, Found};
+use super::place::{self, Place};
+use crate::buckets::attributes::{self, Times};
+use crate::error::Io;
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::OWN_DIRECTORY;
+use crate::limits::{
+    STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_PAUSE,
+    STATES_SEEN_MAX,
+};
+use crate::tree::store::Store;
+use crate::volume::kind::Volume;
+
+/// The states of a tree's buckets that were read.
+#[derive(Debug)]
+pub(crate) struct States {
+    pub store: Arc<Store>,
+    memory: Cache<Box<str>, Arc<Entry>, Weighter>,
+    spot: RwLock<Option<Arc<Spot>>>,
+    /// As if documents were on this volume.
+    #[cfg(test)]
+    assumed: Option<Volume>,
+    /// What was seen last on a file system that is not local, and when the look began.
+    seen: Mutex<Option<(Mark, Instant)>>,
+}
+
+/// Where documents are, or would be made.
+#[derive(Debug)]
+struct Spot {
+    fd: Arc<OwnedFd>,
+    level: Level,
+    volume: Volume,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// There is no `.slipway`.
+    Root,
+    /// There is no directory of documents in it.
+    Own,
+    Documents,
+}
+
+impl Level {
+    fn path(self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Own => OWN_DIRECTORY.to_owned(),
+            Self::Documents => place::path(),
+        }
+    }
+}
+
+/// A directory as it was at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    device: u64,
+    /// 0 where inode numbers do not last.
+    inode: u64,
+    changed_ns: i128,
+}
+
+impl Spot {
+    fn find(store: &Store) -> Io<Self> {
+        let mut found = Err(Errno::NOENT);
+        for level in [Level::Documents, Level::Own, Level::Root] {
+            found = resolve::plain(&store.root, &level.path(), DIRECTORY).map(|fd| (fd, level));
+            if !matches!(found, Err(Errno::NOENT)) {
+                break;
+            }
+        }
+        let (fd, level) = found?;
+        let volume = Volume::of(&fd)?;
+        Ok(Self { fd: Arc::new(fd), level, volume })
+    }
+
+    /// True if there is still nothing further down.
+    fn is_deepest(&self, store: &Store) -> Io<bool> {
+        let below = match self.level {
+            Level::Root => Level::Own,
+            Level::Own => Level::Documents,
+            Level::Documents => return Ok(true),
+        };
+        match resolve::at_path(&store.root, &below.path()) {
+            Err(Errno::NOENT) => Ok(true),
+            result => result.map(|_| false),
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.volume.kind.is_local()
+    }
+
+    fn info(&self) -> Io<FileInfo> {
+        if self.is_local() { file_info::of(&self.fd) } else { file_info::fresh(&self.fd) }
+    }
+
+    fn mark(&self, info: &FileInfo) -> Mark {
+        let inode = if self.volume.inodes_last { info.inode } else { 0 };
+        Mark { device: info.device, inode, changed_ns: info.changed_ns }
+    }
+}
+
+/// A look at where documents are.
+struct Look {
+    spot: Arc<Spot>,
+    mark: Mark,
+    began_ns: i64,
+    /// Any later change will show in the mark.
+    settled: bool,
+}
+
+/// A state that is remembered.
+#[derive(Debug)]
+struct Entry {
+    state: Arc<BucketState>,
+    times: Times,
+    /// When the state was read, or seen to be that of the file.
+    mark: Mark,
+    file: KnownFile,
+}
+
+/// The file of which a state was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KnownFile {
+    /// There was none.
+    None,
+    /// One that any later change shows in.
+    Settled { inode: u64, changed_ns: i128, size_bytes: u64 },
+    /// One that may have been replaced without a sign.
+    Unsettled,
+}
+
+#[derive(Debug, Clone)]
+struct Weighter;
+
+impl quick_cache::Weighter<Box<str>, Arc<Entry>> for Weighter {
+    fn weight(&self, _: &Box<str>, entry: &Arc<Entry>) -> u64 {
+        let bytes: usize = entry.state.documents.values().map(bytes::Bytes::len).sum();
+        (STATE_OVERHEAD_BYTES + STATE_DOCUMENTS_FACTOR * bytes) as u64
+    }
+}
+
+impl States {
+    pub fn new(store: Arc<Store>) -> Self {
+        let items = STATES_BYTES_MAX / STATE_OVERHEAD_BYTES;
+        let memory = Cache::with_weighter(items, STATES_BYTES_MAX as u64, Weighter);
+        Self {
+            store,
+            memory,
+            spot: RwLock::default(),
+            #[cfg(test)]
+            assumed: None,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// As if documents were on this volume.
+    #[cfg(test)]
+    fn assume_volume(&mut self, volume: Volume) {
+        self.assumed = Some(volume);
+    }
+
+    /// When a change is seen.
+    pub fn freshness(&self) -> Freshness {
+        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
+        let local = spot.as_ref().map_or_else(|| self.store.volume.kind.is_local(), |spot| spot.is_local());
+        if local { Freshness::NextRequest } else { Freshness::Within(STATES_SEEN_MAX) }
+    }
+
+    /// The state of a bucket, if it still counts. Never waits.
+    pub fn known(&self, name: &BucketName) -> Option<Arc<BucketState>> {
+        self.store.presence.check().ok()?;
+        let entry = self.memory.get(name.as_str())?;
+        (self.now()? == entry.mark).then(|| Arc::clone(&entry.state))
+    }
+
+    /// The present mark, as far as it can be known without waiting.
+    fn now(&self) -> Option<Mark> {
+        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
+        let spot = spot.as_ref()?;
+        if spot.is_local() {
+            return spot.info().ok().map(|info| spot.mark(&info));
+        }
+        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.filter(|(_, began)| began.elapsed() < STATES_SEEN_MAX).map(|(mark, _)| mark)
+    }
+
+    /// Reads the state of a bucket.
+    pub fn load(&self, name: &BucketName) -> Result<Arc<BucketState>> {
+        let store = &*self.store;
+        let look = self.look();
+        let times = attributes::times(store, name)?;
+        let look = match look {
+            Ok(look) => look,
+            Err(errno) => return Ok(Arc::new(closed(name, &times, errno))),
+        };
+        let place = match look.spot.level {
+            Level::Documents => match Place::vouched(store, Arc::clone(&look.spot.fd)) {
+                Ok(place) => Some(place),
+                Err(errno) => return Ok(Arc::new(closed(name, &times, errno))),
+            },
+            Level::Root | Level::Own => None,
+        };
+        let known = self.memory.get(name.as_str());
+        if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place.as_ref(), name, &times)) {
+            self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
+            return Ok(Arc::clone(&entry.state));
+        }
+        let found = Found::read(place.as_ref(), name, &times);
+        if let (Some(Closed::OfAnother), Some(place)) = (&found.closed, place) {
+            // Or it is just being made, after its documents.
+            return read_again(store, name, &place).map(Arc::new);
+        }
+        let same = known.filter(|entry| entry.state.tag == found.tag && found.closed.is_none());
+        let state =
+            same.map_or_else(|| Arc::new(found.state(name, times.created)), |entry| Arc::clone(&entry.state));
+        if found.closed.is_none() {
+            let file = look.known_file(store, found.file.as_ref());
+            self.keep(&look, name, Entry { state: Arc::clone(&state), times, mark: look.mark, file });
+        }
+        Ok(state)
+    }
+
+    /// Looks at where documents are. From then on [`States::now`] looks there.
+    fn look(&self) -> Io<Look> {
+        let store = &*self.store;
+        for _ in 0..STATES_LOOKS_MAX {
+            let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::now_ns());
+            let info = spot.info()?;
+            if !spot.is_deepest(store)? {
+                continue;
+            }
+            let (mark, settled) = (spot.mark(&info), store.is_settled(&spot.fd, &info, began_ns));
+            let spot = self.hold(spot, mark);
+            if !spot.is_local() {
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if seen.is_none_or(|(_, before)| before < began) {
+                    *seen = Some((mark, began));
+                }
+            }
+            return Ok(Look { spot, mark, began_ns, settled });
+        }
+        Err(Errno::AGAIN)
+    }
+
+    fn find(&self) -> Io<Spot> {
+        let spot = Spot::find(&self.store)?;
+        #[cfg(test)]
+        let spot = Spot { volume: self.assumed.unwrap_or(spot.volume), ..spot };
+        Ok(spot)
+    }
+
+    /// The spot to look at from now on: the one that is held, if it is the same directory.
+    fn hold(&self, spot: Spot, mark: Mark) -> Arc<Spot> {
+        let is_same = |held: &Arc<Spot>| {
+            let id = file_info::of(&held.fd).map(|info| info.id());
+            spot.volume.inodes_last && held.level == spot.level && id == Ok((mark.device, mark.inode))
+        };
+        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(held) = held.filter(is_same) {
+            return held;
+        }
+        let spot = Arc::new(spot);
+        *self.spot.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&spot));
+        spot
+    }
+
+    /// Once a second: looks past the cache of a network file system, and whether the directory that
+    /// is held is still the one at its path.
+    pub fn look_after(&self) {
+        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(spot) = held else { return };
+        if spot.is_local() {
+            let id = |info: Io<FileInfo>| info.map(|info| info.id());
+            let path = spot.level.path();
+            let there = file_info::at_following(&self.store.root, if path.is_empty() { "." } else { &path });
+            if id(there) == id(file_info::of(&spot.fd)) {
+                return;
+            }
+            *self.spot.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        // What it says is said to those who load.
+        let _ = self.look();
+    }
+
+    fn keep(&self, look: &Look, name: &BucketName, entry: Entry) {
+        if look.settled {
+            self.memory.insert(name.as_str().into(), Arc::new(entry));
+        }
+    }
+}
+
+impl Entry {
+    fn copy(&self) -> Self {
+        let Self { state, times, mark, file } = self;
+        Self { state: Arc::clone(state), times: *times, mark: *mark, file: *file }
+    }
+
+    /// True if the file of the bucket, and the bucket, are those of which the state was read.
+    fn is_of(&self, look: &Look, place: Option<&Place<'_>>, name: &BucketName, times: &Times) -> bool {
+        let local = look.spot.is_local();
+        let at = if local { file_info::at } else { file_info::fresh_at };
+        let file = match place.map_or(Err(Errno::NOENT), |place| at(&place.fd, name.as_str())) {
+            Err(Errno::NOENT) => KnownFile::None,
+            Ok(info) => KnownFile::of(&info),
+            Err(_) => return false,
+        };
+        // A number that does not last may be another file's.
+        let numbers_last = look.spot.volume.inodes_last || file == KnownFile::None;
+        self.times == *times && self.file == file && numbers_last
+    }
+}
+
+impl KnownFile {
+    fn of(info: &FileInfo) -> Self {
+        let FileInfo { inode, changed_ns, .. } = *info;
+        Self::Settled { inode, changed_ns, size_bytes: info.stamp.size_bytes }
+    }
+}
+
+impl Look {
+    fn known_file(&self, store: &Store, file: Option<&FileInfo>) -> KnownFile {
+        match file {
+            None => KnownFile::None,
+            Some(info) if store.is_settled(&self.spot.fd, info, self.began_ns) => KnownFile::of(info),
+            Some(_) => KnownFile::Unsettled,
+        }
+    }
+}
+
+fn closed(name: &BucketName, times: &Times, errno: Errno) -> BucketState {
+    let closed = Closed::Unreadable(errno);
+    let mut state = Found::read(None, name, times).state(name, times.created);
+    state.closed = Some(closed.sentence().into());
+    state
+}
+
+/// Reads the state of a bucket once more, when nobody is making it.
+fn read_again(store: &Store, name: &BucketName, place: &Place<'_>) -> Result<BucketState> {
+    let lock = place.lock().ok();
+    if lock.is_none() {
+        std::thread::sleep(STATES_PAUSE);
+    }
+    let times = attributes::times(store, name)?;
+    Ok(Found::read(Some(place), name, &times).state(name, times.created))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
+
+use backend::{BackendError, DocumentChanges, DocumentKind, Documents};
+use bytes::Bytes;
+
+use super::super::change::{self, Change, Initial};
+use super::*;
+use crate::base::options::Options;
+use crate::buckets::{self, NewBucket};
+use crate::testing::fixture;
+use DocumentKind::{Cors, Lifecycle, Policy};
+
+/// A tree with the states of two gateways.
+struct Tree {
+    root: tempfile::TempDir,
+    name: BucketName,
+    first: States,
+    second: States,
+}
+
+impl Tree {
+    /// With a bucket of these documents.
+    fn new(documents: &[(DocumentKind, &'static str)]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let open = || Arc::new(Store::open(root.path(), fixture::options()).unwrap());
+        let (first, second) = (States::new(open()), States::new(open()));
+        let name = BucketName::new("bucket").unwrap();
+        let tree = Self { root, name, first, second };
+        tree.create(documents);
+        tree
+    }
+
+    fn create(&self, documents: &[(DocumentKind, &'static str)]) {
+        let documents = documents.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect();
+        let initial = Initial { owner: None, documents };
+        let new = NewBucket { name: self.name.clone(), account: None, initial };
+        buckets::create(&self.first.store, &new).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.root.path().join(".slipway/buckets").join(self.name.as_str())
+    }
+
+    fn load(&self) -> Arc<BucketState> {
+        self.first.load(&self.name).unwrap()
+    }
+
+    /// Loads the state until it is known.
+    fn remember(&self) -> Arc<BucketState> {
+        for _ in 0..1000 {
+            self.load();
+            if let Some(state) = self.first.known(&self.name) {
+                return state;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        panic!("it is never known");
+    }
+
+    /// Changes documents by the second gateway, whatever they are.
+    fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
+        let expected = self.second.load(&self.name)?.tag.clone();
+        let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
+        change::change(&self.second.store, &Change { name: self.name.clone(), expected, changes })
+    }
+
+    /// Flips a bit of the file.
+    fn damage(&self, at: impl FnOnce(usize) -> usize) {
+        let mut bytes = fs::read(self.file()).unwrap();
+        let at = at(bytes.len());
+        bytes[at] ^= 1;
+        fs::write(self.file(), bytes).unwrap();
+    }
+
+    fn why_closed(&self) -> String {
+        self.load().closed.as_deref().unwrap_or("open").to_owned()
+    }
+}
+
+fn documents(documents: &[(DocumentKind, &'static str)]) -> Documents {
+    documents.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
+}
+
+/// What is known costs nothing but a look, until it is changed.
+#[test]
+fn a_change_is_seen_by_the_next_look() {
+    let tree = Tree::new(&[]);
+    if tree.first.freshness() != Freshness::NextRequest {
+        return eprintln!(
+            "\n*** SKIPPED: the file system is not local, so changes at once are NOT tested ***\n"
+        );
+    }
+    assert!(tree.first.known(&tree.name).is_none(), "it was never loaded");
+    // The first documents of all, those of another bucket, and their end.
+    assert!(tree.remember().documents.is_empty());
+    for text in ["first", "second"] {
+        tree.change(&[(Policy, Some(text))]).unwrap();
+        assert!(tree.first.known(&tree.name).is_none());
+        assert_eq!(tree.remember().documents, documents(&[(Policy, text)]));
+    }
+    tree.change(&[(Policy, None)]).unwrap();
+    assert!(tree.first.known(&tree.name).is_none());
+    assert!(tree.remember().documents.is_empty());
+    assert!(!tree.file().exists());
+}
+
+/// A change of one bucket has the others looked at, not read or parsed again.
+#[test]
+fn what_did_not_change_stays_parsed() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let state = tree.remember();
+    assert_eq!(state.parsed.get_or_make(|| 7), Some(&7));
+    let other = BucketName::new("other").unwrap();
+    let initial = Initial { owner: Some("somebody".to_owned()), documents: Documents::new() };
+    let new = NewBucket { name: other.clone(), account: None, initial };
+    buckets::create(&tree.second.store, &new).unwrap();
+    assert!(Arc::ptr_eq(&tree.remember(), &state));
+    // The same bytes in another file.
+    let bytes = fs::read(tree.file()).unwrap();
+    let copy = tree.file().with_file_name(",copy");
+    fs::write(&copy, bytes).unwrap();
+    fs::rename(copy, tree.file()).unwrap();
+    assert!(Arc::ptr_eq(&tree.remember(), &state));
+    tree.change(&[(Policy, Some("another"))]).unwrap();
+    assert_eq!(tree.remember().parsed.get_or_make(|| 8), Some(&8));
+}
+
+/// One that is gone is missed by who loads, and the next of its name starts without documents.
+#[test]
+fn a_bucket_that_is_gone_has_no_state() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    tree.remember();
+    buckets::delete(&tree.second.store, &tree.name).unwrap();
+    assert!(!tree.file().exists());
+    assert!(matches!(tree.first.load(&tree.name), Err(BackendError::NoSuchBucket)));
+    tree.create(&[]);
+    let state = tree.load();
+    assert!(state.documents.is_empty() && state.closed.is_none());
+}
+
+/// As after a crash between the two steps of CreateBucket or DeleteBucket.
+#[test]
+fn documents_without_a_bucket_are_replaced_by_the_next() {
+    for next in [&[][..], &[(Cors, "cors")]] {
+        let tree = Tree::new(&[(Policy, "policy")]);
+        fs::remove_dir_all(tree.root.path().join("bucket")).unwrap();
+        tree.create(next);
+        let state = tree.load();
+        assert_eq!((&state.documents, &state.closed), (&documents(next), &None));
+    }
+}
+
+/// Removed and made again outside S3, or copied without attributes.
+#[test]
+fn documents_of_another_bucket_close_it() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    tree.remember();
+    let path = tree.root.path().join("bucket");
+    fs::remove_dir_all(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(tree.why_closed().contains("of another bucket"), "{}", tree.why_closed());
+    // Who sees them and puts a document takes them over.
+    assert_eq!(tree.load().documents, documents(&[(Policy, "policy")]));
+    tree.change(&[(Cors, Some("cors"))]).unwrap();
+    let state = tree.load();
+    assert_eq!((&state.documents, &state.closed), (&documents(&[(Policy, "policy"), (Cors, "cors")]), &None));
+    // It has a record now.
+    assert_eq!(state.created, buckets::head(&tree.first.store, &tree.name).unwrap().created);
+}
+
+/// A bucket that a person made gets its record with its first documents, and keeps its time.
+#[test]
+fn a_bucket_made_by_hand_may_have_documents() {
+    let tree = Tree::new(&[]);
+    let name = BucketName::new("by-hand").unwrap();
+    fs::create_dir(tree.root.path().join("by-hand")).unwrap();
+    let before = tree.first.load(&name).unwrap();
+    assert_eq!((&before.owner, &before.closed, before.documents.len()), (&None, &None, 0));
+    let changes = DocumentChanges::from([(Policy, Some(Bytes::from_static(b"policy")))]);
+    let change = Change { name: name.clone(), expected: before.tag.clone(), changes };
+    change::change(&tree.second.store, &change).unwrap();
+    let state = tree.first.load(&name).unwrap();
+    assert_eq!((state.documents.len(), &state.closed, state.created), (1, &None, before.created));
+}
+
+#[test]
+fn a_damaged_document_closes_its_bucket_and_can_be_repaired() {
+    let tree = Tree::new(&[(Cors, "cors"), (Policy, "policy")]);
+    tree.remember();
+    // The last one in the file.
+    tree.damage(|length| length - 1);
+    tree.change(&[(Lifecycle, Some("another"))]).unwrap();
+    assert_eq!(tree.why_closed(), "of its documents some are damaged: policy");
+    assert_eq!(tree.load().documents, documents(&[(Cors, "cors")]));
+    assert!(tree.first.known(&tree.name).is_none(), "what is closed is looked at each time");
+    let read = |kind| super::super::document(&tree.first.store, &tree.name, kind);
+    assert!(matches!(read(Policy), Err(BackendError::Io { .. })));
+    assert_eq!(read(Lifecycle).unwrap().unwrap(), "another");
+    tree.change(&[(Policy, Some("repaired"))]).unwrap();
+    assert_eq!((tree.why_closed(), tree.load().documents.len()), ("open".to_owned(), 2));
+}
+
+/// One that no request needs does not close the bucket.
+#[test]
+fn a_damaged_document_that_is_not_in_states_is_its_own_error() {
+    let tree = Tree::new(&[(Lifecycle, "lifecycle")]);
+    tree.damage(|length| length - 1);
+    assert_eq!(tree.why_closed(), "open");
+    let read = super::super::document(&tree.first.store, &tree.name, Lifecycle);
+    assert!(matches!(read, Err(BackendError::Io { .. })), "{read:?}");
+}
+
+/// What cannot be read at all is not replaced either: who knows what it forbade.
+#[test]
+fn a_file_that_tells_nothing_closes_its_bucket_and_stays() {
+    for (text, why) in [(&b""[..], "is damaged"), (b"\x01more", "is damaged"), (b"\x02", "newer version")] {
+        let tree = Tree::new(&[(Policy, "policy")]);
+        fs::write(tree.file(), text).unwrap();
+        assert!(tree.why_closed().contains(why), "{}", tree.why_closed());
+        let refused = tree.change(&[(Policy, Some("new"))]);
+        assert!(matches!(refused, Err(BackendError::Io { .. })), "{refused:?}");
+        assert_eq!(fs::read(tree.file()).unwrap(), text);
+        fs::remove_file(tree.file()).unwrap();
+        assert_eq!(tree.why_closed(), "open");
+    }
+    let tree = Tree::new(&[(Policy, "policy")]);
+    fs::remove_file(tree.file()).unwrap();
+    fs::create_dir(tree.file()).unwrap();
+    assert!(tree.why_closed().contains("cannot be read"), "{}", tree.why_closed());
+}
+
+#[test]
+fn a_kind_that_must_be_understood_and_is_not_closes_the_bucket() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    for (number, expected) in [(0x7f, "open"), (0xff, "the kind 255")] {
+        let bytes = fs::read(tree.file()).unwrap().into();
+        let mut contents = super::super::contents::Contents::unpack(&bytes).unwrap();
+        contents.set(number, Some(Bytes::from_static(b"of a newer gateway")));
+        fs::write(tree.file(), contents.pack()).unwrap();
+        assert!(tree.why_closed().contains(expected), "{}", tree.why_closed());
+        // It is kept by who changes others.
+        tree.change(&[(Policy, Some("new"))]).unwrap();
+        assert!(tree.why_closed().contains(expected), "{}", tree.why_closed());
+        let bytes = fs::read(tree.file()).unwrap().into();
+        let kept = super::super::contents::Contents::unpack(&bytes).unwrap();
+        assert_eq!(kept.stored[&number].whole(number).unwrap(), "of a newer gateway");
+    }
+}
+
+/// Whoever may write in DIR could put one there.
+#[test]
+fn a_directory_that_others_may_write_in_closes_all_buckets() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    if !fixture::keeps_owners(tree.root.path()) {
+        return eprintln!("\n*** SKIPPED: no owners here, so that modes count is NOT tested ***\n");
+    }
+    let place = tree.root.path().join(".slipway/buckets");
+    assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o7777, 0o700);
+    assert_eq!(fs::metadata(tree.file()).unwrap().permissions().mode() & 0o7777, 0o600);
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(tree.why_closed().contains("not as the server makes it"), "{}", tree.why_closed());
+    assert!(matches!(tree.change(&[(Policy, None)]), Err(BackendError::Denied { .. })));
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(tree.why_closed(), "open");
+}
+
+/// What was staged by a writer that crashed is in nobody's way.
+#[test]
+fn what_a_crash_staged_is_replaced() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let staged = tree.file().with_file_name(",new");
+    fs::write(&staged, "torn").unwrap();
+    tree.change(&[(Policy, Some("new"))]).unwrap();
+    assert_eq!(tree.load().documents, documents(&[(Policy, "new")]));
+    assert!(!staged.exists());
+}
+
+/// The directory is moved away and another one put in its place, as a restore does.
+#[test]
+fn another_directory_of_documents_is_noticed() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    tree.remember();
+    let own = tree.root.path().join(".slipway");
+    fs::rename(&own, tree.root.path().join("old")).unwrap();
+    tree.first.look_after();
+    assert!(tree.remember().documents.is_empty());
+    fs::rename(tree.root.path().join("old"), &own).unwrap();
+    assert_eq!(tree.remember().documents, documents(&[(Policy, "policy")]));
+}
+
+/// On a file system that machines share, what was seen counts for a second, and no longer.
+#[test]
+fn what_was_seen_elsewhere_counts_for_a_second() {
+    let mut tree = Tree::new(&[(Policy, "policy")]);
+    let remote = |states: &mut States| {
+        let shared = Volume { kind: crate::volume::kind::FileSystem::Other, ..states.store.volume };
+        states.assume_volume(shared);
+    };
+    remote(&mut tree.first);
+    tree.remember();
+    assert_eq!(tree.first.freshness(), Freshness::Within(STATES_SEEN_MAX));
+    tree.change(&[(Policy, Some("new"))]).unwrap();
+    let began = Instant::now();
+    while tree.first.known(&tree.name).is_some() {
+        assert!(began.elapsed() < STATES_SEEN_MAX * 2, "it counts on");
+        sleep(Duration::from_millis(20));
+    }
+    // The thread's look tells it from the one before at once.
+    tree.remember();
+    tree.change(&[(Policy, Some("newer"))]).unwrap();
+    tree.first.look_after();
+    assert!(tree.first.known(&tree.name).is_none());
+    assert_eq!(tree.load().documents, documents(&[(Policy, "newer")]));
+}
+
+/// A tree that is only read has states, and nothing is made for them.
+#[test]
+fn reading_states_makes_nothing() {
+    let tree = Tree::new(&[]);
+    let attach = || Arc::new(Store::attach(tree.root.path(), Options::default()).unwrap());
+    let states = States::new(attach());
+    assert!(states.load(&tree.name).unwrap().closed.is_none());
+    assert!(!tree.root.path().join(".slipway/buckets").exists());
+    tree.change(&[(Policy, Some("policy"))]).unwrap();
+    assert_eq!(states.load(&tree.name).unwrap().documents.len(), 1);
+    let expected = states.load(&tree.name).unwrap().tag.clone();
+    let change = Change { name: tree.name.clone(), expected, changes: DocumentChanges::new() };
+    assert!(matches!(change::change(&states.store, &change), Err(BackendError::ReadOnly)));
+}

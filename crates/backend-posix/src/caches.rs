@@ -1,0 +1,29 @@
+//! What the backend keeps in memory beside states of buckets.
+
+use std::sync::Arc;
+
+use crate::base::options::Options;
+use crate::listing;
+use crate::object::ObjectCache;
+use crate::upload::{Founded, UploadIndexes};
+
+/// Caches of a tree, each of which may be dropped at any time.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    pub listing: listing::Caches,
+    pub objects: ObjectCache,
+    pub uploads: UploadIndexes,
+    /// Assemblies of this gateway's making.
+    pub founded: Arc<Founded>,
+}
+
+impl Caches {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            listing: listing::Caches::new(options.index_cache_bytes),
+            objects: ObjectCache::new(options.object_cache_bytes),
+            uploads: UploadIndexes::new(options.index_cache_bytes),
+            founded: Arc::default(),
+        }
+    }
+}

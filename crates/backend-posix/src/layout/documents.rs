@@ -1,0 +1,10 @@
+//! Names of the documents of buckets.
+
+/// The directory of files with documents, in `DIR/.slipway`. Each file has the name of its bucket.
+pub(crate) const DOCUMENTS: &str = "buckets";
+
+/// The file in it whose lock writers hold. Not the name of a bucket, as the next one.
+pub(crate) const LOCK: &str = ",lock";
+
+/// The file that will replace another one. Only the holder of the lock has it.
+pub(crate) const STAGED: &str = ",new";

@@ -1,0 +1,52 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $in_state:literal)*) => {
+        /// The kind of a bucket's configuration document.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DocumentKind { $(#[doc = concat!("The ", $name, ".")] $variant,)* }
+
+        impl DocumentKind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name in the log and in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// True if requests need the document before they are authorized, or to be performed as
+            /// they were meant. [`crate::BucketState`] has these; others are read with
+            /// [`crate::Backend::bucket_document`].
+            pub const fn is_in_state(self) -> bool {
+                match self { $(Self::$variant => $in_state,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Acl "ACL" true
+    Policy "policy" true
+    PublicAccessBlock "public access block" true
+    Versioning "versioning configuration" true
+    ObjectLock "Object Lock configuration" true
+    Encryption "encryption configuration" true
+    Cors "CORS configuration" true
+    Website "website configuration" true
+    Lifecycle "lifecycle configuration" false
+    Inventory "inventory configurations" false
+    Notification "notification configuration" false
+}
+
+/// Documents by kind, as bytes: a storage does not know what they say.
+pub type Documents = BTreeMap<DocumentKind, Bytes>;
+
+/// Changes of documents: the new one, or `None` to delete it. Kinds that are not named stay.
+pub type DocumentChanges = BTreeMap<DocumentKind, Option<Bytes>>;
+
+/// The most bytes that the documents of a bucket may have together
+/// ([`crate::BackendError::TooLarge`]).
+pub const DOCUMENTS_BYTES_MAX: usize = 1 << 20;

@@ -1,0 +1,31 @@
+use std::sync::Arc;
+
+use s3_types::BucketName;
+
+use crate::bucket::{BucketState, ChangeBucketRequest};
+use crate::context::Context;
+use crate::documents::DocumentChanges;
+use crate::error::{BackendError, Result};
+use crate::storage::Backend;
+
+/// How often documents are read again that others have changed in the meantime.
+const ATTEMPTS: usize = 10;
+
+/// Changes documents of a bucket, whatever they were before. Fails with
+/// [`BackendError::BucketChanged`] if others were faster ten times.
+pub async fn replace_documents(
+    backend: &dyn Backend,
+    cx: &Context,
+    name: &BucketName,
+    changes: &DocumentChanges,
+) -> Result<Arc<BucketState>> {
+    for _ in 0..ATTEMPTS {
+        let state = backend.load_bucket(cx, name).await?;
+        let request = ChangeBucketRequest { name, expected: &state.tag, changes };
+        match backend.change_bucket(cx, request).await {
+            Err(BackendError::BucketChanged) => {}
+            result => return result,
+        }
+    }
+    Err(BackendError::BucketChanged)
+}
