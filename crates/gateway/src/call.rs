@@ -1,6 +1,6 @@
 //! A request on its way to its operation.
 
-use backend::{Backend, BackendError, Context, ObjectRef};
+use backend::{Backend, BackendError, BucketState, Context, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
@@ -37,6 +37,8 @@ pub struct Call<'a> {
     pub query: &'a Query<'a>,
     /// Bucket and key.
     pub target: &'a Target,
+    /// What is known of the bucket; `None` for requests about none, and for CreateBucket.
+    pub state: Option<&'a BucketState>,
     /// What is asked for.
     pub operation: Operation,
     /// Who asks.
@@ -69,7 +71,7 @@ impl<'a> Call<'a> {
     }
 
     /// `NoSuchBucket` if the request's bucket does not exist: for operations that do not ask the
-    /// storage for anything in it.
+    /// storage for anything in it. What is known of a bucket does not prove that it exists.
     pub async fn require_bucket(&self) -> Result<()> {
         match self.backend().bucket_exists(self.backend_cx, self.bucket()?).await {
             Ok(true) => Ok(()),
@@ -78,15 +80,20 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The owner of buckets and objects, as answers show it.
+    /// The owner of the bucket and its objects, as answers show it. Without a bucket, the account.
     pub fn owner(&self) -> Owner<'a> {
+        let of_bucket = self.state.and_then(|state| state.owner.as_deref());
+        of_bucket.map_or_else(|| self.account(), Owner::new)
+    }
+
+    fn account(&self) -> Owner<'a> {
         Owner::new(self.settings.identities.account().canonical_id())
     }
 
     /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
         let identities = &self.settings.identities;
-        Owner { display_name: Some(&identities.initiator().facts.name), ..self.owner() }
+        Owner { display_name: Some(&identities.initiator().facts.name), ..self.account() }
     }
 
     /// The operation's own action on its own target.
@@ -119,18 +126,6 @@ impl<'a> Call<'a> {
             }
             Decision::Deny => Err(S3Error::new(ErrorCode::AccessDenied)),
         }
-    }
-
-    /// The answer to a request that is refused with `error`: `NoSuchBucket` if its bucket does not
-    /// exist, else `error`.
-    ///
-    /// S3 looks for the bucket before it checks permissions and arguments. Here the bucket is
-    /// looked for only once a request is refused, so that other requests do not pay for it.
-    pub async fn in_bucket(&self, error: S3Error) -> S3Error {
-        if self.operation == Operation::CreateBucket {
-            return error;
-        }
-        in_bucket(self.backend(), self.backend_cx, self.target, error).await
     }
 
     /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.
@@ -168,8 +163,7 @@ impl<'a> Call<'a> {
     }
 
     /// Reads the body as a document of at most `bytes_max` with the digests `expected`, and parses
-    /// it. If the bucket does not exist, that is the error, whatever is wrong with the document.
-    /// Can be called once.
+    /// it. Can be called once.
     pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
@@ -177,14 +171,7 @@ impl<'a> Call<'a> {
         parse: Parse<T>,
     ) -> Result<T> {
         let large = &self.gateway.large_documents;
-        let document = match self.decode() {
-            Ok(body) => read_document(body, expected, bytes_max, large, parse).await,
-            Err(error) => Err(error),
-        };
-        match document {
-            Ok(document) => Ok(document),
-            Err(error) => Err(self.in_bucket(error).await),
-        }
+        read_document(self.decode()?, expected, bytes_max, large, parse).await
     }
 
     fn decode(&mut self) -> Result<DecodedBody<'_>> {
@@ -198,15 +185,6 @@ impl<'a> Call<'a> {
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
-    }
-}
-
-/// [`Call::in_bucket`] for a request that is refused before its operation is known.
-pub async fn in_bucket(backend: &dyn Backend, cx: &Context, target: &Target, error: S3Error) -> S3Error {
-    let Some(bucket) = target.bucket() else { return error };
-    match backend.bucket_exists(cx, bucket).await {
-        Ok(false) => about(BackendError::NoSuchBucket, target, None),
-        _ => error,
     }
 }
 

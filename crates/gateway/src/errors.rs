@@ -10,6 +10,7 @@ use s3_types::{ChecksumAlgorithm, ChecksumType, Condition};
 use s3_wire::{ErrorCode, S3Error};
 use tracing::field::display;
 
+use crate::closed::BucketClosed;
 use crate::explanation::Explanation;
 use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
@@ -54,8 +55,9 @@ impl ErrorSite {
             let Explanation { bucket, key, .. } = explanation;
             return tracing::info!(id, trace_id, method, ?bucket, ?key, ?causes, "{error}");
         }
+        let closed = error.source().and_then(|cause| cause.downcast_ref::<BucketClosed>());
         match error.code() {
-            ErrorCode::InternalError | ErrorCode::InsufficientStorage => {
+            ErrorCode::InternalError | ErrorCode::InsufficientStorage if closed.is_none() => {
                 tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
             }
             // With a cause, it is the file system that denied it to the server, the machine that

@@ -20,6 +20,11 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
+    /// True if everything is allowed.
+    pub fn is_root(&self) -> bool {
+        matches!(self, Self::Identity(identity) if identity.is_root)
+    }
+
     /// What storages may know about the requester; `None` for an anonymous one.
     pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
         match self {
@@ -74,9 +79,6 @@ impl Authorizer {
     /// others have none. (It is asynchronous because a bucket's policy has to be read.)
     #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
     pub async fn decide(&self, facts: &RequestFacts<'_>, _permission: &Permission<'_>) -> Decision {
-        match facts.requester {
-            Requester::Identity(identity) if identity.is_root => Decision::Allow,
-            Requester::Identity(_) | Requester::Anonymous => Decision::Deny,
-        }
+        if facts.requester.is_root() { Decision::Allow } else { Decision::Deny }
     }
 }

@@ -30,10 +30,8 @@ use unset::Unset;
 /// largest.
 fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
-        match prepare::<H>(&call).await {
-            Ok(handler) => handler.perform(call).await,
-            Err(error) => Err(call.in_bucket(error).await),
-        }
+        let handler = prepare::<H>(&call).await?;
+        handler.perform(call).await
     })
 }
 

@@ -24,6 +24,6 @@ impl<'a> Handler<'a> for Refused {
 
     async fn perform(self, call: Call<'a>) -> Result<Outcome> {
         let message = format!("{} is not implemented.", call.operation.name());
-        Err(call.in_bucket(S3Error::with_message(ErrorCode::NotImplemented, message)).await)
+        Err(S3Error::with_message(ErrorCode::NotImplemented, message))
     }
 }

@@ -20,7 +20,7 @@ use authenticate::{Authenticated, authenticate};
 use preflight::preflight;
 
 use crate::body::{InProgress, RequestBody, ResponseBody};
-use crate::call::{Call, in_bucket};
+use crate::call::Call;
 use crate::errors::{self, ErrorSite};
 use crate::gateway::{Gateway, Settings};
 use crate::observers::Report;
@@ -29,6 +29,7 @@ use crate::peer::Peer;
 use crate::phase::Phase;
 use crate::reply::{self, Reply};
 use crate::request::{Answered, Known, RequestContext};
+use crate::request_bucket::RequestBucket;
 
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
@@ -111,15 +112,15 @@ async fn perform<'h>(
     if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
+    let bucket = RequestBucket::of(gateway.backend.as_ref(), &backend_cx, target);
     let operation = match route {
         Some(Route::Operation(operation)) => operation,
         Some(Route::Refused(error)) => return Err(error),
-        Some(Route::RefusedInBucket(error)) => {
-            return Err(in_bucket(gateway.backend.as_ref(), &backend_cx, target, error).await);
-        }
+        Some(Route::RefusedInBucket(error)) => return Err(bucket.refusal(error).await),
         None => return Err(ErrorCode::InvalidURI.into()),
     };
-    let outcome = ops::dispatch(Call {
+    let bucket = bucket.find(operation, &requester).await?;
+    let call = Call {
         gateway,
         settings,
         cx,
@@ -128,13 +129,17 @@ async fn perform<'h>(
         headers: &headers,
         query,
         target,
+        state: bucket.state.as_deref(),
         operation,
         requester,
         signed,
         body,
         payload: Some(payload),
-    })
-    .await?;
+    };
+    let outcome = match ops::dispatch(call).await {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(bucket.refusal(error).await),
+    };
     known.effects = outcome.effects;
     Ok(outcome.reply)
 }

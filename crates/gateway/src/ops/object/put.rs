@@ -34,10 +34,7 @@ impl<'a> Handler<'a> for PutObject {
         let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
-        let body = match call.decode_body() {
-            Ok(body) => body,
-            Err(error) => return Err(call.in_bucket(error).await),
-        };
+        let body = call.decode_body()?;
         let options = WriteOptions {
             metadata: self.metadata,
             conditions: self.conditions,

@@ -31,10 +31,7 @@ impl<'a> Handler<'a> for UploadPart {
         let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
-        let body = match call.decode_body() {
-            Ok(body) => body,
-            Err(error) => return Err(call.in_bucket(error).await),
-        };
+        let body = call.decode_body()?;
         let size_hint = Some(body.length());
         let checksum = self.checksum.algorithm;
         let request = PutPartRequest { upload, part_number: self.part_number, size_hint, checksum };
