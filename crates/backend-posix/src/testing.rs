@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backend::{ObjectBody, ObjectPart, ReadSelector, Result};
+use backend::{DocumentKind, ObjectBody, ObjectPart, ReadSelector, Result};
 use bytes::Bytes;
 use s3_types::{
     BucketName, ChecksumAlgorithm, Checksummer, Conditions, Digester, Digests, ETag, ETagSource,
@@ -92,6 +92,17 @@ fn create(store: &Store, name: &BucketName) {
 impl Scene {
     pub fn new() -> Self {
         Self::with(Options::default())
+    }
+
+    /// A tree whose bucket has documents.
+    pub fn with_documents(documents: &[(DocumentKind, &'static str)]) -> Self {
+        let scene = Self::new();
+        buckets::delete(&scene.store, &scene.name).unwrap();
+        let documents = documents.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect();
+        let initial = Initial { owner: None, documents };
+        let new = NewBucket { name: scene.name.clone(), account: None, initial };
+        buckets::create(&scene.store, &new).unwrap();
+        scene
     }
 
     pub fn with(options: Options) -> Self {

@@ -2,11 +2,13 @@
 //! them.
 
 mod change;
+mod check;
 mod contents;
 mod found;
 mod place;
 mod states;
 
 pub(crate) use change::{Change, Initial, change, forget, prepare};
-pub(crate) use found::document;
+pub(crate) use check::{Fault, check};
+pub(crate) use found::{Closed, document};
 pub(crate) use states::States;

@@ -65,6 +65,12 @@ pub enum ProblemKind {
     Unreadable,
     /// A file that no key leads to, which is not a problem of the tree.
     NotShown,
+    /// Documents of a bucket that can't be read, or some of them.
+    DocumentsDamaged,
+    /// Documents of a newer version, or of a kind that has to be understood and is not.
+    DocumentsNewer,
+    /// Documents that are not those of the bucket of their name.
+    DocumentsMisplaced,
     /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
 }
@@ -92,6 +98,9 @@ impl ProblemKind {
             Self::Stranger => "stranger",
             Self::Unreadable => "unreadable",
             Self::NotShown => "not-shown",
+            Self::DocumentsDamaged => "documents-damaged",
+            Self::DocumentsNewer => "documents-newer",
+            Self::DocumentsMisplaced => "documents-misplaced",
             Self::FlatDirectory => "flat-directory",
         }
     }

@@ -7,6 +7,7 @@
 
 mod check;
 mod companions;
+mod documents;
 mod objects;
 mod own;
 mod sidecars;
@@ -45,7 +46,9 @@ pub fn fsck(
     for name in &options.buckets {
         store.bucket(name).map_err(|e| format!("{}: {e}", root.join(name.as_str()).display()))?;
     }
-    check_asides(&store, root, options, &report).map_err(|e| format!("{}: {e}", root.display()))?;
+    let of_tree = check_asides(&store, root, options, &report)
+        .and_then(|()| documents::check(&store, root, options, &report));
+    of_tree.map_err(|e| format!("{}: {e}", root.display()))?;
     let work = |name: &BucketName, path: &Path| {
         if !options.buckets.is_empty() && !options.buckets.contains(name) {
             return Ok(());

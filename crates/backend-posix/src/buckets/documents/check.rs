@@ -1,0 +1,91 @@
+//! Looks for what is wrong with documents of buckets, for `slipway fsck`.
+
+use std::time::Duration;
+
+use backend::{BackendError, DocumentKind, Result};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use super::found::{Closed, Found};
+use super::place::{self, Place};
+use crate::buckets::attributes;
+use crate::error::Op;
+use crate::fs::reading::entries;
+use crate::fs::removing;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::documents::{LOCK, STAGED};
+use crate::layout::keymap::{self, join};
+use crate::tree::store::Store;
+
+/// What is wrong with a file in the directory of documents, or with that itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The directory is not as the server makes it.
+    Untrusted,
+    /// A name that the server does not give there.
+    Stranger,
+    /// The bucket does not exist.
+    NoBucket,
+    /// The bucket is closed.
+    Closed(Closed),
+    /// These documents are damaged, which no request needs before it is authorized.
+    Damaged(Vec<DocumentKind>),
+}
+
+/// Calls `report` with each fault and its path in DIR. Documents that were changed more recently
+/// than `age` may be those of a bucket that is being made or deleted.
+pub(crate) fn check(
+    store: &Store,
+    age: Duration,
+    wanted: impl Fn(&BucketName) -> bool,
+    mut report: impl FnMut(String, Fault),
+) -> Result<()> {
+    let directory = match Place::find(store) {
+        Ok(None) => return Ok(()),
+        Ok(Some(place)) => place,
+        Err(Errno::PERM | Errno::NOTDIR | Errno::LOOP) => {
+            report(place::path(), Fault::Untrusted);
+            return Ok(());
+        }
+        Err(errno) => return Err(errno).op("open the documents of buckets"),
+    };
+    let opened = resolve::plain(&directory.fd, "", DIRECTORY).op("open the documents of buckets")?;
+    for (name, _) in entries(&opened).op("read the documents of buckets")? {
+        if matches!(&*name, LOCK | STAGED) || keymap::is_lingering(&name) {
+            continue;
+        }
+        let fault = match BucketName::new(&name) {
+            Ok(bucket) if !wanted(&bucket) => None,
+            Ok(bucket) => of_bucket(store, &directory, &opened, &bucket, age)?,
+            Err(_) => Some(Fault::Stranger),
+        };
+        if let Some(fault) = fault {
+            report(join(&place::path(), &name), fault);
+        }
+    }
+    Ok(())
+}
+
+fn of_bucket(
+    store: &Store,
+    place: &Place<'_>,
+    opened: &OwnedFd,
+    name: &BucketName,
+    age: Duration,
+) -> Result<Option<Fault>> {
+    let is_old = || removing::is_older(opened, name.as_str(), age);
+    let times = match attributes::times(store, name) {
+        Err(BackendError::NoSuchBucket) => return Ok(is_old().then_some(Fault::NoBucket)),
+        times => times?,
+    };
+    let found = Found::read(Some(place), name, &times);
+    match &found.closed {
+        Some(Closed::OfAnother) if !is_old() => return Ok(None),
+        Some(closed) => return Ok(Some(Fault::Closed(closed.clone()))),
+        None => {}
+    }
+    let damaged: Vec<_> =
+        DocumentKind::ALL.iter().copied().filter(|kind| found.document(*kind).is_err()).collect();
+    Ok((!damaged.is_empty()).then_some(Fault::Damaged(damaged)))
+}
