@@ -5,6 +5,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from file_systems import mounts
 
-from support import codes, tables
+from support import codes, expect, tables
 from support.bucket import Bucket, unique_bucket_name
 from support.clients import boto3_client
 from support.server import DOMAIN, Server, assert_nothing_staged, remove_tree
@@ -126,6 +127,18 @@ def raw(server: Server) -> RawClient:
 def s3(server: Server):
     """A boto3 client with path-style addresses."""
     return boto3_client(server)
+
+
+@pytest.fixture(params=["never there", "known and gone"])
+def no_bucket(server: Server, request: pytest.FixtureRequest) -> None:
+    """There is no bucket `no-such-bucket`: there never was, or the server knew it before a person removed it."""
+    if request.param == "known and gone":
+        bucket = Bucket(server, "no-such-bucket").create()
+        for _ in range(3):
+            expect.error(bucket.get("key"), "NoSuchKey")
+            # Until a change would show in times.
+            time.sleep(0.03)
+        remove_tree(server.tree / bucket.name)
 
 
 @pytest.fixture

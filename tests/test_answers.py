@@ -131,6 +131,7 @@ class TestOrder:
         response = bucket.raw.get(bucket.path(), query={"max-keys": "x"}, anonymous=True)
         assert response.code in ("InvalidArgument", "AccessDenied"), response
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_parameters(self, raw):
         response = raw.get("/no-such-bucket", query={"encoding-type": "x"})
         expect.error(response, "NoSuchBucket")
@@ -142,6 +143,7 @@ class TestOrder:
     @pytest.mark.parametrize(
         "headers", [{}, {"content-md5": content_md5(b"<")}, {"content-md5": content_md5(b"other")}]
     )
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_documents(self, raw, headers):
         for path, query in [
             ("/no-such-bucket", {"delete": ""}),
@@ -151,6 +153,7 @@ class TestOrder:
             expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
     @pytest.mark.parametrize("path, query", [("", {"delete": ""}), ("/key", {"uploadId": "x"})])
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_the_size_of_documents(self, raw, path, query):
         headers = {"content-length": str(64 << 20), "content-md5": content_md5(b"")}
         request = raw.prepare(
@@ -161,6 +164,7 @@ class TestOrder:
             expect.error(connection.response(), "NoSuchBucket", BucketName="no-such-bucket")
 
     @pytest.mark.parametrize("length", [None, str((5 << 30) + 1)])
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_the_length_of_a_body(self, raw, length):
         for query in ({}, {"partNumber": "1", "uploadId": "x"}):
             request = raw.prepare(
@@ -174,6 +178,7 @@ class TestOrder:
                 connection.send(request.head)
                 expect.error(connection.response(), "NoSuchBucket", BucketName="no-such-bucket")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_permission(self, bucket):
         expect.error(bucket.raw.get("/no-such-bucket/key", anonymous=True), "NoSuchBucket")
         expect.head_error(bucket.raw.head("/no-such-bucket/key", anonymous=True), 404)
@@ -181,6 +186,7 @@ class TestOrder:
         expect.error(bucket.get("key", anonymous=True), "AccessDenied")
         expect.head_error(bucket.head("key", anonymous=True), 403)
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_what_is_not_implemented(self, bucket):
         expect.error(bucket.raw.put("/no-such-bucket", query="policy"), "NoSuchBucket")
         expect.error(bucket.raw.put(bucket.path(), query="policy", anonymous=True), "AccessDenied")
@@ -189,6 +195,7 @@ class TestOrder:
         message = "Anonymous users cannot invoke this API. Please authenticate."
         expect.error(raw.put("/a-new-bucket", anonymous=True), "AccessDenied", message)
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_existence_before_body(self, bucket):
 
         response = bucket.raw.put(

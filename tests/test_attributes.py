@@ -121,6 +121,7 @@ def test_of_a_file(bucket):
 
 class TestErrors:
     @pytest.mark.parametrize("names", [None, ",", ",,"])
+    @pytest.mark.usefixtures("no_bucket")
     def test_nothing_asked_for(self, bucket, names):
         """Told once the bucket is found, and before the key is looked for."""
         message = re.compile("x-amz-object-attributes header")
@@ -158,6 +159,7 @@ class TestErrors:
     def test_no_such_key(self, bucket):
         expect.error(attributes(bucket, "none"), "NoSuchKey", Key="none")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_bucket(self, raw):
         response = raw.get(
             "/no-such-bucket/key", query={"attributes": ""}, headers={"x-amz-object-attributes": "ETag"}

@@ -240,6 +240,7 @@ class TestEarlyAnswers:
             expect.error(response, "SignatureDoesNotMatch")
         assert_nothing_left(bucket)
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_small_unwanted_bodies_keep_the_connection(self, bucket):
         with bucket.raw.connect() as connection:
             response = bucket.raw.put("/no-such-bucket/key", pattern(1000), connection=connection)
@@ -247,6 +248,7 @@ class TestEarlyAnswers:
             expect.ok(bucket.raw.put(bucket.path("key"), b"data", connection=connection))
         assert bucket.read("key") == b"data"
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_large_unwanted_bodies_end_it(self, bucket):
         request = bucket.raw.prepare(
             "PUT", "/no-such-bucket/key", payload="UNSIGNED-PAYLOAD", headers={"content-length": str(1 << 30)}

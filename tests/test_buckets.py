@@ -146,6 +146,7 @@ class TestHeadAndLocation:
         assert response.headers["x-amz-bucket-arn"] == f"arn:aws:s3:::{bucket.name}"
         assert response.body == b""
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_head_of_none(self, raw):
         expect.head_error(raw.head("/no-such-bucket"), 404)
 
@@ -166,6 +167,7 @@ class TestHeadAndLocation:
         expect.ok(raw.put("/bucket"))
         assert expect.ok(raw.get("/bucket", query={"location": ""})).xml.text == "eu-lab-1"
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_location_of_none(self, raw):
         response = raw.get("/no-such-bucket", query={"location": ""})
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
@@ -306,6 +308,7 @@ class TestDelete:
         expect.ok(raw.put(bucket.path()))
         expect.error(bucket.abort("a", upload_id), "NoSuchUpload")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_of_none(self, raw):
         expect.error(raw.delete("/no-such-bucket"), "NoSuchBucket", BucketName="no-such-bucket")
 
@@ -409,6 +412,7 @@ class TestList:
 @pytest.mark.parametrize(
     "operation", ["get", "head", "put", "delete", "list", "copy", "upload", "delete-many"]
 )
+@pytest.mark.usefixtures("no_bucket")
 def test_operations_in_no_bucket(raw, operation):
     """NoSuchBucket wins over whatever else would be wrong."""
     query: dict[str, str] = {}

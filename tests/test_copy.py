@@ -213,10 +213,12 @@ class TestErrors:
                 working.result(20)
         assert missed > 0
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_source_bucket(self, bucket):
         response = copy(bucket, "copy", "no-such-bucket/x")
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_target_bucket(self, bucket, source):
         response = bucket.raw.put(
             "/no-such-bucket/copy", headers={"x-amz-copy-source": f"{bucket.name}/source"}

@@ -117,6 +117,7 @@ class TestForm:
         document = page(bucket, version)
         assert (keys(document), prefixes(document), document["IsTruncated"]) == ([], [], "false")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_bucket(self, raw, version):
         expect.error(raw.get("/no-such-bucket", query=version), "NoSuchBucket", BucketName="no-such-bucket")
 
@@ -181,6 +182,7 @@ class TestArgumentsOfTheOtherForm:
             ({"list-type": "2"}, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2"),
         ],
     )
+    @pytest.mark.usefixtures("no_bucket")
     def test_refused(self, raw, bucket, version, name, message, value):
         for path in (bucket.path(), "/no-such-bucket"):
             response = raw.get(path, query={**version, name: value, "max-keys": "-1"})
@@ -195,12 +197,14 @@ class TestOrder:
         [{"max-keys": "-1"}, {"encoding-type": "x"}, {"list-type": "2", "continuation-token": "x"}],
         ids=["max-keys", "encoding-type", "continuation-token"],
     )
+    @pytest.mark.usefixtures("no_bucket")
     def test_the_bucket_comes_first(self, raw, query):
         expect.error(raw.get("/no-such-bucket", query=query), "NoSuchBucket")
         if "list-type" not in query:
             response = raw.get("/no-such-bucket", query={**query, "versions": ""})
             expect.error(response, "NoSuchBucket")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_a_number_comes_before_the_bucket(self, raw, version):
         response = raw.get("/no-such-bucket", query={**version, "max-keys": "x"})
         message = "Provided max-keys not an integer or within integer range"

@@ -520,11 +520,13 @@ def test_completing_takes_no_second_copy(bucket):
     assert bucket.file("key").stat().st_size == 4 * PART + 3
 
 
+@pytest.mark.usefixtures("no_bucket")
 def test_creation_in_no_bucket(raw):
     response = raw.post("/no-such-bucket/key", query={"uploads": ""})
     expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
 
 
+@pytest.mark.usefixtures("no_bucket")
 def test_completion_in_no_bucket(raw):
     body = complete_document([(1, '"' + "0" * 32 + '"')])
     response = raw.post("/no-such-bucket/key", body, query={"uploadId": "a" * 48})

@@ -191,6 +191,7 @@ class TestUploads:
         entry = page(bucket).child("Upload")
         assert (entry["ChecksumAlgorithm"], entry["ChecksumType"]) == ("SHA256", "COMPOSITE")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_bucket(self, raw):
         response = raw.get("/no-such-bucket", query={"uploads": ""})
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
@@ -302,6 +303,7 @@ class TestParts:
         for part in document.all("Part"):
             assert sorted(part.names()) == ["ETag", "LastModified", "PartNumber", "Size"]
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_errors(self, bucket, upload_id):
         expect.error(bucket.raw.get(bucket.path("other"), query={"uploadId": upload_id}), "NoSuchUpload")
         expect.error(bucket.raw.get(bucket.path("key"), query={"uploadId": "nonsense"}), "NoSuchUpload")

@@ -195,6 +195,7 @@ def test_what_belongs_to_an_object_on_a_buckets_path(bucket, method, query, code
         ("cors", "NoSuchCORSConfiguration", None),
     ],
 )
+@pytest.mark.usefixtures("no_bucket")
 def test_what_belongs_to_a_bucket_on_a_keys_path(bucket, query, code, message):
     """S3 answers for the bucket, whether there is such a key or not."""
     bucket.put("key", b"data")
@@ -237,11 +238,13 @@ class TestPreflight:
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
         return bucket.raw.request("OPTIONS", path, headers=headers, anonymous=True)
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_without_an_origin(self, bucket):
         message = "Insufficient information. Origin request header needed."
         expect.error(self.ask(bucket, bucket.path()), "BadRequest", message)
         expect.error(self.ask(bucket, "/no-such-bucket-here"), "BadRequest", message)
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_with_one(self, bucket):
         asked = {"origin": "http://example.org"}
         details = {"Method": "OPTIONS", "ResourceType": "BUCKET"}
@@ -269,6 +272,7 @@ class TestUnset:
         else:
             expect.error(response, response.code, re.compile("."))
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_of_no_bucket(self, bucket, row):
         path = {"Bucket": "/no-such-bucket-here", "Object": "/no-such-bucket-here/key"}[row.shape]
         response = bucket.raw.request(row.method, path, query=dict(row.query))

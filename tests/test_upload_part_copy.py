@@ -129,6 +129,7 @@ class TestErrors:
     def test_no_such_source(self, bucket, upload_id):
         expect.error(copy(bucket, upload_id, 1, f"{bucket.name}/none"), "NoSuchKey", Key="none")
 
+    @pytest.mark.usefixtures("no_bucket")
     def test_no_such_source_bucket(self, bucket, upload_id):
         response = copy(bucket, upload_id, 1, "no-such-bucket/none")
         expect.error(response, "NoSuchBucket", BucketName="no-such-bucket")
