@@ -11,10 +11,11 @@ use std::sync::Arc;
 use backend::conformance::{Fixture, Subject, collect, digests, if_absent, if_match, key, on_behalf_of};
 use backend::{
     AbortRequest, BackendError, CompleteRequest, Context, CreateBucketRequest, CreateUploadRequest,
-    DeleteRequest, ListPartsQuery, ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
-    WriteOptions,
+    DeleteRequest, DocumentChanges, DocumentKind, Documents, ListPartsQuery, ObjectRef, PutPartRequest,
+    PutRequest, ReadRequest, ReadSelector, WriteOptions, replace_documents,
 };
 use backend_posix::{Durability, Options, PosixBackend};
+use bytes::Bytes;
 use s3_types::{BucketName, Conditions};
 use tokio::task::JoinSet;
 
@@ -436,4 +437,68 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
         assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
     }
     writers.shutdown().await;
+}
+
+/// Buckets of one name are made with documents and without, changed and deleted by several
+/// gateways: nobody ever sees one with another's documents, which would close it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_bucket_has_the_documents_of_another() {
+    let root = tempfile::tempdir().unwrap();
+    let gateways: Vec<_> = (0..4).map(|_| open(root.path()).writer).collect();
+    let bucket = BucketName::new("bucket").unwrap();
+    let document = || Some(Bytes::from_static(b"document"));
+    let rounds = fixture::rounds(150);
+    let mut tasks = JoinSet::new();
+    for (n, gateway) in gateways.iter().cloned().enumerate() {
+        let (bucket, cx) = (bucket.clone(), Context::default());
+        tasks.spawn(async move {
+            let mut seen = 0;
+            for round in 0..rounds {
+                match (n, round % 2) {
+                    (0, _) => match gateway.delete_bucket(&cx, &bucket).await {
+                        Ok(()) | Err(BackendError::NoSuchBucket) => {}
+                        Err(error) => panic!("{error}"),
+                    },
+                    (1, with) => {
+                        let documents = document().into_iter().map(|text| (DocumentKind::Acl, text));
+                        let documents: Documents = documents.take(with).collect();
+                        let request =
+                            CreateBucketRequest { documents, ..CreateBucketRequest::plain(&bucket) };
+                        match gateway.create_bucket(&cx, request).await {
+                            Ok(()) | Err(BackendError::BucketExists) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    (2, _) => {
+                        let changes = DocumentChanges::from([(DocumentKind::Policy, document())]);
+                        match replace_documents(gateway.as_ref(), &cx, &bucket, &changes).await {
+                            Ok(_) | Err(BackendError::NoSuchBucket | BackendError::BucketChanged) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    _ => {}
+                }
+                for _ in 0..5 {
+                    match gateway.load_bucket(&cx, &bucket).await {
+                        Ok(state) => {
+                            assert_eq!(state.closed, None);
+                            seen += state.documents.len();
+                        }
+                        Err(BackendError::NoSuchBucket) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+            seen
+        });
+    }
+    let seen: usize = tasks.join_all().await.into_iter().sum();
+    assert!(seen > 0, "no bucket had documents");
+    let cx = Context::default();
+    match gateways[0].delete_bucket(&cx, &bucket).await {
+        Ok(()) | Err(BackendError::NoSuchBucket) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let left = fixture::names(&root.path().join(".slipway/buckets"));
+    assert_eq!(left, [",lock"]);
 }

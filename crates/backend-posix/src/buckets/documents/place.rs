@@ -135,7 +135,7 @@ impl<'s> Place<'s> {
 fn sync(directory: &OwnedFd) -> Io<()> {
     match rustix::fs::fsync(directory) {
         // A file system that cannot; where the level needs it, it is not served.
-        Err(Errno::INVAL) => Ok(()),
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
         result => result,
     }
 }

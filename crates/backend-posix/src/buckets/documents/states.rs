@@ -23,7 +23,7 @@ use s3_types::BucketName;
 use super::found::{Closed, Found};
 use super::place::{self, Place};
 use crate::buckets::attributes::{self, Times};
-use crate::error::Io;
+use crate::error::{Io, storage_error};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::OWN_DIRECTORY;
@@ -214,16 +214,10 @@ impl States {
         let store = &*self.store;
         let look = self.look();
         let times = attributes::times(store, name)?;
-        let look = match look {
-            Ok(look) => look,
-            Err(errno) => return Ok(Arc::new(closed(name, &times, errno))),
-        };
-        let place = match look.spot.level {
-            Level::Documents => match Place::vouched(store, Arc::clone(&look.spot.fd)) {
-                Ok(place) => Some(place),
-                Err(errno) => return Ok(Arc::new(closed(name, &times, errno))),
-            },
-            Level::Root | Level::Own => None,
+        let looked = look.and_then(|look| look.place(store).map(|place| (look, place)));
+        let (look, place) = match looked {
+            Ok(found) => found,
+            Err(errno) => return closed(name, &times, errno).map(Arc::new),
         };
         let known = self.memory.get(name.as_str());
         if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place.as_ref(), name, &times)) {
@@ -231,9 +225,11 @@ impl States {
             return Ok(Arc::clone(&entry.state));
         }
         let found = Found::read(place.as_ref(), name, &times);
-        if let (Some(Closed::OfAnother), Some(place)) = (&found.closed, place) {
+        match (&found.closed, place) {
             // Or it is just being made, after its documents.
-            return read_again(store, name, &place).map(Arc::new);
+            (Some(Closed::OfAnother), Some(place)) => return read_again(store, name, &place).map(Arc::new),
+            (Some(Closed::Unreadable(errno)), _) => return closed(name, &times, *errno).map(Arc::new),
+            _ => {}
         }
         let same = known.filter(|entry| entry.state.tag == found.tag && found.closed.is_none());
         let state =
@@ -343,6 +339,14 @@ impl KnownFile {
 }
 
 impl Look {
+    /// The directory of documents, if there is one. EPERM if it is not as the server makes it.
+    fn place<'s>(&self, store: &'s Store) -> Io<Option<Place<'s>>> {
+        match self.spot.level {
+            Level::Documents => Place::vouched(store, Arc::clone(&self.spot.fd)).map(Some),
+            Level::Root | Level::Own => Ok(None),
+        }
+    }
+
     fn known_file(&self, store: &Store, file: Option<&FileInfo>) -> KnownFile {
         match file {
             None => KnownFile::None,
@@ -352,11 +356,15 @@ impl Look {
     }
 }
 
-fn closed(name: &BucketName, times: &Times, errno: Errno) -> BucketState {
-    let closed = Closed::Unreadable(errno);
+/// The state of a bucket whose documents can't be read. An error if that is not their fault, but
+/// for want of something that the process has none of at the moment.
+fn closed(name: &BucketName, times: &Times, errno: Errno) -> Result<BucketState> {
+    if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
+        return Err(storage_error("read the documents of a bucket", errno));
+    }
     let mut state = Found::read(None, name, times).state(name, times.created);
-    state.closed = Some(closed.sentence().into());
-    state
+    state.closed = Some(Closed::Unreadable(errno).sentence().into());
+    Ok(state)
 }
 
 /// Reads the state of a bucket once more, when nobody is making it.

@@ -331,3 +331,14 @@ fn reading_states_makes_nothing() {
     let change = Change { name: tree.name.clone(), expected, changes: DocumentChanges::new() };
     assert!(matches!(change::change(&states.store, &change), Err(BackendError::ReadOnly)));
 }
+
+/// What the process lacks for a moment closes no bucket: it is an error to try again after.
+#[test]
+fn only_what_is_wrong_with_documents_closes_a_bucket() {
+    let tree = Tree::new(&[]);
+    let times = attributes::times(&tree.first.store, &tree.name).unwrap();
+    let closed = |errno| closed(&tree.name, &times, errno);
+    assert!(matches!(closed(Errno::MFILE), Err(BackendError::OutOf(_))));
+    assert!(closed(Errno::IO).unwrap().closed.is_some());
+    assert!(closed(Errno::PERM).unwrap().closed.unwrap().contains("not as the server makes it"));
+}
