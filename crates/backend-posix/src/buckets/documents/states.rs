@@ -367,13 +367,22 @@ fn closed(name: &BucketName, times: &Times, errno: Errno) -> Result<BucketState>
     Ok(state)
 }
 
-/// Reads the state of a bucket once more, when nobody is making it.
+/// Reads the state of a bucket once more, when nobody is making it. It may be deleted meanwhile:
+/// FUSE has no record of a directory that is gone, though it is open.
 fn read_again(store: &Store, name: &BucketName, place: &Place<'_>) -> Result<BucketState> {
     let lock = place.lock().ok();
     if lock.is_none() {
         std::thread::sleep(STATES_PAUSE);
     }
-    let times = attributes::times(store, name)?;
+    let mut times = attributes::times(store, name)?;
+    for _ in 1..STATES_LOOKS_MAX {
+        let found = Found::read(Some(place), name, &times);
+        let after = attributes::times(store, name)?;
+        if found.closed != Some(Closed::OfAnother) || after == times {
+            return Ok(found.state(name, times.created));
+        }
+        times = after;
+    }
     Ok(Found::read(Some(place), name, &times).state(name, times.created))
 }
 
