@@ -2,11 +2,10 @@
 //! others).
 //!
 //! [`mod@read`] reads a directory, in which [`names`] decides what each name is, [`build`] sorts
-//! that into an [`index`], and [`cache`] keeps it as long as it is correct ([`kept`], [`mod@watch`],
-//! [`drain`]). [`walk`] goes through
-//! the directories' indexes in the order of keys, entering only those that a page needs. [`page`]
-//! fills pages from a walk, within a [`budget`], with [`attributes`] read by several threads. See
-//! `docs/decisions/0008-listing-index.md`.
+//! that into an [`index`], and [`cache`] keeps it as long as it is correct ([`kept`],
+//! [`mod@watch`], [`drain`]). [`walk`] goes through the directories' indexes in the order of keys,
+//! entering only those that a page needs. [`page`] fills pages from a walk, within a [`budget`],
+//! with [`attributes`] read by several threads. See `docs/decisions/0008-listing-index.md`.
 
 mod attributes;
 mod below;
