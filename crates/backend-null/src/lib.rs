@@ -4,7 +4,7 @@
 //! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts,
 //! copies and documents of buckets are taken and forgotten.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,18 +29,33 @@ const OBJECT_BYTES_MAX: u64 = 1 << 30;
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
 /// Stores nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NullBackend;
+#[derive(Debug, Default)]
+pub struct NullBackend {
+    /// The state of the bucket that was asked for last, since making one is what a storage would
+    /// not do for each request.
+    last: RwLock<Option<Arc<BucketState>>>,
+}
 
 impl NullBackend {
     /// There is only one kind.
     pub const fn new() -> Self {
-        Self
+        Self { last: RwLock::new(None) }
+    }
+
+    fn state(&self, bucket: &BucketName) -> Arc<BucketState> {
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = last.as_ref().filter(|state| state.name == *bucket) {
+            return Arc::clone(state);
+        }
+        drop(last);
+        let state = Arc::new(new_state(bucket));
+        *self.last.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&state));
+        state
     }
 }
 
-fn state(bucket: &BucketName) -> Arc<BucketState> {
-    Arc::new(BucketState {
+fn new_state(bucket: &BucketName) -> BucketState {
+    BucketState {
         name: bucket.clone(),
         created: Timestamp::UNIX_EPOCH,
         owner: None,
@@ -48,7 +63,7 @@ fn state(bucket: &BucketName) -> Arc<BucketState> {
         tag: BucketTag::new(&[]),
         closed: None,
         parsed: Parsed::default(),
-    })
+    }
 }
 
 fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
@@ -131,11 +146,11 @@ impl Backend for NullBackend {
     }
 
     fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
-        Some(state(bucket))
+        Some(self.state(bucket))
     }
 
     async fn load_bucket(&self, _: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
-        Ok(state(bucket))
+        Ok(self.state(bucket))
     }
 
     async fn bucket_document(&self, _: &Context, _: &BucketName, _: DocumentKind) -> Result<Option<Bytes>> {
@@ -143,7 +158,7 @@ impl Backend for NullBackend {
     }
 
     async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
-        Ok(state(request.name))
+        Ok(self.state(request.name))
     }
 
     async fn delete_bucket(&self, _: &Context, _: &BucketName) -> Result<()> {
