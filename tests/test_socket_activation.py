@@ -52,7 +52,7 @@ def test_tcp(make_server, tcp, name):
     assert expect.ok(server.raw.get("/bucket/key")).body == b"text"
     # In place of --listen, not beside it.
     assert len(listening(server.pid)) == 1
-    assert "in place of --listen" in server.log
+    assert "--listen is ignored" in server.log
 
 
 def test_a_unix_socket_stays_when_the_server_goes(make_server, tcp, unix, tmp_path):

@@ -285,7 +285,7 @@ class TestRehash:
             bucket.file(name).write_bytes(content)
             os.utime(bucket.file(name), (1_000_000_000, 1_000_000_000))
         before = {name: bucket.head(name).headers["last-modified"] for name in data}
-        assert "3 rehashed, 0 had records, 0 failed" in run("rehash", bucket.tree)
+        assert "3 rehashed, 0 already had records, 0 failed" in run("rehash", bucket.tree)
         for name, content in data.items():
             got = s3.get_object(Bucket=bucket.name, Key=name, ChecksumMode="ENABLED")
             assert got["Body"].read() == content
@@ -293,14 +293,14 @@ class TestRehash:
             assert got["ETag"] == f'"{md5(content)}"'
             assert bucket.head(name).headers["last-modified"] == before[name]
         assert bucket.head("a.html").headers["content-type"] == "text/html"
-        assert "0 rehashed, 3 had records, 0 failed" in run("rehash", bucket.tree)
+        assert "0 rehashed, 3 already had records, 0 failed" in run("rehash", bucket.tree)
 
     def test_an_edited_object(self, bucket):
         bucket.put("a", b"1", headers={"content-type": "text/x", "x-amz-meta-colour": "blue"})
         bucket.put("b", b"1")
         bucket.file("a").write_bytes(b"22")
         dry = run("rehash", "--dry-run", bucket.tree)
-        assert f"foreign: {bucket.file('a')}\n" in dry and "1 foreign, 1 had records" in dry
+        assert f"foreign: {bucket.file('a')}\n" in dry and "1 foreign, 1 already had records" in dry
         assert bucket.head("a").etag.startswith('"foreign-')
         assert "1 rehashed" in run("rehash", bucket.file("a"))
         got = bucket.head("a", headers=CHECKED)
