@@ -23,7 +23,7 @@ pub(crate) struct Share(
 );
 
 impl Share {
-    /// Waits for one; [`BackendError::Busy`] if that takes too long. Some buckets have theirs
+    /// Waits for one; [`BackendError::OutOf`] if that takes too long. Some buckets have theirs
     /// together with others.
     pub async fn of(bucket: &BucketName) -> Result<Self> {
         Self::one_of(Self::turns(bucket)).await

@@ -44,14 +44,14 @@ pub(crate) const READ_CHANGES_MAX: usize = 5;
 pub(crate) const COMPANION_TRIES: usize = 3;
 /// The number of a bucket's lock files. Part of the protocol between gateways: all must agree.
 pub(crate) const LOCKS: u64 = 64;
-/// How long an operation waits for a lock (`Busy`): whoever may write to a bucket's directory can
+/// How long an operation waits for a lock (`OutOf`): whoever may write to a bucket's directory can
 /// hold it forever.
 pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How many threads may wait for locks of one bucket, and of all buckets; further ones fail
-/// (`Busy`). They are part of a gateway's 256, of which large documents may hold 32 as well, and of
+/// (`OutOf`). They are part of a gateway's 256, of which large documents may hold 32 as well, and of
 /// a bucket's [`BUCKET_THREADS_MAX`], whose other requests go on. On a busy machine many of these
 /// may wait for the few that hold its locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;

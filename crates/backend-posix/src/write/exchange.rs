@@ -12,7 +12,6 @@
 //! note (`n<id>`, a symbolic link in staging) says what was expected and where, so that the sweep
 //! can finish. It never removes anything that it is not sure of: such files stay, and `slipway
 //! fsck` reports them.
-//! tells of it.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
