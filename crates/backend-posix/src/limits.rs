@@ -101,6 +101,9 @@ pub(crate) const ANNOUNCED_BYTES_MIN: u64 = 1 << 20;
 pub(crate) const RESERVE_AHEAD_BYTES: u64 = 64 << 20;
 /// How much is read at a time when bytes are copied by this process.
 pub(crate) const COPY_BUFFER_BYTES: usize = 1 << 20;
+/// Blocks are shared of ranges that begin at multiples of this: the size of most file systems'
+/// blocks.
+pub(crate) const SHARED_BLOCK_BYTES: u64 = 4 << 10;
 /// The length of one `copy_file_range` call; the kernel's own limit is 2 GiB less a page.
 pub(crate) const COPY_CALL_BYTES: u64 = 1 << 30;
 

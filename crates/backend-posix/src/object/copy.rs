@@ -18,9 +18,10 @@ use super::write::check_early;
 use crate::error::{Io, Op};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::ObjectPath;
-use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES};
+use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::ObjectRecord;
 use crate::tree::store::Store;
+use crate::volume::kind::Volume;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
@@ -165,6 +166,7 @@ pub(crate) fn copy_range(
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
     staged.extend(length, |target, at| {
+        let shared = shared || share_range(file, range.start, target, at, length);
         let mut done = 0;
         while done < length {
             let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -199,6 +201,15 @@ pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Stage
 
 fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
     staged.is_blank() && rustix::fs::ioctl_ficlone(staged.file(), file).is_ok()
+}
+
+/// Shares the blocks of a range, where files can. Elsewhere the kernel would copy, and what the
+/// digests are made of is read anyway.
+fn share_range(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> bool {
+    let aligned = from_at.is_multiple_of(SHARED_BLOCK_BYTES) && to_at.is_multiple_of(SHARED_BLOCK_BYTES);
+    aligned
+        && Volume::of(from).is_ok_and(|volume| volume.shares)
+        && copy_in_kernel(from, from_at, to, to_at, length) == Ok(length)
 }
 
 /// Copies bytes from a place in one file to a place in another.

@@ -42,6 +42,8 @@ pub(crate) struct Volume {
     /// Reserving space ahead of contents does not change how these are stored. On btrfs and
     /// bcachefs it keeps them from being compressed.
     pub reserves: bool,
+    /// Files can share blocks, as long as ranges begin and end between blocks.
+    pub shares: bool,
 }
 
 impl Volume {
@@ -55,7 +57,7 @@ impl Volume {
     const fn of_magic(magic: u32) -> Self {
         let kind = match magic {
             // ext2/3/4, XFS, btrfs
-            0xef53 | 0x5846_5342 | BTRFS => FileSystem::Multigrain,
+            0xef53 | XFS | BTRFS => FileSystem::Multigrain,
             // F2FS, bcachefs
             0xf2f5_2010 | BCACHEFS => FileSystem::Local,
             // ZFS
@@ -73,10 +75,12 @@ impl Volume {
             ),
             _ => true,
         };
-        Self { kind, inodes_last, reserves: !matches!(magic, BTRFS | BCACHEFS) }
+        let compresses = matches!(magic, BTRFS | BCACHEFS);
+        Self { kind, inodes_last, reserves: !compresses, shares: compresses || magic == XFS }
     }
 }
 
+const XFS: u32 = 0x5846_5342;
 const BTRFS: u32 = 0x9123_683e;
 const BCACHEFS: u32 = 0xca45_1a4e;
 
@@ -87,17 +91,18 @@ mod tests {
     #[test]
     fn what_is_known_by_kind() {
         let of = |magic| {
-            let Volume { kind, inodes_last, reserves } = Volume::of_magic(magic);
-            (kind, inodes_last, reserves)
+            let Volume { kind, inodes_last, reserves, shares } = Volume::of_magic(magic);
+            (kind, inodes_last, reserves, shares)
         };
-        assert_eq!(of(0xef53), (FileSystem::Multigrain, true, true));
-        assert_eq!(of(BTRFS), (FileSystem::Multigrain, true, false));
-        assert_eq!(of(BCACHEFS), (FileSystem::Local, true, false));
+        assert_eq!(of(0xef53), (FileSystem::Multigrain, true, true, false));
+        assert_eq!(of(XFS), (FileSystem::Multigrain, true, true, true));
+        assert_eq!(of(BTRFS), (FileSystem::Multigrain, true, false, true));
+        assert_eq!(of(BCACHEFS), (FileSystem::Local, true, false, true));
         // NFS, FUSE, SMB.
-        assert_eq!(of(0x6969), (FileSystem::Other, true, true));
-        assert_eq!(of(0x6573_5546), (FileSystem::Other, false, true));
-        assert_eq!(of(0xfe53_4d42), (FileSystem::Other, false, true));
+        assert_eq!(of(0x6969), (FileSystem::Other, true, true, false));
+        assert_eq!(of(0x6573_5546), (FileSystem::Other, false, true, false));
+        assert_eq!(of(0xfe53_4d42), (FileSystem::Other, false, true, false));
         // overlayfs.
-        assert_eq!(of(0x794c_7630), (FileSystem::Other, false, true));
+        assert_eq!(of(0x794c_7630), (FileSystem::Other, false, true, false));
     }
 }
