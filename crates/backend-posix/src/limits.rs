@@ -44,16 +44,16 @@ pub(crate) const READ_CHANGES_MAX: usize = 5;
 pub(crate) const COMPANION_TRIES: usize = 3;
 /// The number of a bucket's lock files. Part of the protocol between gateways: all must agree.
 pub(crate) const LOCKS: u64 = 64;
-/// How long an operation waits for a lock (`OutOf`): whoever may write to a bucket's directory can
-/// hold it forever.
+/// How long an operation waits for a lock (`OutOf`): whoever may write to a bucket's directory
+/// can hold it forever.
 pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How many threads may wait for locks of one bucket, and of all buckets; further ones fail
-/// (`OutOf`). They are part of a gateway's 256, of which large documents may hold 32 as well, and of
-/// a bucket's [`BUCKET_THREADS_MAX`], whose other requests go on. On a busy machine many of these
-/// may wait for the few that hold its locks.
+/// (`OutOf`). They are part of a gateway's 256, of which large documents may hold 32 as well, and
+/// of a bucket's [`BUCKET_THREADS_MAX`], whose other requests go on. On a busy machine many of
+/// these may wait for the few that hold its locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
 /// See [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
@@ -223,14 +223,17 @@ pub(crate) const DIRECTORY_READS_MAX: usize = 3;
 /// How long a listing waits if a name may be missing between two calls of a FUSE daemon or an NFS
 /// client.
 pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
-/// How many changed names are kept for a watched directory, to be looked up one by one; with more,
-/// the directory is read anew. An index of more than eight times as many entries has an eighth of
-/// their number.
-pub(crate) const WATCH_NAMES_MAX: usize = 4096;
-/// See [`WATCH_NAMES_MAX`].
+/// How many changed names are kept for a watched directory, to be looked up one by one: one for
+/// this many entries of its indexes, so that they take less memory than these. With more, the
+/// directory is read anew.
 pub(crate) const WATCH_NAMES_SHARE: usize = 8;
+/// At least so many.
+pub(crate) const WATCH_NAMES_MIN: usize = 64;
 /// How many names that change while a directory is read are looked up one by one.
-pub(crate) const WATCH_NAMES_READ_MAX: usize = 64 << 10;
+pub(crate) const WATCH_NAMES_READ_MAX: usize = 16 << 10;
+/// The indexes in memory are reduced by one part in this many when they are too many: to find those
+/// to drop, all are looked at.
+pub(crate) const INDEX_DROP_SHARE: usize = 16;
 /// How long the thread that empties the kernel's queue of changes rests after each time. The queue
 /// has room for 16,384 changes (`fs.inotify.max_queued_events`).
 pub(crate) const WATCH_DRAIN_PAUSE: Duration = Duration::from_millis(50);

@@ -230,8 +230,8 @@ impl Below<'_, '_> {
                 Name::Hidden => *lingers |= name.to_str().is_ok_and(keymap::is_lingering),
                 Name::LastPiece(_) => {}
             }
-            // A directory counts when it is searched.
-            if kind == FileType::Symlink || children.len() == known {
+            // A directory counts when it is searched, and if there are too many to be kept.
+            if kind == FileType::Symlink || children.len() == known || known > LISTING_BELOW_MAX {
                 self.budget.step();
             }
             Ok(!*has_object && children.len() < children_max && !self.budget.is_used_up())

@@ -11,7 +11,7 @@ use super::budget::Id;
 use super::index::DirectoryIndex;
 use super::watch::{Watch, Watches};
 use crate::fs::file_info::FileInfo;
-use crate::limits::WATCH_NAMES_SHARE;
+use crate::limits::{INDEX_DROP_SHARE, WATCH_NAMES_SHARE};
 
 /// The indexes of directories. If they become too many, the least recently used ones are dropped.
 #[derive(Debug)]
@@ -117,10 +117,9 @@ impl Kept {
     /// at a time, which ends with [`Kept::put_back`].
     pub fn take(&mut self, id: Id) -> Option<Taken> {
         let directory = self.directories.get_mut(&id)?;
-        let entries: usize = directory.windows.iter().map(|window| window.index.len()).sum();
         let names = match directory.vouched {
             Vouched::ChangedAt(_) => return None,
-            Vouched::Watched(watch) => self.watches.as_mut()?.take(watch, entries / WATCH_NAMES_SHARE),
+            Vouched::Watched(watch) => self.watches.as_mut()?.take(watch),
         };
         let Some(names) = names else {
             self.forget(id);
@@ -176,6 +175,10 @@ impl Kept {
         });
         directory.windows.push(Window { index, bytes, used });
         self.bytes += bytes;
+        let entries: usize = directory.windows.iter().map(|window| window.index.len()).sum();
+        if let (Vouched::Watched(watch), Some(watches)) = (vouched, &mut self.watches) {
+            watches.limit(watch, entries / WATCH_NAMES_SHARE);
+        }
         self.shrink();
     }
 
@@ -210,13 +213,21 @@ impl Kept {
     }
 
     fn shrink(&mut self) {
-        while self.bytes > self.bytes_max {
-            let all = self.directories.iter().flat_map(|(id, directory)| {
-                directory.windows.iter().enumerate().map(|(at, window)| (window.used, *id, at))
-            });
-            let Some((_, id, at)) = all.min() else { break };
-            let Some(directory) = self.directories.get_mut(&id) else { break };
-            self.bytes -= directory.windows.remove(at).bytes;
+        if self.bytes <= self.bytes_max {
+            return;
+        }
+        let used = |(id, directory): (&Id, &Indexed)| {
+            directory.windows.iter().map(|window| (window.used, *id)).collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = self.directories.iter().flat_map(used).collect();
+        all.sort_unstable();
+        for (used, id) in all {
+            if self.bytes <= self.bytes_max - self.bytes_max / INDEX_DROP_SHARE {
+                break;
+            }
+            let Some(directory) = self.directories.get_mut(&id) else { continue };
+            let dropped = directory.windows.extract_if(.., |window| window.used == used);
+            self.bytes -= dropped.map(|window| window.bytes).sum::<usize>();
             if directory.windows.is_empty() {
                 self.forget(id);
             }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::ioctl_fionread;
 
-use crate::limits::{WATCH_NAMES_MAX, WATCH_NAMES_READ_MAX, WATCH_READ_BYTES};
+use crate::limits::{WATCH_NAMES_MIN, WATCH_NAMES_READ_MAX, WATCH_READ_BYTES};
 
 /// Watches on directories of this machine. The kernel queues each change before the call that made
 /// it returns, whichever process made it.
@@ -17,6 +18,9 @@ pub(super) struct Watches {
     queue: Arc<OwnedFd>,
     watched: HashMap<Watch, Watched>,
 }
+
+/// The size of an event without a name (inotify(7)).
+const EVENT_BYTES_MIN: u64 = 16;
 
 /// A watch on one directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,7 +86,7 @@ impl Watches {
             | WatchFlags::ONLYDIR;
         let watch = Watch(inotify::add_watch(&*self.queue, &*path, what).ok()?);
         // One that ended without our having heard of it yet cannot have the same number.
-        let new = || Watched { pending: Changes::new(WATCH_NAMES_MAX), reading: None };
+        let new = || Watched { pending: Changes::new(WATCH_NAMES_MIN), reading: None };
         let watched = self.watched.entry(watch).or_insert_with(new);
         watched.reading = Some(Changes::new(WATCH_NAMES_READ_MAX));
         Some(watch)
@@ -95,13 +99,16 @@ impl Watches {
         self.receive();
         let watched = self.watched.get_mut(&watch)?;
         if is_first {
-            watched.pending = Changes::new(WATCH_NAMES_READ_MAX);
+            watched.pending = Changes::new(WATCH_NAMES_MIN);
         }
         watched.reading.take()?.names
     }
 
-    /// Ends a watch.
+    /// Ends a watch, unless its directory is being read.
     pub fn remove(&mut self, watch: Watch) {
+        if self.watched.get(&watch).is_some_and(|watched| watched.reading.is_some()) {
+            return;
+        }
         if self.watched.remove(&watch).is_some() {
             // It may have ended by itself.
             let _ = inotify::remove_watch(&*self.queue, watch.0);
@@ -116,20 +123,30 @@ impl Watches {
     }
 
     /// The names that changed since this was last called; `None` if the directory has to be read
-    /// again. From now on at most `names_max` are kept, and no fewer than [`WATCH_NAMES_MAX`].
-    pub fn take(&mut self, watch: Watch, names_max: usize) -> Option<HashSet<CString>> {
+    /// again.
+    pub fn take(&mut self, watch: Watch) -> Option<HashSet<CString>> {
         self.receive();
-        let pending = &mut self.watched.get_mut(&watch)?.pending;
-        pending.names_max = names_max.max(WATCH_NAMES_MAX);
-        pending.names.as_mut().map(std::mem::take)
+        self.watched.get_mut(&watch)?.pending.names.as_mut().map(std::mem::take)
     }
 
-    /// Takes the changes out of the kernel's queue, which is limited.
+    /// From now on keeps at most `names_max` names, and no fewer than [`WATCH_NAMES_MIN`].
+    pub fn limit(&mut self, watch: Watch, names_max: usize) {
+        if let Some(watched) = self.watched.get_mut(&watch) {
+            watched.pending.names_max = names_max.max(WATCH_NAMES_MIN);
+        }
+    }
+
+    /// Takes the changes out of the kernel's queue that are there now. Whoever makes changes as
+    /// fast as they are taken holds nobody up.
     pub fn receive(&mut self) {
+        let mut left = ioctl_fionread(&*self.queue).unwrap_or(u64::MAX) / EVENT_BYTES_MIN;
         let mut buffer = [MaybeUninit::uninit(); WATCH_READ_BYTES];
         let mut events = Reader::new(&*self.queue, &mut buffer);
         // EAGAIN: there are no more.
-        while let Ok(event) = events.next() {
+        while (left > 0 || !events.is_buffer_empty())
+            && let Ok(event) = events.next()
+        {
+            left = left.saturating_sub(1);
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
                 let all = self.watched.values_mut();
                 all.for_each(|watched| watched.each(|changes| changes.names = None));
