@@ -108,7 +108,7 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     prepared.write(initial, created)?;
     let made = create_directory(store, name, *account, created);
     if made.is_err() {
-        prepared.undo();
+        prepared.undo(store);
     }
     made
 }

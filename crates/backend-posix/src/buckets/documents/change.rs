@@ -136,10 +136,13 @@ impl Prepared<'_> {
         self.place.write(self.name.as_str(), &contents.pack())
     }
 
-    /// Removes what was written for a bucket that could not be made.
-    pub fn undo(&self) {
-        // What stays is replaced by the next one of its name.
-        let _ = self.place.remove(self.name.as_str());
+    /// Removes what was written for a bucket that could not be made. If it is there all the same,
+    /// its documents stay.
+    pub fn undo(&self, store: &Store) {
+        if matches!(store.bucket(self.name), Err(BackendError::NoSuchBucket)) {
+            // What stays is replaced by the next one of its name.
+            let _ = self.place.remove(self.name.as_str());
+        }
     }
 }
 

@@ -378,6 +378,9 @@ fn read_again(store: &Store, name: &BucketName, place: &Place<'_>) -> Result<Buc
     for _ in 1..STATES_LOOKS_MAX {
         let found = Found::read(Some(place), name, &times);
         let after = attributes::times(store, name)?;
+        if let Some(Closed::Unreadable(errno)) = found.closed {
+            return closed(name, &times, errno);
+        }
         if found.closed != Some(Closed::OfAnother) || after == times {
             return Ok(found.state(name, times.created));
         }
