@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -218,17 +219,27 @@ def test_a_file_system_without_a_limit(tmp_path, make_server, size):
         subprocess.run(["umount", "--lazy", where], check=True)
 
 
-def test_btrfs_compresses(tmp_path, make_server):
-    """Space that is reserved ahead would be written as it is."""
-    if not shutil.which("mkfs.btrfs") or not shutil.which("filefrag"):
-        pytest.skip("needs mkfs.btrfs and filefrag")
+@contextmanager
+def btrfs(tmp_path: Path, options: str = "rw") -> Iterator[Path]:
+    if not shutil.which("mkfs.btrfs"):
+        pytest.skip("needs mkfs.btrfs (Debian's package btrfs-progs)")
     image, where = tmp_path / "image", tmp_path / "disk"
     where.mkdir()
     with open(image, "wb") as file:
         file.truncate(256 * MIB)
     subprocess.run(["mkfs.btrfs", "-q", image], check=True)
-    subprocess.run(["mount", "-o", "loop,compress=zstd", image, where], check=True)
+    subprocess.run(["mount", "-o", f"loop,{options}", image, where], check=True)
     try:
+        yield where
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
+
+
+def test_btrfs_compresses(tmp_path, make_server):
+    """Space that is reserved ahead would be written as it is."""
+    if not shutil.which("filefrag"):
+        pytest.skip("needs filefrag (Debian's package e2fsprogs)")
+    with btrfs(tmp_path, "compress=zstd") as where:
         bucket = Bucket(make_server(tree=where / "tree"), "bucket").create()
         bucket.put("small", b"abcd" * (MIB // 8))
         bucket.put("large", b"abcd" * (3 * MIB))
@@ -240,20 +251,9 @@ def test_btrfs_compresses(tmp_path, make_server):
             )
             extents = [line for line in done.stdout.splitlines() if re.match(r"\s*\d+:", line)]
             assert extents and all("encoded" in line for line in extents), done.stdout
-    finally:
-        subprocess.run(["umount", "--lazy", where], check=True)
 
 
 def test_copied_ranges_share_their_blocks(tmp_path, make_server):
-    if not shutil.which("mkfs.btrfs"):
-        pytest.skip("needs mkfs.btrfs")
-    image, where = tmp_path / "image", tmp_path / "disk"
-    where.mkdir()
-    with open(image, "wb") as file:
-        file.truncate(256 * MIB)
-    subprocess.run(["mkfs.btrfs", "-q", image], check=True)
-    subprocess.run(["mount", "-o", "loop", image, where], check=True)
-
     def used() -> int:
         os.sync()
         room = os.statvfs(where)
@@ -265,7 +265,7 @@ def test_copied_ranges_share_their_blocks(tmp_path, make_server):
         answer = expect.ok(bucket.raw.put(bucket.path("key"), query=query, headers=source))
         return number, answer.xml["ETag"]
 
-    try:
+    with btrfs(tmp_path) as where:
         bucket = Bucket(make_server(tree=where / "tree"), "bucket").create()
         # The last part ends within a block, and so is copied.
         body = os.urandom(17 * MIB + 5)
@@ -278,8 +278,6 @@ def test_copied_ranges_share_their_blocks(tmp_path, make_server):
         assert bucket.read("key") == body[8 * MIB : 16 * MIB] + body[: 8 * MIB] + body[16 * MIB :]
         # With records in files, parts are copied when they are put together.
         assert SIDECARS or grown < 4 * MIB
-    finally:
-        subprocess.run(["umount", "--lazy", where], check=True)
 
 
 def test_a_read_only_file_system(tmp_path, make_server):

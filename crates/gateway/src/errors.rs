@@ -99,7 +99,6 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketChanged => ErrorCode::OperationAborted.into(),
         B::BucketHoldsFiles => S3Error::with_message(
             ErrorCode::BucketNotEmpty,
             "The bucket you tried to delete is not empty: it holds files that are not objects.",
@@ -131,7 +130,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
         B::ChangedSinceCreation(condition) => conflict(condition, key),
-        B::Busy(_) => ErrorCode::OperationAborted.into(),
+        B::Busy(_) | B::BucketChanged => ErrorCode::OperationAborted.into(),
         // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
         // has to send all parts again. Whether it will ever be otherwise is the operator's to see.
         B::Contended(contention) => match contention.condition {
@@ -148,18 +147,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         | B::WrongPartChecksum { .. } => wrong_checksum(&error),
         B::InvalidUploadMarker => invalid_upload_marker(""),
         B::TooLarge | B::FileTooLarge => ErrorCode::EntityTooLarge.into(),
-        B::KeyNotStorable(_) => S3Error::with_message(
-            ErrorCode::KeyTooLongError,
-            "Your key cannot be stored by this file system.",
-        ),
-        B::Obstructed(_) => S3Error::with_message(
-            ErrorCode::AccessDenied,
-            "A special file or symbolic link of the file system has this key's place.",
-        ),
-        B::OtherName => S3Error::with_message(
-            ErrorCode::AccessDenied,
-            "This key leads through a symbolic link of the file system: change the object by its own key.",
-        ),
+        B::KeyNotStorable(_) | B::Obstructed(_) | B::OtherName => not_in_this_tree(&error),
         // Of copies, which take the object of that side, and do not come here.
         B::Copy { error, .. } => from_backend(*error, bucket, key),
         B::SameObject => copy_onto_itself(),
@@ -168,6 +156,24 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
             from_state_of_storage(storage)
         }
     }
+}
+
+/// The answer for a key that cannot have its file where the key leads.
+fn not_in_this_tree(error: &BackendError) -> S3Error {
+    let (code, message) = match error {
+        BackendError::KeyNotStorable(_) => {
+            (ErrorCode::KeyTooLongError, "Your key cannot be stored by this file system.")
+        }
+        BackendError::OtherName => (
+            ErrorCode::AccessDenied,
+            "This key leads through a symbolic link of the file system: change the object by its own key.",
+        ),
+        _ => (
+            ErrorCode::AccessDenied,
+            "A special file or symbolic link of the file system has this key's place.",
+        ),
+    };
+    S3Error::with_message(code, message)
 }
 
 /// The same for an error of which [`BackendError::is_of_storage`] is true.

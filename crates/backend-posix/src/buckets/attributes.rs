@@ -26,7 +26,7 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
 /// When a bucket was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
-    /// What its record says; `None` if it has none, or one that can't be read.
+    /// The time in the bucket's record; `None` if it has none, or one that can't be read.
     pub time_ns: Option<i64>,
     /// The same, or else what is known of its directory.
     pub created: Timestamp,

@@ -1,6 +1,7 @@
 //! Finds out whether there is an object anywhere below a directory, with as few look-ups as
 //! possible.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use rustix::fd::AsFd;
@@ -17,7 +18,6 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_BELOW_MAX, LISTING_OPEN_MAX};
 use crate::tree::bucket::{Bucket, Directory};
-use crate::volume::kind::FileSystem;
 
 /// A search through the directories below one.
 pub(super) struct Below<'a, 'b> {
@@ -207,10 +207,8 @@ impl Below<'_, '_> {
     /// Reads names from a position on, up to an object or [`LISTING_BELOW_MAX`] directories.
     fn read(&mut self, directory: &Directory, prefix_bytes: usize, own: bool, position: u64) -> Io<Names> {
         let mut names = Names::default();
-        // Elsewhere a position may mean something else later.
-        let stays = FileSystem::of(directory).is_ok_and(FileSystem::is_local)
-            && !self.bucket.store.names_may_blink(directory);
-        let children_max = if stays { LISTING_BELOW_MAX } else { usize::MAX };
+        // On networks and FUSE, where names may blink, a position may mean something else later.
+        let stays = LazyCell::new(|| !self.bucket.store.names_may_blink(directory));
         let Names { children, cut, has_object, lingers, .. } = &mut names;
         let rest = read_names_from(directory, position, |name, kind| {
             let is_file = || Ok(known_type(directory, name, kind)? == Some(FileType::RegularFile));
@@ -234,7 +232,8 @@ impl Below<'_, '_> {
             if kind == FileType::Symlink || children.len() == known || known > LISTING_BELOW_MAX {
                 self.budget.step();
             }
-            Ok(!*has_object && children.len() < children_max && !self.budget.is_used_up())
+            let is_full = children.len() >= LISTING_BELOW_MAX && *stays;
+            Ok(!*has_object && !is_full && !self.budget.is_used_up())
         })?;
         names.position = rest;
         Ok(names)

@@ -80,7 +80,7 @@ fn time_of_record(store: &Store, name: &BucketName, times: &Times) -> Result<i64
     marked.ok_or(BackendError::Unsupported("documents of a bucket whose record cannot be read"))
 }
 
-/// What a new bucket is made with.
+/// The owner and the documents that a new bucket begins with.
 #[derive(Debug, Default)]
 pub(crate) struct Initial {
     pub owner: Option<String>,

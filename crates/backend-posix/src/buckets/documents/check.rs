@@ -18,7 +18,7 @@ use crate::layout::documents::{LOCK, STAGED};
 use crate::layout::keymap::{self, join};
 use crate::tree::store::Store;
 
-/// What is wrong with a file in the directory of documents, or with that itself.
+/// A fault of a file in the directory of documents, or of that directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The directory is not as the server makes it.

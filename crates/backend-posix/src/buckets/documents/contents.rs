@@ -81,7 +81,8 @@ impl Stored {
 pub(super) struct Contents {
     /// The time in the record of the bucket that they belong to.
     pub time_ns: i64,
-    /// By number; also those that are not known, or damaged, which are kept as they are.
+    /// The documents by the number of their kind. Those of an unknown kind, and damaged ones, are
+    /// kept as they are.
     pub stored: BTreeMap<u8, Stored>,
 }
 

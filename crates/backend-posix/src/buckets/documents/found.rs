@@ -1,4 +1,4 @@
-//! What the documents of a bucket say that were found, and whether they can be relied on.
+//! Reads the documents of a bucket, and decides whether they can be relied on.
 
 use backend::{BackendError, BucketState, BucketTag, DocumentKind, Documents, Parsed, Result};
 use bytes::Bytes;
@@ -157,8 +157,8 @@ fn closed_by(contents: &Contents, times: &Times) -> Option<Closed> {
     (!damaged.is_empty()).then_some(Closed::DamagedDocuments(damaged))
 }
 
-/// By the bytes of the file, and by the time of the bucket: another bucket of the name without
-/// documents is another one.
+/// Computes the tag of a state, from the bytes of the file and the time of the bucket: of two
+/// buckets that had the same name, neither with documents, the tags differ.
 fn tag(times: &Times, file: Option<&Bytes>) -> BucketTag {
     let mut checksummer = Checksummer::new(ChecksumAlgorithm::Sha256);
     checksummer.update(&times.time_ns.map_or([0; 9], |ns| {

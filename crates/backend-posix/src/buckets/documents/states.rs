@@ -6,10 +6,10 @@
 //! waits for nothing. On others it is read past the client's cache, by whoever loads a state and
 //! once a second by a thread, and counts for a second.
 //!
-//! Where there is no such directory yet, the time is that of the directory above, in which it would
-//! be made.
+//! As long as there is no directory of documents, the time of the directory above counts, in which
+//! it would be made.
 //!
-//! That a bucket is gone is never remembered, nor that it is closed.
+//! Only states of buckets that exist and are not closed are remembered.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
@@ -40,14 +40,14 @@ pub(crate) struct States {
     pub store: Arc<Store>,
     memory: Cache<Box<str>, Arc<Entry>, Weighter>,
     spot: RwLock<Option<Arc<Spot>>>,
-    /// As if documents were on this volume.
+    /// The volume that documents are taken to be on, in tests.
     #[cfg(test)]
     assumed: Option<Volume>,
-    /// What was seen last on a file system that is not local, and when the look began.
+    /// The mark seen last on a file system that is not local, and when the look at it began.
     seen: Mutex<Option<(Mark, Instant)>>,
 }
 
-/// Where documents are, or would be made.
+/// The directory of documents, or the one above in which it would be made.
 #[derive(Debug)]
 struct Spot {
     fd: Arc<OwnedFd>,
@@ -178,7 +178,7 @@ impl States {
         }
     }
 
-    /// As if documents were on this volume.
+    /// Takes documents to be on this volume.
     #[cfg(test)]
     fn assume_volume(&mut self, volume: Volume) {
         self.assumed = Some(volume);
@@ -299,7 +299,7 @@ impl States {
             }
             *self.spot.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
-        // What it says is said to those who load.
+        // Whoever loads a state next is told of an error.
         let _ = self.look();
     }
 

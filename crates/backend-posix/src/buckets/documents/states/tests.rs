@@ -85,7 +85,7 @@ fn documents(documents: &[(DocumentKind, &'static str)]) -> Documents {
     documents.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
 }
 
-/// What is known costs nothing but a look, until it is changed.
+/// A known state takes one look at the directory, and no reading, until something changes.
 #[test]
 fn a_change_is_seen_by_the_next_look() {
     let tree = Tree::new(&[]);
