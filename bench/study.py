@@ -21,7 +21,7 @@ Each server has a directory of its own below --dir; they are loaded in turn, ste
 and MINIO_ROOT_USER have them; name them versitygw and minio, since rows are held to these. What is measured
 goes to --json, each study in place of what that had of it at this scale.
 
---scale full is the studies' own, and takes about five hours, and three more for each other server; --seconds
+--scale full is the studies' own, and takes about six hours, and three more for each other server; --seconds
 and --repeat shorten it. docs/decisions/0029-published-studies.md has why all this is as it is.
 
 Exit status: 0 measured, whatever the verdicts; 1 some of it could not be, and why; 2 wrong options.

@@ -19,13 +19,16 @@ class Scale:
     repeat_a: int
     # Study D.
     stream_bytes: int
-    # Study B. Without `b_bytes` an object has two parts of 5 MiB for each thread.
+    # Study B. Without `b_bytes` an object has two parts for each thread. A gateway sends some
+    # 100 MiB/s in GETs: their seconds are for several ranges of each thread.
     gateways: tuple[int, ...]
     b_bytes: int | None
     b_get_bytes: int
+    b_part_bytes: int
     put_threads: tuple[int, ...]
     get_threads: tuple[int, ...]
     b_seconds: float
+    b_get_seconds: float
     repeat_b: int
     # Study C. Varnish keeps nothing that was written less than two seconds ago: its warm-up is
     # longer.
@@ -71,9 +74,11 @@ SMALL = Scale(
     gateways=(1, 2, 3, 5),
     b_bytes=None,
     b_get_bytes=256 * MIB,
+    b_part_bytes=5 * MIB,
     put_threads=(2, 32),
     get_threads=(1, 16),
     b_seconds=0.5,
+    b_get_seconds=3,
     repeat_b=1,
     tiny_seconds=0.5,
     warm_up_seconds=0.2,
@@ -104,9 +109,11 @@ FULL = Scale(
     # 10 GiB would be read from memory as well, and take each of these gateways, which has a
     # tenth of a processor, minutes to write.
     b_get_bytes=GIB,
+    b_part_bytes=64 * MIB,
     put_threads=(2, 4, 8, 16, 32),
     get_threads=(1, 2, 4, 8, 16),
     b_seconds=10,
+    b_get_seconds=40,
     repeat_b=3,
     tiny_seconds=300,
     warm_up_seconds=1,
@@ -152,7 +159,9 @@ SCALES = {"small": SMALL, "full": FULL, "tiny": TINY}
 def changed(scale: Scale, seconds: float | None, repeat: int | None) -> Scale:
     """The same with other times and repeats, for who has less time than the studies had."""
     if seconds is not None:
-        scale = dataclasses.replace(scale, head_seconds=seconds, b_seconds=seconds, tiny_seconds=seconds)
+        gets = scale.b_get_seconds * seconds / scale.b_seconds
+        scale = dataclasses.replace(scale, head_seconds=seconds, tiny_seconds=seconds)
+        scale = dataclasses.replace(scale, b_seconds=seconds, b_get_seconds=gets)
     if repeat is not None:
         scale = dataclasses.replace(scale, repeat_a=repeat, repeat_b=repeat, repeat_c=repeat)
     return scale

@@ -14,9 +14,7 @@ from .scale import MIB
 # Of all processors, for all gateways; and of a gateway's share in GETs, or the load would set
 # the rate.
 GATEWAYS_SHARE, GET_SHARE = 0.25, 0.4
-GET_SECONDS = 3
 PUTS_AT_ONCE, HEADS_AT_ONCE = 4, 16
-PART = 64 * MIB
 ROWS = ["B-parts-few", "B-parts-many", "B-get", "B-put", "B-head"]
 
 
@@ -99,14 +97,22 @@ def loads(run: Run, count: int) -> list[tuple[str, list, float]]:
         ("PUT 1 MiB", ["put", "--size", "1m", "--objects", 64, "-c", PUTS_AT_ONCE * count, *timed], 1.0),
     ]
     for threads in scale.put_threads:
-        part = PART if scale.b_bytes else 5 * MIB
-        size = scale.b_bytes or 2 * part * threads * count
-        words = ["multipart", "--size", size, "--part-size", part, "-c", threads * count, "--count", 1]
+        size = scale.b_bytes or 2 * scale.b_part_bytes * threads * count
+        words = [
+            "multipart",
+            "--size",
+            size,
+            "--part-size",
+            scale.b_part_bytes,
+            "-c",
+            threads * count,
+            "--count",
+            1,
+        ]
         found.append(("PUT in parts", [*words, "--payload", "signed", "--timeout", "900s"], 1.0))
     at_once = ",".join(str(threads * count) for threads in scale.get_threads)
-    words = ["get", "--size", scale.b_get_bytes, "--range", PART, "--objects", 1, "-c", at_once]
-    # A range takes a gateway's share of the processor half a second.
-    words += [*scale.timing(max(GET_SECONDS, scale.b_seconds), 1), "--payload", "signed"]
+    words = ["get", "--size", scale.b_get_bytes, "--range", scale.b_part_bytes, "--objects", 1, "-c", at_once]
+    words += [*scale.timing(scale.b_get_seconds, 1), "--payload", "signed"]
     found.append(("GET in ranges", [*words, "--timeout", "900s"], GET_SHARE))
     return found
 
