@@ -28,16 +28,16 @@ const DEFAULT_BYTES: u64 = 1024;
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
 static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
-/// Stores nothing.
+/// A backend that stores nothing.
 #[derive(Debug, Default)]
 pub struct NullBackend {
-    /// The state of the bucket that was asked for last, since making one is what a storage would
-    /// not do for each request.
+    /// The state of the last bucket that was asked for, which is not made again for each request: a
+    /// real storage remembers states, too.
     last: RwLock<Option<Arc<BucketState>>>,
 }
 
 impl NullBackend {
-    /// There is only one kind.
+    /// Returns the backend.
     pub const fn new() -> Self {
         Self { last: RwLock::new(None) }
     }
@@ -247,7 +247,7 @@ impl Backend for NullBackend {
     }
 }
 
-/// Counts.
+/// A writer that counts the bytes.
 struct NullWriter {
     size_bytes: u64,
 }

@@ -15,9 +15,10 @@ pub struct BucketAttributes {
     pub created: Timestamp,
 }
 
-/// What is known of a bucket, as it was when it was read.
+/// The state of a bucket as it was when it was read: its owner, its time and its documents.
 ///
-/// A state does not prove that its bucket still exists: the storage says so when it opens it.
+/// A state does not prove that its bucket still exists: the storage reports that when it opens the
+/// bucket.
 #[derive(Debug)]
 pub struct BucketState {
     /// Its name.
@@ -29,12 +30,12 @@ pub struct BucketState {
     /// Its documents of the kinds that are in states ([`crate::DocumentKind::is_in_state`]). A
     /// damaged one is missing, and closes the bucket.
     pub documents: Documents,
-    /// Changes with its documents.
+    /// The tag of these documents: a change of any of them gives the bucket another tag.
     pub tag: BucketTag,
-    /// Why only root may use the bucket: its documents are not known, or not all of them, so that
-    /// one which forbids something may be missing.
+    /// The reason why only root may use the bucket, or `None`: its documents could not be read, or
+    /// not all of them, and a missing one may forbid something.
     pub closed: Option<Box<str>>,
-    /// What was made of the documents.
+    /// The parsed form of the documents, once somebody has asked for it.
     pub parsed: Parsed,
 }
 
@@ -43,20 +44,20 @@ pub struct BucketState {
 pub struct BucketTag(Box<[u8]>);
 
 impl BucketTag {
-    /// The tag with these bytes, which mean something to the storage alone.
+    /// A tag of these bytes, which only the storage interprets.
     pub fn new(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
 }
 
-/// A place in a state for what the user of the storage makes of the documents, so that they are
+/// A place in a state where the storage's caller keeps the parsed documents, so that they are
 /// parsed once, and not for each request.
 #[derive(Default)]
 pub struct Parsed(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Parsed {
-    /// What the first call has made; `make` is only called by that one. `None` if it was of another
-    /// type.
+    /// Returns the value that the first call made; only that call runs `make`. `None` if the value
+    /// has another type than `T`.
     pub fn get_or_make<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<&T> {
         self.0.get_or_init(|| Box::new(make())).downcast_ref()
     }

@@ -17,8 +17,9 @@ pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgori
 }
 
 impl CompleteUpload {
-    /// Checks what S3 checks of a completion before it looks for the parts. Returns the checksum
-    /// that the object is compared with. `default` is the algorithm if the upload chose none.
+    /// Makes the checks that S3 makes of a completion before it looks for the parts. Returns the
+    /// checksum that the object is compared with. `default` is the algorithm if the upload chose
+    /// none.
     pub fn check(&self, chosen: ChosenChecksum, default: ChecksumAlgorithm) -> Result<Option<Checksum>> {
         let whole = self.whole_checksum(chosen, default)?;
         self.check_parts(chosen)?;

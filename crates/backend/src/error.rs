@@ -14,7 +14,7 @@ pub enum BackendError {
     /// There is a bucket of that name.
     #[error("the bucket already exists")]
     BucketExists,
-    /// Something that is no bucket has the bucket's name.
+    /// Something that is not a bucket has the bucket's name.
     #[error("the bucket's name is taken by a file or another entry that is not a bucket")]
     BucketNameTaken,
     /// The bucket holds objects.
@@ -41,7 +41,7 @@ pub enum BackendError {
     /// A part named in a completion was never uploaded, or has another ETag.
     #[error("part {part_number} is missing, or has another ETag than the one given")]
     InvalidPart {
-        /// Which.
+        /// Its number.
         part_number: u32,
         /// The ETag the client gave.
         etag: String,
@@ -52,7 +52,7 @@ pub enum BackendError {
     /// A part that is not the last is too small.
     #[error("part {part_number} is too small, and is not the last one")]
     PartTooSmall {
-        /// Which.
+        /// Its number.
         part_number: u32,
         /// Its size.
         size_bytes: u64,
@@ -62,7 +62,7 @@ pub enum BackendError {
     /// The object has no part of this number.
     #[error("the object has no part of this number")]
     NoSuchPart {
-        /// How many it has.
+        /// The number of parts that it has.
         parts: usize,
     },
     /// No byte of the object lies in the range.
@@ -74,30 +74,32 @@ pub enum BackendError {
     /// The object has not changed; with what the answer must say.
     #[error("the object has not been modified")]
     NotModified(Box<ObjectAttributes>),
-    /// A precondition does not hold.
+    /// Another request holds the bucket or the upload, perhaps for long, so that this one did not
+    /// wait.
     #[error("a precondition does not hold: {0:?}")]
     PreconditionFailed(Condition),
     /// Another request holds what was asked for, and may do so for long: nobody waited for it to
     /// end.
     #[error("another request is working on the {0}")]
     Busy(Held),
-    /// The storage tried again and again, and each time something was in the way: others who work
-    /// on the same names, or a file system that does not do what it says. Trying again may help.
+    /// The storage gave up after many attempts, each of which failed because of something else:
+    /// others that work on the same names, or a file system that does not behave as it should.
+    /// Trying again may help.
     #[error(transparent)]
     Contended(Contention),
     /// The object that a condition of a completion is about was replaced, deleted or made since the
     /// upload was created.
     #[error("the object of the precondition {0:?} was changed after the upload was created")]
     ChangedSinceCreation(Condition),
-    /// The size given for the whole object is not what the parts make.
+    /// The size given for the whole object is not that of its parts.
     #[error("the size given by the client does not match that of the object")]
     WrongSize {
-        /// What the client gave.
+        /// The size that the client gave.
         given_bytes: u64,
-        /// What the parts make.
+        /// The sum of the parts' sizes.
         actual_bytes: u64,
     },
-    /// The checksum given for the whole object is not what the parts make.
+    /// The checksum given for the whole object does not match its parts.
     #[error("the checksum given by the client does not match that of the object")]
     WrongChecksum {
         /// The object's algorithm.
@@ -107,16 +109,16 @@ pub enum BackendError {
     /// with.
     #[error("the checksum has another type than the upload was created with")]
     WrongChecksumType {
-        /// The upload's; `None` if it chose no checksum.
+        /// The type of the upload's checksum; `None` if the upload chose no checksum.
         expected: Option<ChecksumType>,
     },
     /// A part comes with another checksum than its upload was created with, or without the one that
     /// it needs.
     #[error("the part has no checksum of the algorithm that the upload was created with")]
     WrongPartAlgorithm {
-        /// The upload's.
+        /// The algorithm of the upload.
         expected: ChecksumAlgorithm,
-        /// The part's.
+        /// The algorithm of the part, if it has a checksum.
         given: Option<ChecksumAlgorithm>,
     },
     /// A completion names no part.
@@ -125,7 +127,7 @@ pub enum BackendError {
     /// A completion leaves out the checksum of a part of which the whole's is made.
     #[error("the completion names part {part_number} without its checksum")]
     PartWithoutChecksum {
-        /// Which.
+        /// The part's number.
         part_number: u32,
         /// The upload's algorithm.
         algorithm: ChecksumAlgorithm,
@@ -133,12 +135,12 @@ pub enum BackendError {
     /// A completion names a part with a checksum of another algorithm than the upload's.
     #[error("the completion names part {part_number} with a checksum of another algorithm")]
     WrongPartChecksum {
-        /// Which.
+        /// The part's number.
         part_number: u32,
         /// The algorithm that was given.
         algorithm: ChecksumAlgorithm,
     },
-    /// A listing of uploads is to go on behind an upload that is none, or one of another key.
+    /// A listing of uploads is to continue after an id that names no upload, or one of another key.
     #[error("the marker is not an upload of the given key")]
     InvalidUploadMarker,
     /// The result would be larger than an object may be.
@@ -150,79 +152,80 @@ pub enum BackendError {
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
-    /// Something that is no object has the key's place.
+    /// Something that is not an object is in the place of the key's object.
     #[error("the key's path is occupied {0}")]
     Obstructed(&'static str),
     /// The key leads through a link of the storage to an object that has a key of its own. It is
     /// not deleted by this one, nor replaced if the last name of the key is the link.
     #[error("the key leads through a symbolic link to an object that has a key of its own")]
     OtherName,
-    /// What is wrong with one of the two objects of a copy, of what either may be missing or fail
+    /// An error of one of the two objects of a copy, of a kind that either of them can have
     /// ([`BackendError::on`]).
     #[error("the {side} of a copy: {error}")]
     Copy {
-        /// With which.
+        /// The object that the error is about.
         side: CopySide,
-        /// What.
+        /// The error of that object.
         error: Box<BackendError>,
     },
-    /// The source of a copy and what it is to replace are one object under two keys.
+    /// The source and the target of a copy are one object under two keys.
     #[error("source and target of the copy are the same object")]
     SameObject,
-    /// What is known of the object is in a form that this version does not understand, so that it
-    /// neither serves nor changes it.
+    /// The record of the object has a form that this version does not understand, so that the
+    /// object is neither served nor changed.
     #[error("the object's record is in a form that only a newer version of Slipway understands")]
     NewerRecord,
-    /// The process or machine has run out of what a call takes (file descriptors, ...), as the
-    /// clause says; trying again later helps.
+    /// The process or machine has run out of something that the call needs (file descriptors, ...),
+    /// which the text names; trying again later helps.
     #[error("{0}")]
     OutOf(&'static str),
-    /// The storage is not there at the moment; an operator has to see to it.
+    /// The storage is unavailable at the moment, for the reason in the text; an operator has to
+    /// act.
     #[error("the storage is not available: {0}")]
     Unavailable(&'static str),
     /// The storage is full, or a quota is.
     #[error("the file system is full, or a quota is exceeded")]
     OutOfSpace,
-    /// The storage has space, but not for one more name where the object is to be. The storage has
-    /// logged why.
+    /// The storage has space, but the directory of the object has no room for another name. The
+    /// storage has logged why.
     #[error("the directory has no room for another name")]
     DirectoryFull,
     /// The storage, or this view of it, is read-only.
     #[error("the storage is read-only")]
     ReadOnly,
-    /// The file system denied it to the gateway.
+    /// The file system denied an operation to the gateway.
     #[error("could not {operation}: the file system denied permission")]
     Denied {
-        /// What was tried.
+        /// The operation that was denied.
         operation: &'static str,
     },
     /// The object changed while it was read.
     #[error("the object changed while it was read")]
     Changed,
-    /// This backend cannot do it.
+    /// This backend does not support the operation.
     #[error("the storage does not support this: {0}")]
     Unsupported(&'static str),
-    /// Anything else that the storage says.
+    /// Any other error of the storage.
     #[error("could not {operation}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What came back.
+        /// The error of the system call.
         source: std::io::Error,
     },
 }
 
-/// What was in the way of a call, until it was given up.
+/// The reason why a call was given up after many attempts.
 #[derive(Debug, thiserror::Error)]
 #[error("could not {operation} in {attempts} attempts{}", repetition(*repeated))]
 pub struct Contention {
-    /// What was tried last.
+    /// The operation that the last attempt failed in.
     pub operation: &'static str,
-    /// What came back, if something did.
+    /// The error of the last attempt, if a system call returned one.
     pub source: Option<std::io::Error>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u64,
-    /// Each attempt ended in the same way.
+    /// True if each attempt failed in the same way.
     pub repeated: bool,
     /// The condition that decides the write, if it has one ([`BackendError::of_write`]).
     pub condition: Option<Condition>,
@@ -232,7 +235,7 @@ fn repetition(repeated: bool) -> &'static str {
     if repeated { ", each time for the same reason" } else { "" }
 }
 
-/// What a request may hold, so that another one cannot have it ([`BackendError::Busy`]).
+/// The thing that another request holds ([`BackendError::Busy`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// The bucket: objects are being written to it.
@@ -269,8 +272,9 @@ impl std::fmt::Display for CopySide {
 }
 
 impl BackendError {
-    /// The error of a copy, of which this is one side's: what either side may lack or fail says
-    /// which. All else is of one side alone, or of the storage.
+    /// Turns an error of one object of a copy into the error of the copy: it says which object it
+    /// is about, if it could be about either. All other errors are about one of them only, or about
+    /// the storage.
     #[must_use]
     pub fn on(self, side: CopySide) -> Self {
         match self {
@@ -283,8 +287,8 @@ impl BackendError {
         }
     }
 
-    /// True for an error that is not about what was asked for, but about what the storage can do:
-    /// for what an operator has to see to.
+    /// True for an error that is not about the request, but about the state of the storage or the
+    /// machine, which may need an operator.
     pub const fn is_of_storage(&self) -> bool {
         match self {
             Self::NewerRecord
@@ -335,8 +339,8 @@ impl BackendError {
         }
     }
 
-    /// The error of a write that has `conditions`: one that was given up names the one that decides
-    /// it, since S3 has another answer then. For backends, where they know the conditions.
+    /// Adds to [`BackendError::Contended`] the condition that decides a write with `conditions`,
+    /// since S3 has another answer then. Called by backends, where they know the conditions.
     #[must_use]
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {

@@ -1,5 +1,5 @@
-//! What a storage must do to hold S3 objects: the [`Backend`], [`ObjectWriter`] and [`Maintenance`]
-//! traits and the types they speak. Nothing here knows HTTP.
+//! The interface of a storage for S3 objects: the traits [`Backend`], [`ObjectWriter`] and
+//! [`Maintenance`], and their types. Nothing here knows HTTP.
 
 mod bucket;
 mod capabilities;

@@ -72,12 +72,12 @@ calls! {
     Commit "commit"
 }
 
-/// Is notified of calls.
+/// An observer of calls.
 pub trait CallObserver: Send + Sync + 'static {
-    /// A call has ended after `time`, with `error` if it failed.
+    /// Called when a call has ended after `time`, with `error` if it failed.
     fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>);
-    /// Bytes of objects were moved by a call: those that `get_object` will return, that `write`
-    /// received, that `copy_object` has copied.
+    /// Called when a call has moved bytes of objects: those that `get_object` will return, that
+    /// `write` received, that `copy_object` has copied.
     fn bytes_moved(&self, call: Call, bytes: u64);
 }
 

@@ -38,7 +38,7 @@ impl<'a> ObjectRef<'a> {
         Self { bucket, key, version: VersionRef::Current }
     }
 
-    /// The same key, with the version of this id, or the current one.
+    /// Names the version `version` of the same key, or the current one for `None`.
     #[must_use]
     pub fn of(self, version: Option<&'a VersionId>) -> Self {
         Self { version: version.into(), ..self }
@@ -115,7 +115,7 @@ pub struct WriteReceipt {
 pub struct DeleteRequest<'a> {
     /// The object.
     pub object: ObjectRef<'a>,
-    /// What it must meet.
+    /// Conditions on the object.
     pub conditions: &'a Conditions,
 }
 
@@ -136,7 +136,7 @@ pub struct DeleteReceipt {
 pub struct CopySource<'a> {
     /// The object.
     pub object: ObjectRef<'a>,
-    /// What it must meet.
+    /// Conditions on the object.
     pub conditions: Conditions,
 }
 

@@ -77,7 +77,7 @@ pub struct ObjectRead {
 }
 
 impl ObjectRead {
-    /// The number of bytes that were selected, which a body has if there is one.
+    /// The number of selected bytes. The body, if there is one, has as many.
     pub fn length(&self) -> u64 {
         self.range.as_ref().map_or(self.attributes.size_bytes, |range| range.end - range.start)
     }

@@ -8,11 +8,12 @@ use crate::documents::DocumentChanges;
 use crate::error::{BackendError, Result};
 use crate::storage::Backend;
 
-/// How often documents are read again that others have changed in the meantime.
+/// The number of attempts. One fails if others changed the documents between its read and its
+/// write.
 const ATTEMPTS: usize = 10;
 
 /// Changes documents of a bucket, whatever they were before. Fails with
-/// [`BackendError::BucketChanged`] if others were faster ten times.
+/// [`BackendError::BucketChanged`] if others changed them during each of ten attempts.
 pub async fn replace_documents(
     backend: &dyn Backend,
     cx: &Context,

@@ -1,10 +1,10 @@
-//! Lines of log that a thousand requests would write.
+//! Rate limits for log lines that a thousand requests would write.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lets something be said a few times a minute.
+/// Allows a log line up to a number of times a minute.
 #[derive(Debug)]
 pub struct Seldom {
     most: u32,
@@ -14,12 +14,12 @@ pub struct Seldom {
 const MINUTE: Duration = Duration::from_mins(1);
 
 impl Seldom {
-    /// Up to `most` times a minute.
+    /// Allows `most` lines a minute.
     pub const fn new(most: u32) -> Self {
         Self { most, said: Mutex::new(None) }
     }
 
-    /// True if it may be said now, which counts.
+    /// True if the line may be logged now; then counts it.
     pub fn is_due(&self) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let (began, times) =
@@ -29,28 +29,29 @@ impl Seldom {
     }
 }
 
-/// Lets something be said once in a while of each of many things.
+/// Allows one log line per period about each of many things.
 #[derive(Debug)]
 pub struct SeldomEach<K> {
     pause: Duration,
     said: Mutex<BTreeMap<K, Instant>>,
 }
 
-/// Of more things nothing is said for a while.
+/// The number of things that are remembered. Lines about more of them are left out until their
+/// period has passed.
 const THINGS_MAX: usize = 1000;
 
 impl<K: Ord> SeldomEach<K> {
-    /// Once a minute.
+    /// Allows one line a minute about each thing.
     pub const fn every_minute() -> Self {
         Self::every(MINUTE)
     }
 
-    /// Once in so long a time.
+    /// Allows one line per `pause` about each thing.
     pub const fn every(pause: Duration) -> Self {
         Self { pause, said: Mutex::new(BTreeMap::new()) }
     }
 
-    /// True if it may be said of `thing` now, which counts.
+    /// True if a line about `thing` may be logged now; then counts it.
     pub fn is_due(&self, thing: K) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.retain(|_, when| when.elapsed() < self.pause);

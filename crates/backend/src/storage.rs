@@ -95,10 +95,11 @@ pub trait Backend: Send + Sync + 'static {
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>>;
     /// Figures of the storage, for monitoring. May query its volumes.
     async fn statistics(&self) -> Statistics;
-    /// Whether requests could be served now; if not, the reason, for an operator. May check that
-    /// the storage's main volume answers and has the required space; does not check volumes that
-    /// hold only some buckets. Does not say that writes would succeed: a volume that became
-    /// read-only can still be read from, and so can a full one if no space is required.
+    /// Checks whether requests could be served now; the error is the reason why not, for an
+    /// operator. May check that the storage's main volume answers and has the required space; does
+    /// not check volumes that hold only some buckets. Does not say that writes would succeed: a
+    /// volume that became read-only can still be read from, and so can a full one if no space is
+    /// required.
     async fn ready(&self) -> std::result::Result<(), String>;
     /// What the storage can do, and what it needs from its callers.
     fn capabilities(&self) -> Capabilities;

@@ -25,7 +25,7 @@ pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
 pub struct NewUpload {
     /// Metadata for the object.
     pub metadata: ObjectMetadata,
-    /// Its checksum.
+    /// The checksum that its client chose.
     pub checksum: ChosenChecksum,
 }
 
@@ -34,7 +34,7 @@ pub struct NewUpload {
 pub struct CreateUploadRequest<'a> {
     /// The object it will make.
     pub object: ObjectRef<'a>,
-    /// What it starts with.
+    /// The upload's options.
     pub upload: NewUpload,
 }
 

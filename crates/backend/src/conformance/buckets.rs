@@ -9,7 +9,7 @@ use crate::{
     UploadRef, WriteOptions,
 };
 
-/// Made, seen, removed, gone.
+/// A bucket is created, found, deleted and gone; while it is missing, all calls for it fail.
 pub async fn bucket_life(subject: &Subject) {
     let cx = Context::default();
     let bucket = BucketName::new("conformance-life").unwrap();
@@ -90,7 +90,7 @@ pub async fn bucket_life(subject: &Subject) {
     is_missing(subject, &bucket).await;
 }
 
-/// Neither the name nor a state is there.
+/// Requires that the bucket does not exist: neither its name nor a state of it is found.
 async fn is_missing(subject: &Subject, bucket: &BucketName) {
     let cx = Context::default();
     assert!(!subject.reader.bucket_exists(&cx, bucket).await.unwrap());
@@ -98,7 +98,7 @@ async fn is_missing(subject: &Subject, bucket: &BucketName) {
     assert!(matches!(loaded, Err(BackendError::NoSuchBucket)), "{loaded:?}");
 }
 
-/// By name, with prefix, start and pages.
+/// Buckets are listed by name, with a prefix, a start and pages.
 pub async fn listing_buckets(subject: &Subject) {
     let cx = Context::default();
     let buckets = ["conformance-a", "conformance-b", "conformance-b.c", "conformance-c"]
@@ -123,7 +123,7 @@ pub async fn listing_buckets(subject: &Subject) {
     }
 }
 
-/// A bucket with objects stays.
+/// A bucket with objects cannot be deleted.
 pub async fn deleting_used_buckets(subject: &Subject) {
     let fixture = Fixture::new(subject, "used").await;
     let delete = async || subject.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
@@ -136,7 +136,7 @@ pub async fn deleting_used_buckets(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Uploads in progress go with their bucket, but not with a delete that fails.
+/// DeleteBucket removes uploads in progress with their bucket; one that fails keeps them.
 pub async fn deleting_buckets_with_uploads(subject: &Subject) {
     let fixture = Fixture::new(subject, "used-by-uploads").await;
     let name = key("upload");

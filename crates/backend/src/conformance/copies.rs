@@ -37,7 +37,8 @@ impl Copy<'_> {
     }
 }
 
-/// Bytes, digests and metadata of copies, onto others and onto the source itself.
+/// Copies have the bytes, digests and metadata that they should, also copies of an object onto
+/// itself.
 pub async fn copies(subject: &Subject) {
     let fixture = Fixture::new(subject, "copies").await;
     for size in [0, 10, 2_500_000] {

@@ -13,7 +13,7 @@ use crate::{
     DocumentChanges, DocumentKind, Documents, Freshness, Result, replace_documents,
 };
 
-/// How much longer than it says a storage may take to see a change, on a busy machine.
+/// The time that a storage on a busy machine may take beyond its stated freshness.
 const GRACE: Duration = Duration::from_secs(3);
 
 fn changes<const N: usize>(changes: [(DocumentKind, Option<&'static str>); N]) -> DocumentChanges {
@@ -37,8 +37,8 @@ async fn document(fixture: &Fixture, kind: DocumentKind) -> Option<Bytes> {
     fixture.reader.bucket_document(&fixture.cx, &fixture.bucket, kind).await.unwrap()
 }
 
-/// Has the reader read the state until it knows it, where it comes to that soon: then a change has
-/// something to replace.
+/// Loads the state with the reader until the reader remembers it, if that happens soon: then a
+/// change has a remembered state to replace.
 async fn remember(fixture: &Fixture) {
     for _ in 0..100 {
         load(fixture).await;
@@ -49,7 +49,8 @@ async fn remember(fixture: &Fixture) {
     }
 }
 
-/// Fails if the reader knows another state than the writer's, once changes must have been seen.
+/// Waits until the reader must have seen all changes, and fails if it still remembers another state
+/// than the writer's.
 async fn is_seen(fixture: &Fixture) {
     let expected = fixture.writer.load_bucket(&fixture.cx, &fixture.bucket).await.unwrap();
     let limit = match fixture.reader.capabilities().freshness {
@@ -69,7 +70,7 @@ async fn is_seen(fixture: &Fixture) {
     assert_eq!((&loaded.tag, &loaded.documents), (&expected.tag, &expected.documents));
 }
 
-/// Put, read, replaced, deleted; only by a writer who knows what was there.
+/// Documents are put, read, replaced and deleted, each only with the tag of the present state.
 pub async fn documents_of_buckets(subject: &Subject) {
     use DocumentKind::{Cors, Lifecycle, Policy};
     let fixture = Fixture::new(subject, "documents").await;
@@ -127,7 +128,7 @@ pub async fn documents_of_buckets(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// The longest documents there may be, of each kind one.
+/// A bucket takes a document of each kind at once, all of them as long as they may be together.
 pub async fn documents_at_once(subject: &Subject) {
     let fixture = Fixture::new(subject, "documents-large").await;
     let empty = load(&fixture).await;
@@ -182,7 +183,7 @@ pub async fn documents_of_new_buckets(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Of many writers at once none undoes what another has done.
+/// Writers that change documents at the same time do not undo each other's changes.
 pub async fn documents_of_writers(subject: &Subject) {
     let fixture = Fixture::new(subject, "documents-writers").await;
     let kinds = &DocumentKind::ALL[..6];

@@ -1,4 +1,4 @@
-//! A bucket for each test, and what tests say of it.
+//! A bucket for each test, and calls and values that tests need often.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::{
     WriteOptions, WriteReceipt,
 };
 
-/// What is tested: two views of one storage, or the same twice.
+/// The storage under test: a view that writes and one that reads, which may be the same.
 #[derive(Clone)]
 pub struct Subject {
-    /// Prepares what is read, and does what only a writer can.
+    /// The view for preparing objects, and for all that only a writer can do.
     pub writer: Arc<dyn Backend>,
-    /// Is looked at.
+    /// The view whose answers are checked.
     pub reader: Arc<dyn Backend>,
 }
 
 impl Subject {
-    /// A backend that reads what it wrote.
+    /// A backend that is both the writer and the reader.
     pub fn of(backend: impl Backend) -> Self {
         let backend: Arc<dyn Backend> = Arc::new(backend);
         Self { writer: Arc::clone(&backend), reader: backend }
@@ -34,22 +34,22 @@ impl Subject {
 
 /// A bucket for one test.
 pub struct Fixture {
-    /// What writes there.
+    /// The subject's writer.
     pub writer: Arc<dyn Backend>,
-    /// What reads there.
+    /// The subject's reader.
     pub reader: Arc<dyn Backend>,
-    /// On no one's behalf.
+    /// A context without a requester.
     pub cx: Context,
-    /// Made for this test.
+    /// The bucket, made for this test.
     pub bucket: BucketName,
 }
 
-/// A key known to be one.
+/// The key `text`, which must be valid.
 pub fn key(text: &str) -> ObjectKey {
     ObjectKey::new(text).unwrap()
 }
 
-/// The context of a request of whom the file system knows by these ids.
+/// The context of a request whose account has these ids on the file system.
 pub fn on_behalf_of(uid: u32, gid: u32) -> Context {
     let unix_account = UnixAccount::new(uid, gid);
     let requester =
@@ -99,7 +99,7 @@ impl Fixture {
         fixture
     }
 
-    /// A bucket that is there.
+    /// A fixture for a bucket that exists.
     pub fn of(subject: &Subject, bucket: BucketName) -> Self {
         let Subject { writer, reader } = subject.clone();
         Self { writer, reader, cx: Context::default(), bucket }
@@ -129,12 +129,12 @@ impl Fixture {
         writer.commit(digests(body)).await
     }
 
-    /// PutObject, without more.
+    /// PutObject with default options.
     pub async fn put(&self, name: &str, body: &[u8]) -> WriteReceipt {
         self.put_with(name, body, WriteOptions::default()).await.unwrap()
     }
 
-    /// PutObject, if conditions hold.
+    /// PutObject with conditions.
     pub async fn put_if(&self, name: &str, body: &[u8], conditions: Conditions) -> Result<WriteReceipt> {
         self.put_with(name, body, WriteOptions { conditions, ..WriteOptions::default() }).await
     }
@@ -168,14 +168,14 @@ impl Fixture {
         }
     }
 
-    /// DeleteObject; whether there was one.
+    /// DeleteObject; returns whether there was an object.
     pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
         let key = key(name);
         let request = DeleteRequest { object: self.object(&key), conditions };
         Ok(self.writer.delete_object(&self.cx, request).await?.existed)
     }
 
-    /// One page.
+    /// One page of a listing of objects.
     pub async fn page(
         &self,
         prefix: &str,
@@ -224,7 +224,7 @@ pub(super) fn assert_failed<T>(result: Result<T>, condition: Condition) {
     }
 }
 
-/// An error of that side of a copy.
+/// The error of a copy that failed because of `side`; panics if it did not.
 pub(super) fn error_on<T>(side: CopySide, result: Result<T>) -> BackendError {
     match result {
         Err(BackendError::Copy { side: found, error }) if found == side => *error,

@@ -5,7 +5,7 @@ use s3_types::Conditions;
 
 use crate::{BackendError, ListItem, ListPosition};
 
-/// Those that some file system, program or protocol might take for something else.
+/// Keys that some file system, program or protocol might misread.
 const ODD_KEYS: &[&str] = &[
     "a",
     "a//b",
@@ -48,9 +48,9 @@ const ODD_KEYS: &[&str] = &[
     "-rf",
 ];
 
-/// Every key is one, whatever its bytes, and comes back from a listing in the order of bytes.
-/// Without `deep_too`, none has a thousand levels: each may be a call to a server, and of these it
-/// would be millions, for minutes.
+/// All odd keys can be stored, read and listed, in the order of their bytes. Keys with a thousand
+/// levels are only tried with `deep_too`: where each level may be a call to a server, they would
+/// take minutes.
 pub async fn odd_keys(subject: &Subject, deep_too: bool) {
     let fixture = Fixture::new(subject, "odd").await;
     let long = "x".repeat(1024);
@@ -81,7 +81,7 @@ pub async fn odd_keys(subject: &Subject, deep_too: bool) {
     fixture.finish().await;
 }
 
-/// Prefixes, delimiters and what a page tells of each object.
+/// Listings with prefixes and delimiters, and the attributes of the objects in a page.
 pub async fn listing(subject: &Subject) {
     let fixture = Fixture::new(subject, "listing").await;
     for name in
@@ -114,7 +114,7 @@ pub async fn listing(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Where pages begin and end.
+/// The beginnings and ends of pages.
 pub async fn listing_pages(subject: &Subject) {
     let fixture = Fixture::new(subject, "pages").await;
     for name in ["a", "b/1", "b/2", "c", "d/1"] {

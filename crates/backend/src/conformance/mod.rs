@@ -1,7 +1,7 @@
-//! What every backend must do, as tests that run against any of them.
+//! The conformance tests of backends: what every backend must do.
 //!
-//! What a test looks at it asks of the subject's reader, and all else of its writer: so what may
-//! only be read can be tested, and what one gateway tells of another's writes.
+//! A test reads through the subject's reader, and does everything else through its writer. So a
+//! read-only view can be tested, and what one gateway sees of another's writes.
 //!
 //! Each function makes buckets of its own and removes them. They panic where the backend errs, as
 //! tests do.
@@ -34,7 +34,7 @@ pub use uploads::{
     strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
 };
 
-/// Runs all of it; for `deep_too` see [`odd_keys`].
+/// Runs all tests; for `deep_too` see [`odd_keys`].
 pub async fn run(subject: &Subject, deep_too: bool) {
     bucket_life(subject).await;
     listing_buckets(subject).await;

@@ -12,8 +12,8 @@ use crate::{
     ReadRequest, ReadSelector, WriteOptions,
 };
 
-/// Bodies of all sizes come back as they went, with what was attached; a writer that is dropped
-/// leaves nothing.
+/// Bodies of all sizes are read back unchanged, with their metadata; a writer that is dropped
+/// leaves nothing behind.
 pub async fn bodies(subject: &Subject) {
     let fixture = Fixture::new(subject, "bodies").await;
     for size in [0, 1, 1000, 262_144, 262_145, 1_048_577, 5_000_000] {
@@ -154,7 +154,7 @@ pub async fn conditional_reads(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Conditions of writes, told early and decided late.
+/// Conditions of writes are reported early, and decided at the commit.
 pub async fn conditional_writes(subject: &Subject) {
     let fixture = Fixture::new(subject, "writes").await;
     for name in ["a", "d/a", "d/"] {
@@ -239,7 +239,7 @@ pub async fn directory_objects(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// `a`, `a/` and `a/b` are three objects, in whatever order they come and go.
+/// `a`, `a/` and `a/b` are three objects, in whatever order they are written and deleted.
 pub async fn shared_names(subject: &Subject) {
     let fixture = Fixture::new(subject, "shared").await;
     let names = ["a", "a/", "a/b", "a/b/c"];
@@ -273,7 +273,7 @@ pub async fn shared_names(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// A storage without versions has one of each object, `null`, and knows no other id.
+/// A storage without versions has one version of each object, `null`, and knows no other id.
 pub async fn only_versions(subject: &Subject) {
     let fixture = Fixture::new(subject, "only-versions").await;
     fixture.put("a", b"only").await;

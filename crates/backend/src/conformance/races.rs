@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent requests.
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
@@ -7,7 +7,8 @@ use super::fixture::{Fixture, Subject, collect, digests, if_absent, if_match};
 use crate::BackendError;
 use s3_types::Conditions;
 
-/// Of many who create a key, or change it from one known state, one wins.
+/// Of many concurrent requests that create a key, or that replace one known version of it, one
+/// succeeds.
 pub async fn one_winner(subject: &Subject) {
     let fixture = Fixture::new(subject, "winner").await;
     for round in 0..10 {

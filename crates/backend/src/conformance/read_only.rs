@@ -1,4 +1,4 @@
-//! What a backend that is only read from refuses.
+//! The refusals of a read-only backend.
 
 use bytes::Bytes;
 use s3_types::{BucketName, Conditions};
@@ -18,7 +18,8 @@ fn assert_refused<T>(result: Result<T>, what: &str) {
     }
 }
 
-/// Each write is refused by the reader, of what is there and of what is not, and changes nothing.
+/// The reader refuses each write, whether its bucket, object or upload exists or not, and changes
+/// nothing.
 pub async fn refused_writes(subject: &Subject) {
     let fixture = Fixture::new(subject, "read-only").await;
     let Fixture { writer, reader, cx, bucket } = &fixture;

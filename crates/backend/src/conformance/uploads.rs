@@ -73,7 +73,7 @@ impl<'f> Upload<'f> {
     }
 }
 
-/// From creation to the object, with parts sent twice, left out and copied.
+/// An upload from its creation to the object, with parts that are sent twice, left out and copied.
 pub async fn upload_life(subject: &Subject) {
     let fixture = Fixture::new(subject, "uploads").await;
     let new = NewUpload { metadata: full_metadata(), checksum: None };
@@ -146,7 +146,8 @@ pub async fn upload_life(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// The same object, in whatever order and how often its parts come, and whichever are left out.
+/// The object is made of the named parts, in whatever order they were sent, also if some were sent
+/// twice or are left out.
 pub async fn upload_patterns(subject: &Subject) {
     const PART: usize = 5 * MIB;
     let fixture = Fixture::new(subject, "upload-patterns").await;
@@ -196,7 +197,8 @@ fn multipart_etag(parts: &[CompletedPart]) -> ETag {
     ETag::Multipart { md5, parts: u32::try_from(parts.len()).unwrap() }
 }
 
-/// What a completion refuses, and what it leaves as it was.
+/// A completion refuses wrong lists of parts, sizes, checksums and conditions, and changes nothing
+/// then.
 pub async fn upload_checks(subject: &Subject) {
     let (Subject { writer, reader }, fixture) = (subject, Fixture::new(subject, "upload-checks").await);
     let first = fixture.put("a", b"before").await;
@@ -428,8 +430,8 @@ pub async fn upload_listing(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// An id is any text. What names no upload names nothing else either: no directory above, no file
-/// of another upload.
+/// An upload id is any text. An id that names no upload reaches nothing else either: no directory
+/// above, no file of another upload.
 pub async fn strange_upload_ids(subject: &Subject) {
     let fixture = Fixture::new(subject, "strange-ids").await;
     let upload = Upload::new(&fixture, "a", NewUpload::default()).await;
