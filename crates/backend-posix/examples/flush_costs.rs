@@ -1,5 +1,5 @@
-//! What it costs to have small files on disk before they are acknowledged: ways for several threads
-//! to write files of 4 KiB, in files a second and microseconds of CPU a file.
+//! Measures the cost of having small files on disk before they are acknowledged: several threads
+//! write files of 4 KiB in several ways. Prints files a second, and microseconds of CPU a file.
 //!
 //! `cargo run --release -p backend-posix --example flush_costs DIRECTORY [SECONDS]`
 

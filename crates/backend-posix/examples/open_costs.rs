@@ -1,5 +1,5 @@
-//! What it costs not to open what is no file (decision 0010): ways to read a small file with its
-//! record, in microseconds.
+//! Measures the cost of opening nothing but regular files (decision 0010): several ways to read a
+//! small file with its record, in microseconds.
 //!
 //! `cargo run --release -p backend-posix --example open_costs DIRECTORY`
 

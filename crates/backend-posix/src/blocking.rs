@@ -1,4 +1,4 @@
-//! Where file calls that may wait are run.
+//! Runs file system calls that may wait, on a pool of threads.
 
 use std::array;
 use std::io;
@@ -14,22 +14,23 @@ use tokio::time::timeout;
 use crate::base::unique;
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX, TREE_THREADS_MAX};
 
-/// One of the threads that work on a bucket may have at once, or work on the tree that all buckets
-/// are in. A call that the file system never ends can't be ended by anyone; a bucket that has many
-/// of these leaves threads to the others.
+/// A permit for one of the threads that may work on a bucket, or on the tree as a whole, at the
+/// same time. Nobody can end a call that a file system does not finish: a bucket with many of them
+/// still leaves threads to the others.
 #[derive(Debug)]
 pub(crate) struct Share(
     #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
 );
 
 impl Share {
-    /// Waits for one; [`BackendError::OutOf`] if that takes too long. Some buckets have theirs
-    /// together with others.
+    /// Waits for a permit; [`BackendError::OutOf`] if that takes too long. Several buckets may
+    /// share their permits.
     pub async fn of(bucket: &BucketName) -> Result<Self> {
         Self::one_of(Self::turns(bucket)).await
     }
 
-    /// The same for the tree: a list of buckets looks at each, also at one that hangs.
+    /// Waits for a permit for the tree as a whole: a list of buckets looks at each bucket, also at
+    /// one whose file system hangs.
     async fn of_tree() -> Result<Self> {
         static SHARES: LazyLock<Arc<Semaphore>> =
             LazyLock::new(|| Arc::new(Semaphore::new(TREE_THREADS_MAX)));
@@ -48,7 +49,7 @@ impl Share {
         }
     }
 
-    /// All those of a bucket.
+    /// The permits of a bucket.
     pub fn turns(bucket: &BucketName) -> Arc<Semaphore> {
         static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
             LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
@@ -57,8 +58,8 @@ impl Share {
     }
 }
 
-/// Runs an operation's system calls in one hop to the blocking pool, on account of a bucket, or of
-/// the tree if they are about none.
+/// Runs an operation's system calls in one hop to the blocking pool, with a permit of `bucket`, or
+/// of the tree for `None`.
 pub(crate) async fn run<T: Send + 'static>(
     bucket: Option<&BucketName>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -70,7 +71,7 @@ pub(crate) async fn run<T: Send + 'static>(
     run_with(share, work).await
 }
 
-/// [`run`], on account of the bucket that has these turns.
+/// [`run`], with one of `turns`, the permits of a bucket.
 pub(crate) async fn run_in_turn<T: Send + 'static>(
     turns: Arc<Semaphore>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -114,13 +115,13 @@ pub(crate) fn drop_later(value: impl Send + 'static) {
     }
 }
 
-/// Someone who waits for work, and tells it when he does no more: dropped with the request's
-/// future.
+/// A requester that waits for work. Dropped with the request's future; the work then sees that
+/// nobody waits any more.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Arc<AtomicBool>);
 
 impl Waiting {
-    /// True once no one waits.
+    /// The flag that is set once nobody waits.
     pub fn abandoned(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -138,8 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// As where a file system has stopped: no call on the bucket ends, and those who asked have
-    /// gone.
+    /// On a file system that has stopped, no call on the bucket ends, and the clients have gone.
     #[tokio::test]
     async fn a_bucket_that_hangs_leaves_threads_to_others() {
         let name = |name: &str| BucketName::new(name).unwrap();
@@ -157,8 +157,8 @@ mod tests {
         run(None, || Ok(())).await.unwrap();
     }
 
-    /// So much work on that account, which ends once what is returned is dropped, and for which
-    /// nobody waits any more.
+    /// Starts `count` pieces of work for the bucket, or the tree, for which nobody waits. They end
+    /// when the returned sender is dropped.
     async fn hang(bucket: Option<&BucketName>, count: usize) -> mpsc::Sender<()> {
         let (end, ended) = mpsc::channel::<()>();
         let ended = Arc::new(std::sync::Mutex::new(ended));

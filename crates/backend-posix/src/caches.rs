@@ -1,4 +1,4 @@
-//! What the backend keeps in memory beside states of buckets.
+//! The caches of a tree, other than the states of buckets.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct Caches {
     pub listing: listing::Caches,
     pub objects: ObjectCache,
     pub uploads: UploadIndexes,
-    /// Assemblies of this gateway's making.
+    /// The uploads whose assemblies this gateway made.
     pub founded: Arc<Founded>,
 }
 

@@ -1,4 +1,4 @@
-//! From errno to what it means for an object.
+//! Turns errnos into errors of objects and buckets, and repeats attempts that lost a race.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use rustix::io::Errno;
 use crate::base::unique;
 use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
 
-/// What a system call gives.
+/// The result of a system call.
 pub(crate) type Io<T> = rustix::io::Result<T>;
 
 /// Names the operation that a system call was part of.
 pub(crate) trait Op<T> {
     /// Turns an errno into a [`BackendError`].
     fn op(self, operation: &'static str) -> Result<T>;
-    /// The same inside an attempt of [`retrying`]: a name that vanished, or is a file now, means
-    /// another try.
+    /// [`Op::op`] inside an attempt of [`retrying`]: if a name vanished, or has become a file, the
+    /// attempt has lost a race.
     fn attempt(self, operation: &'static str) -> Result<T, Fail>;
 }
 
@@ -33,7 +33,7 @@ impl<T> Op<T> for Io<T> {
     }
 }
 
-/// What an errno means, whatever the call.
+/// The error for an errno that means the same for every call.
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
@@ -57,24 +57,24 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
 /// Why an attempt did not succeed.
 #[derive(Debug)]
 pub(crate) enum Fail {
-    /// The tree changed under it: a directory was removed, a name taken. Start over.
+    /// The tree changed during the attempt: a directory was removed, a name taken. Start over.
     LostRace(LostRace),
-    /// For good.
+    /// The operation failed, and is not repeated.
     Storage(BackendError),
 }
 
 /// A race that an attempt lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LostRace {
-    /// In which operation.
+    /// The operation that lost it.
     operation: &'static str,
-    /// What the call said, if it was by that that it showed.
+    /// The errno that showed it, if a system call did.
     errno: Option<Errno>,
 }
 
 impl LostRace {
-    /// The error after so many attempts, of which this was the last; `repeated` if each was lost in
-    /// the same way.
+    /// The error after this many attempts, of which this was the last; `repeated` if each was lost
+    /// in the same way.
     fn after(self, attempts: u64, repeated: bool) -> BackendError {
         let source = self.errno.map(Into::into);
         BackendError::Contended(Contention {
@@ -88,17 +88,18 @@ impl LostRace {
 }
 
 impl Fail {
-    /// A race that was lost in an operation, as what was found there shows.
+    /// A race that `operation` lost, as the state of the tree shows.
     pub const fn lost(operation: &'static str) -> Self {
         Self::LostRace(LostRace { operation, errno: None })
     }
 
-    /// The same, as its call says.
+    /// A race that `operation` lost, as the errno of a call shows.
     pub const fn lost_to(operation: &'static str, errno: Errno) -> Self {
         Self::LostRace(LostRace { operation, errno: Some(errno) })
     }
 
-    /// What it means where nothing is repeated: nobody else is to be there, or who asks asks again.
+    /// The error for callers that do not repeat an attempt: they expect nobody else at work there,
+    /// or their own caller asks again.
     pub fn for_good(self) -> BackendError {
         match self {
             Self::LostRace(race) => race.after(1, false),
@@ -113,15 +114,15 @@ impl From<BackendError> for Fail {
     }
 }
 
-/// True if an error tells of one thing only (it can't be read), so that a listing of many can do
-/// without it.
+/// True if an error concerns one thing only, which can't be read, so that a listing of many can
+/// leave it out.
 pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
-/// The same of an errno: what a damaged inode or block says, a disk that fails, something mounted
-/// inside a bucket whose server is gone or that keeps no attributes, or permissions. Not what tells
-/// of this process or machine (no memory, no descriptors).
+/// [`is_of_one`] for an errno: that of a damaged inode or block, of a failing disk, of something
+/// mounted inside a bucket whose server is gone or that keeps no attributes, or of permissions.
+/// False for errnos that concern this process or machine (no memory, no descriptors).
 pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     matches!(
         errno,
@@ -139,8 +140,8 @@ pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     )
 }
 
-/// Tells of what failed, and counts it. An error only if the rest is to be left for another time:
-/// someone holds locks of the bucket for long, and others are to be swept too.
+/// Logs and counts a failure, so that the sweep continues. Returns an error only if the rest of the
+/// bucket has to wait: its locks are held for long, and other buckets are to be swept too.
 pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),
@@ -158,7 +159,7 @@ pub(crate) fn retrying<T>(attempt: impl FnMut() -> Result<T, Fail>) -> Result<T>
     retrying_times(ATTEMPTS, attempt)
 }
 
-/// [`retrying`], for work of which a few repetitions are too much already.
+/// [`retrying`] with fewer attempts, for work that costs much each time.
 pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
     let (mut tries, mut repeated, mut before) = (0, true, None);
     loop {
@@ -180,13 +181,13 @@ pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Resu
     }
 }
 
-/// True for what opening a path says if it holds no object: nothing is there, or a file on the way,
-/// a link that is refused, a socket.
+/// True for an errno from opening a path that holds no object: there is nothing, or a file on the
+/// way, a refused link, a socket.
 pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The error for a key whose place something else has.
+/// The error for a key whose place is taken by something that is not an object.
 pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed(
         "by a special file (FIFO, socket or device), or by a symbolic link that is not followed",

@@ -205,7 +205,7 @@ pub struct PosixBackend {
     states: Arc<States>,
     caches: Arc<Caches>,
     volumes: Arc<Volumes>,
-    /// Where foreign files that are read are noted, if they are to be rehashed.
+    /// The queue of foreign files that were read and are to be rehashed, if the options say so.
     rehash: Option<Arc<tools::LazyRehash>>,
 }
 
@@ -222,16 +222,16 @@ impl PosixBackend {
         Ok(Self { rehash, ..Self::watched(store, root)? })
     }
 
-    /// [`PosixBackend::open`] for those who only read: of its own accord it writes nothing to the
-    /// tree, and what takes a lock finds the tree read-only, as on a file system that is. Nothing
-    /// is tried but whether the tree can be read. To be put into a [`backend::ReadOnly`].
+    /// [`PosixBackend::open`] without write access: the backend itself writes nothing to the tree,
+    /// and calls that take a lock fail as on a read-only file system. At the start, it only tries
+    /// whether the tree can be read. To be wrapped in a [`backend::ReadOnly`].
     pub fn open_to_read(root: &Path, options: Options) -> Result<Self, OpenError> {
         Self::watched(Arc::new(Store::attach(root, options)?), root)
     }
 
     /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
-    /// what it makes of the gateway's own goes to the owner of the tree, and nothing is tried but
-    /// whether objects can be kept there.
+    /// files that it makes for the gateway belong to the owner of the tree, and at the start it
+    /// only tries whether objects can be kept there.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
         Ok(Self::of(Arc::new(Store::open_as_tool(root, options)?)))
     }
@@ -249,8 +249,8 @@ impl PosixBackend {
         Self { store, states, caches, volumes, rehash: None }
     }
 
-    /// What is directly under the root and no bucket: files, symbolic links, and directories whose
-    /// names are no bucket names.
+    /// The entries directly under the root that are not served as buckets: files, symbolic links,
+    /// and directories whose names are not bucket names.
     pub async fn unserved(&self) -> Result<Vec<String>> {
         self.run(buckets::unserved).await
     }
@@ -261,7 +261,7 @@ impl PosixBackend {
         self.run_in(bucket, move |store| sweep::sweep(store, &name, &options)).await
     }
 
-    /// Work on the tree.
+    /// Runs work on the tree.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
@@ -271,7 +271,7 @@ impl PosixBackend {
         blocking::run(None, move || work(&store).map_err(|error| store.explain(error))).await
     }
 
-    /// Work on a bucket.
+    /// Runs work on a bucket.
     async fn run_in<T: Send + 'static>(
         &self,
         bucket: &BucketName,
@@ -282,7 +282,7 @@ impl PosixBackend {
         blocking::run(Some(bucket), move || work(&store).map_err(|error| store.explain(error))).await
     }
 
-    /// Whom new files are given to; `None` for the gateway's own user.
+    /// The owner of new files; `None` for the gateway's own user.
     fn owner(&self, cx: &Context) -> Option<UnixAccount> {
         cx.unix_account().filter(|_| self.store.options.chown)
     }
@@ -297,7 +297,7 @@ impl PosixBackend {
         }
     }
 
-    /// Refuses a version that there can't be. A bucket that is missing is reported first.
+    /// Refuses a version id that no version here can have. A missing bucket is reported first.
     async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();

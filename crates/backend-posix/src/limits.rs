@@ -51,9 +51,9 @@ pub(crate) const LOCK_WAIT_MAX: Duration =
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How many threads may wait for locks of one bucket, and of all buckets; further ones fail
-/// (`OutOf`). They are part of a gateway's 256, of which large documents may hold 32 as well, and
-/// of a bucket's [`BUCKET_THREADS_MAX`], whose other requests go on. On a busy machine many of
-/// these may wait for the few that hold its locks.
+/// (`OutOf`). They are some of a gateway's 256 threads, of which work on large documents may hold
+/// another 32, and some of the [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go
+/// on. On a busy machine, many of them may wait for the few requests that hold the bucket's locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
 /// See [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
@@ -141,13 +141,15 @@ pub(crate) const DOCUMENTS_FILE_BYTES_MAX: usize = DOCUMENTS_BYTES_MAX + (8 << 1
 pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
 /// The memory of a state besides its documents.
 pub(crate) const STATE_OVERHEAD_BYTES: usize = 512;
-/// How many times the memory of its documents a state takes: they are also kept parsed.
+/// How many times the memory of its documents a state takes: their parsed form is kept, too.
 pub(crate) const STATE_DOCUMENTS_FACTOR: usize = 3;
-/// For how long what was seen of the documents on a network file system counts.
+/// The time for which documents on a network file system count as unchanged after they were
+/// checked.
 pub(crate) const STATES_SEEN_MAX: Duration = Duration::from_secs(1);
-/// How often it is looked for the directory of documents if that is being made.
+/// The number of times that a missing directory of documents is looked for while it may be being
+/// made.
 pub(crate) const STATES_LOOKS_MAX: usize = 10;
-/// How long a gateway that may not wait for the lock gives those who are making a bucket.
+/// The pause of a gateway that may not wait for the lock, for those who are making a bucket.
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
@@ -196,7 +198,7 @@ pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_00
 /// How many directories in one are kept while objects are looked for below them; the directory is
 /// read on once none of them has any.
 pub(crate) const LISTING_BELOW_MAX: usize = if cfg!(test) { 16 } else { 1024 };
-/// As how many of these a directory counts that a symbolic link leads to.
+/// The number of these steps that a directory counts for if a symbolic link leads to it.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
 
 /// Directories with fewer entries are read again for each listing, which costs as little as keeping
@@ -227,7 +229,7 @@ pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// this many entries of its indexes, so that they take less memory than these. With more, the
 /// directory is read anew.
 pub(crate) const WATCH_NAMES_SHARE: usize = 8;
-/// At least so many.
+/// The least number of such names, however small the indexes are.
 pub(crate) const WATCH_NAMES_MIN: usize = 64;
 /// How many names that change while a directory is read are looked up one by one.
 pub(crate) const WATCH_NAMES_READ_MAX: usize = 16 << 10;
@@ -279,8 +281,8 @@ pub(crate) const LAZY_SMALL_BYTES: u64 = 64 << 20;
 pub(crate) const LAZY_AGE_MIN: Duration = Duration::from_secs(5);
 /// How many files wait for a tool's threads.
 pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
-/// How long after another write a write has another mtime, on a local file system: some ticks of
-/// the slowest kernel clock.
+/// The time after a write from which another write gets another mtime, on a local file system: some
+/// ticks of the slowest kernel clock.
 pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
 /// [`TIMES_SETTLE`] on other file systems: FAT and old servers count in steps of two seconds.
 pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);

@@ -33,8 +33,8 @@ pub(crate) struct Scene {
     root: tempfile::TempDir,
 }
 
-/// What is seen of a change that `look` makes, in a time in which such a change may not show yet. A
-/// busy machine may need longer than that, and tries again.
+/// Returns the result of `look`, which changes a file and looks at it, if it took so little time
+/// that the change may not show in the file's times. Tries again otherwise, as on a busy machine.
 pub(crate) fn just_after<T>(mut look: impl FnMut() -> T) -> T {
     for _ in 0..1000 {
         let begun = Instant::now();
@@ -46,7 +46,7 @@ pub(crate) fn just_after<T>(mut look: impl FnMut() -> T) -> T {
     panic!("it never was in time");
 }
 
-/// How long this thread has been at work, whatever else the machine does.
+/// The CPU time that this thread has used.
 pub(crate) fn work_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
@@ -175,8 +175,7 @@ impl Scene {
         }
     }
 
-    /// Moves a file of the bucket with its record, which a person can't where that is in another
-    /// file.
+    /// Moves a file of the bucket with its record, also a record in another file.
     pub fn move_file(&self, from: &str, to: &str) {
         let [from, to] = [from, to].map(|path| self.path().join(path));
         if self.store.sidecars() {

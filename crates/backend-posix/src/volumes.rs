@@ -84,7 +84,7 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// A volume that is being asked. Exists as long as its thread.
+/// A volume whose thread has not returned from asking it for its space. Dropped by that thread.
 struct Asked {
     volumes: Arc<Volumes>,
     name: String,
@@ -97,8 +97,8 @@ impl Drop for Asked {
     }
 }
 
-/// Whether DIR's volume answers, and has the space that the options require; the reason if not.
-/// Buckets' own volumes don't matter, since other buckets can still be served.
+/// Checks that DIR's volume answers, and has the space that the options require; the error is the
+/// reason. Buckets' own volumes don't matter, since other buckets can still be served.
 pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
     let wanted = volumes.store.options.ready_free_bytes;
     match own(volumes).await {
@@ -211,7 +211,8 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
 
-    /// As where a file system has stopped: the one thread that asks it never returns.
+    /// A volume on a file system that has stopped occupies one thread, whose call never returns;
+    /// later callers take no other.
     #[tokio::test]
     async fn who_asks_while_a_volume_hangs_takes_no_thread() {
         let volumes = Arc::new(Volumes::new(Arc::new(Scene::new().store)));

@@ -69,7 +69,7 @@ async fn with_records_beside_the_files() {
     run(Options { metadata: Some(Metadata::Sidecar), ..fixture::options() }).await;
 }
 
-/// What one gateway writes, another one of the same tree reads.
+/// One gateway reads what another one of the same tree writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn by_another_gateway() {
     let open = |root: &Path, options: Options| Subject {
@@ -79,7 +79,7 @@ async fn by_another_gateway() {
     run_with(fixture::options(), open).await;
 }
 
-/// What one gateway writes, one that may only read reads; what it refuses changes nothing.
+/// A read-only gateway reads what another one writes, and refuses writes, which change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn by_a_gateway_that_only_reads() {
     if std::env::var_os("SLIPWAY_SHALLOW").is_some() {
@@ -96,7 +96,7 @@ async fn by_a_gateway_that_only_reads() {
     conformance::run(&subject, true).await;
 }
 
-/// How often each call was told of, and how many bytes.
+/// For each call, the number of reports, and of bytes.
 struct Told(Vec<(AtomicU64, AtomicU64)>);
 
 impl CallObserver for Told {
@@ -109,7 +109,7 @@ impl CallObserver for Told {
     }
 }
 
-/// The suite makes each call, and each is told of.
+/// The suite makes each call, and each is reported to the observer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn through_what_tells_of_its_calls() {
     let told = Arc::new(Told(Call::ALL.iter().map(|_| Default::default()).collect()));

@@ -14,7 +14,7 @@ use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use s3_types::Conditions;
 
-/// A chain of directories of one name.
+/// Makes a chain of directories of one name.
 fn nest(top: &Path, name: &str, levels: usize) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut directory = openat(CWD, top, flags, Mode::empty()).unwrap();
@@ -24,7 +24,7 @@ fn nest(top: &Path, name: &str, levels: usize) {
     }
 }
 
-/// What is in a directory but for what is the gateway's own.
+/// The names in a directory, without the gateway's own.
 fn plain_names(directory: &Path) -> Vec<String> {
     let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());

@@ -88,8 +88,8 @@ async fn a_file_is_an_object_whoever_made_it() {
     fixture.finish().await;
 }
 
-/// What a file system, or a program that takes snapshots, keeps among the files of a bucket is no
-/// part of it.
+/// Directories of the file system, or of programs that take snapshots, are not part of the bucket
+/// that they are in.
 #[tokio::test]
 async fn what_is_the_file_systems_own_has_no_keys() {
     let Tree { fixture, bucket, root: _root, .. } = tree().await;
@@ -124,7 +124,7 @@ async fn what_is_the_file_systems_own_has_no_keys() {
     }
 }
 
-/// What is acknowledged is in the bucket that has the name then, however large it is.
+/// An acknowledged PUT is in the bucket that has the name then, whatever its size.
 #[tokio::test]
 async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
     for (size, made_anew, name) in [1000, 3 << 20]
@@ -187,7 +187,7 @@ async fn an_edited_file_has_nothing_of_the_old_one() {
     assert_eq!(fixture.head("a.txt").await.unwrap().attributes.etag, digests(b"newer").etag);
 }
 
-/// With attributes and time, as `cp -a` does.
+/// Copies a file with its attributes and time, as `cp -a` does.
 fn copy_as_it_is(from: &Path, to: &Path) {
     fs::copy(from, to).unwrap();
     let mut record = vec![0; 65536];
@@ -512,7 +512,7 @@ async fn buckets_that_people_made_are_buckets() {
     tree.backend.delete_bucket(&cx, &by_hand).await.unwrap();
 }
 
-/// What a record costs: on ext4 with 256-byte inodes, nothing beyond the inode.
+/// The record of an ordinary object takes no space beyond its inode, on ext4 with 256-byte inodes.
 #[tokio::test]
 async fn an_ordinary_record_takes_no_block() {
     if fixture::skips("the size of records in inodes is") {

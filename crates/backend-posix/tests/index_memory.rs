@@ -1,4 +1,4 @@
-//! What the index of a large directory takes in memory, counted at the allocator.
+//! Measures the memory of the index of a large directory, at the allocator.
 //!
 //! `SLIPWAY_INDEX_KEYS=200000 cargo test -p backend-posix --test index_memory -- --nocapture`
 //! prints the figures of as many keys.
@@ -15,16 +15,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use backend::conformance::{Fixture, Subject};
 use backend_posix::{Durability, Options, PosixBackend};
 
-/// Unless the environment says otherwise: names take their time to make.
+/// The number of keys, unless the environment gives another: names take time to make.
 const KEYS: usize = 20_000;
-/// What a key may cost beyond its name.
+/// The most bytes that a key may take beyond its name.
 const BYTES_MAX: usize = 64;
-/// File systems let an inode have so many names at least (ext4: 65,000).
+/// The number of names that an inode gets; file systems allow at least as many (ext4: 65,000).
 const LINKS: usize = 50_000;
 /// Changes between two listings.
 const CHANGES: usize = 2000;
 
-/// Counts what is allocated and not freed.
+/// An allocator that counts the bytes that are allocated and not freed.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -55,7 +55,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A directory of as many files. Their names are links to a few, since inodes are slow to make.
+/// Makes a directory of `keys` files. Their names are links to a few inodes, since inodes are slow
+/// to make.
 fn fill(directory: &Path, outside: &Path, keys: usize, name_bytes: usize) {
     fs::create_dir(directory).unwrap();
     for number in 0..keys {
@@ -67,7 +68,7 @@ fn fill(directory: &Path, outside: &Path, keys: usize, name_bytes: usize) {
     }
 }
 
-/// Spread, as real names are: the directory's order is not that of the names.
+/// The name of a key. The directory's order is not that of the names, as with real ones.
 fn name(number: usize, keys: usize, name_bytes: usize) -> String {
     format!("{:0width$}", number * 7919 % keys, width = name_bytes)
 }

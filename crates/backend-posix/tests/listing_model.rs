@@ -10,7 +10,7 @@ use backend::conformance::{Fixture, Subject, names};
 use backend_posix::{Durability, Options, PosixBackend};
 use proptest::prelude::*;
 
-/// What S3 lists, by its definition.
+/// The listing that S3 defines for these keys.
 fn model(
     keys: &BTreeSet<String>,
     prefix: &str,

@@ -66,8 +66,7 @@ async fn if_none_match_has_one_winner() {
     }
 }
 
-/// Increments that all count, against unconditional writes of the same value that must not undo
-/// any.
+/// Each increment with `If-Match` counts, by whichever gateway it is made.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn if_match_loses_no_update() {
     let each = fixture::rounds(25);
@@ -99,7 +98,8 @@ async fn if_match_loses_no_update() {
     }
 }
 
-/// Whoever is first: the directories are the requesters', and go with their last objects.
+/// New directories belong to the requester that was first to need them, and are removed with their
+/// last objects.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn new_directories_belong_to_who_made_them() {
     if !rustix::process::geteuid().is_root() {
@@ -139,8 +139,8 @@ async fn new_directories_belong_to_who_made_them() {
     }
 }
 
-/// Puts and deletes below shared directories, which come and go all the time. What was acknowledged
-/// is there.
+/// Puts and deletes below shared directories, which are made and removed all the time, lose no
+/// acknowledged object.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn directories_that_come_and_go_lose_nothing() {
     let root = tempfile::tempdir().unwrap();
@@ -173,8 +173,7 @@ async fn directories_that_come_and_go_lose_nothing() {
     gateway.writer.delete_bucket(&gateway.cx, &gateway.bucket).await.unwrap();
 }
 
-/// A directory that is filled again as it is about to be removed is no one's to tidy up, and no
-/// note of it stays.
+/// A directory that is filled again as it is about to be removed stays, and no note of it remains.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn directories_that_come_and_go_leave_no_notes() {
     let root = tempfile::tempdir().unwrap();
@@ -195,8 +194,8 @@ async fn directories_that_come_and_go_leave_no_notes() {
     assert_eq!(fs::read_dir(staging).unwrap().count(), 0);
 }
 
-/// Files that become directories while everyone looks. Where that takes two steps, no one may come
-/// between them.
+/// A file that becomes a directory is never missing to anyone who looks, also where that takes two
+/// steps.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_file_that_becomes_a_directory_is_never_missed() {
     let root = tempfile::tempdir().unwrap();
@@ -355,9 +354,9 @@ async fn uploads_complete_once() {
     }
 }
 
-/// Objects that are replaced all the while are in every listing, in directories that are read anew
-/// each time and in those that are kept. Where replacing gives a file another place in its
-/// directory (btrfs), a reader may come by neither.
+/// Objects that are replaced all the while are in every listing, both in directories that are read
+/// anew each time and in those whose index is kept. On btrfs, replacing a file gives it another
+/// place in its directory, so that a reader may miss both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_replaced_is_listed_all_the_while() {
     let root = tempfile::tempdir().unwrap();

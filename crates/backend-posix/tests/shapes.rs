@@ -1,4 +1,4 @@
-//! What stands at an object's place, and whether all operations agree on whether that is an object.
+//! Whether all operations agree if something is an object, whatever is at its place.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;
@@ -29,7 +29,7 @@ enum Shape {
 const SHAPES: [Shape; 6] =
     [Shape::Nothing, Shape::File, Shape::Directory, Shape::LinkWithin, Shape::LinkOut, Shape::Fifo];
 
-/// Makes it at a path of the bucket, in which `target` is a file.
+/// Makes the shape at a path of the bucket, which has a file `target`.
 fn make(bucket: &Path, path: &str, shape: Shape) {
     let at = bucket.join(path);
     fs::create_dir_all(at.parent().unwrap()).unwrap();
@@ -62,12 +62,13 @@ struct Scene {
     /// Where the shape is.
     path: &'static str,
     shape: Shape,
-    /// The directory object `d/` was put, without bytes, before the shape was made in it.
+    /// True if the directory object `d/` was put, without bytes, before the shape was made in it.
     bare: bool,
 }
 
 impl Scene {
-    /// A link at a key is followed; one at a name of our own is not.
+    /// True if the shape is an object: a link at a key is followed, one at a name of our own is
+    /// not.
     fn is_object(&self) -> bool {
         let linked = self.shape == Shape::LinkWithin && self.path == self.key;
         self.bare || linked || self.shape == Shape::File
@@ -97,7 +98,7 @@ impl Scene {
         (fixture, root)
     }
 
-    /// Reads and listings say that the object is, or is not, there.
+    /// Requires that reads and listings find the object, or find none.
     async fn agrees(&self, fixture: &Fixture, there: bool, what: &str) {
         let what = format!("{:?} at {} (bare: {}), {what}", self.shape, self.path, self.bare);
         let head = match fixture.head(self.key).await {
@@ -113,7 +114,7 @@ impl Scene {
         assert_eq!(rolled, there, "{what}: LIST with a delimiter");
     }
 
-    /// A write takes place, or is told that something is in the way.
+    /// Requires that a write took place, or was refused because something is in the way.
     async fn wrote(&self, fixture: &Fixture, body: &[u8], wrote: backend::Result<WriteReceipt>, what: &str) {
         match wrote {
             Ok(_) => {

@@ -15,7 +15,8 @@ use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
 use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
 use s3_types::Conditions;
 
-/// By a call: a program that is started shares the locks of all tests until it is under way.
+/// Mounts by a system call: a program like mount(8) would share the locks of all tests until it
+/// runs.
 fn mount_tmpfs(directory: &Path, options: &str) -> rustix::io::Result<()> {
     let options = CString::new(options).unwrap();
     rustix::mount::mount("tmpfs", directory, "tmpfs", MountFlags::empty(), options.as_c_str())
@@ -25,7 +26,7 @@ fn mount_tmpfs(directory: &Path, options: &str) -> rustix::io::Result<()> {
 struct Mount(tempfile::TempDir);
 
 impl Mount {
-    /// `None`, loudly, where mounting is not allowed.
+    /// Mounts a tmpfs. `None`, with a message, if mounting is not allowed.
     fn new(options: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         if mount_tmpfs(directory.path(), options).is_ok() {

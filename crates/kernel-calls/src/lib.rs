@@ -103,9 +103,9 @@ pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
 /// The features of an ext4 file system that matter to large directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ext4Features {
-    /// Directories have a hash index (`dir_index`).
+    /// True if directories have a hash index (`dir_index`).
     pub index: bool,
-    /// The index may have three levels (`large_dir`).
+    /// True if the index may have three levels (`large_dir`).
     pub large: bool,
 }
 

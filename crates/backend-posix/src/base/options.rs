@@ -1,4 +1,4 @@
-//! How a tree is served.
+//! The options with which a tree is served.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub enum Durability {
     Full,
     /// Data and record; after a power cut the object may be missing, but never torn.
     Data,
-    /// What the kernel happens to have written.
+    /// Nothing for certain: only what the kernel happens to have written.
     None,
 }
 
@@ -32,7 +32,7 @@ impl Durability {
     }
 }
 
-/// What becomes of symbolic links.
+/// The treatment of symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Symlinks {
     /// Followed as long as they stay in their bucket.
@@ -74,16 +74,17 @@ pub enum Metadata {
     Sidecar,
 }
 
-/// How a tree is served.
+/// The options with which a tree is served.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Options {
-    /// Where records are kept; `None` for where the tree says, or in attributes if it does not.
+    /// The place of records; `None` for the place that the tree remembers, or attributes if it
+    /// remembers none.
     pub metadata: Option<Metadata>,
-    /// The directory must be a mount point to be served.
+    /// True if the directory must be a mount point to be served.
     pub require_mount: bool,
-    /// A tree is served although its file system takes different names for the same one (`KEY` and
-    /// `key`).
+    /// True if a tree is served although its file system takes different names for the same one
+    /// (`KEY` and `key`).
     pub allow_same_names: bool,
     /// What is on disk before a write is acknowledged.
     pub durability: Durability,
@@ -93,10 +94,10 @@ pub struct Options {
     pub file_mode: u32,
     /// Mode of new directories, minus the process's umask.
     pub directory_mode: u32,
-    /// New files and directories are given to their requesters, if their accounts on the file
-    /// system are known.
+    /// True if new files and directories are given to their requesters, if the accounts of these on
+    /// the file system are known.
     pub chown: bool,
-    /// Foreign files that are read whole get real records, in the background.
+    /// True if foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
     /// What a sweep may remove.
     pub sweep: SweepOptions,
@@ -110,8 +111,8 @@ pub struct Options {
     pub access_pattern: AccessPattern,
     /// The source of the ETags of bodies.
     pub etag: ETagSource,
-    /// A file without a record has the ETag and parts that versitygw stored, although it is not
-    /// known whether the file was changed since.
+    /// True if a file without a record has the ETag and parts that versitygw stored, although it is
+    /// not known whether the file was changed since.
     pub trust_versitygw: bool,
 }
 
@@ -138,15 +139,16 @@ impl Default for Options {
     }
 }
 
-/// What a sweep may remove.
+/// The ages from which a sweep removes things.
 #[derive(Debug, Clone)]
 pub struct SweepOptions {
-    /// Staging files that no process holds and that have not changed for this long. Long enough for
-    /// a crashed gateway's own restart, short enough to free the space soon.
+    /// The age of staging files that no process holds, counted from their last change. Long enough
+    /// for a crashed gateway's own restart, short enough to free the space soon.
     pub staging_age: Duration,
-    /// Receipts of completed uploads. A client can repeat its Complete for this long.
+    /// The age of receipts of completed uploads. A client can repeat its Complete for this long.
     pub completed_age: Duration,
-    /// Uploads in progress whose last part is older than this; `None` keeps them, as S3 does.
+    /// The age of an upload in progress, counted from its last part; `None` keeps uploads, as S3
+    /// does.
     pub upload_age: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Names that nobody else makes.
+//! Random numbers, unique names, and the hash of the protocol between gateways.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

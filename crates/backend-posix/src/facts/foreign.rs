@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::fs::file_info::Stamp;
 
-    /// On sshfs, a file has another number whenever its daemon has forgotten it.
+    /// On sshfs, a file gets another inode number whenever its daemon has forgotten the file.
     #[test]
     fn a_number_that_does_not_last_is_not_in_the_etag() {
         let mut scene = crate::testing::Scene::new();

@@ -224,8 +224,8 @@ mod tests {
     use crate::write::publish::Target;
     use crate::{buckets, listing, object};
 
-    /// Of a later version; with a critical field, after an ETag; the same in a record of the first
-    /// version.
+    /// Records of a newer version; records with a critical field after an ETag, in the present
+    /// version and in the first one.
     const NEWER: [&[u8]; 3] =
         [b"\x03held until 2050", b"\x02\x04\x01x\xc1\x04hold", b"\x01\x04\x01x\xc1\x04hold"];
     const DAMAGED: &[u8] = b"\x01\x02\xff";
@@ -240,7 +240,7 @@ mod tests {
         scene
     }
 
-    /// Where the record of each key's object is.
+    /// Keys, and the paths of the files that have their objects' records.
     const RECORDS_OF: [(&str, &str); 3] =
         [("a", "a"), ("both", "both/.slipway,self"), ("bytes/", "bytes/.slipway,dir")];
 
@@ -316,7 +316,8 @@ mod tests {
         assert!(scene.path().join("d").is_dir());
     }
 
-    /// This version knows all that one of its own can have held.
+    /// A damaged record of the present version holds nothing that must be obeyed: this version
+    /// knows all fields that it could have had.
     #[test]
     fn a_damaged_record_makes_a_foreign_file() {
         for (key, path) in RECORDS_OF {

@@ -217,7 +217,7 @@ pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     carried.into_iter()
 }
 
-/// What the attributes hold that has no place here.
+/// The kinds of data in the attributes that Slipway cannot keep yet.
 pub(crate) fn not_carried(names: &[String]) -> Vec<&'static str> {
     let has = |name: &str| names.iter().any(|found| found == name);
     NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect()

@@ -115,8 +115,8 @@ pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd())).unwrap_or_default()
 }
 
-/// Sets where names of a directory are read next: 0 for the beginning. Does nothing for that if the
-/// file system can't.
+/// Sets the position from which names of a directory are read next: 0 for the beginning, also on a
+/// file system that cannot seek.
 pub(crate) fn seek_names(directory: impl AsFd, position: u64) -> Io<()> {
     match rustix::fs::seek(directory, SeekFrom::Start(position)) {
         Err(Errno::SPIPE) if position == 0 => Ok(()),
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// Who waits for a reader of a FIFO would go on at once if it were opened, and die of the first
+    /// Opening a FIFO would let a process go on that waits for a reader, and kill it with its first
     /// byte.
     #[test]
     fn a_fifo_in_place_of_our_own_is_not_opened() {

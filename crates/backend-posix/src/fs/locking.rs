@@ -22,8 +22,8 @@ pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
 }
 
 /// Takes the exclusive lock of a regular file, which is open as `opened` and has a `name` in
-/// `directory`, if no one has it. Returns what holds the lock: that, or the file opened once more,
-/// since on NFS only what is open for writing can be locked.
+/// `directory`, if no one has it. Returns the descriptor that holds the lock: `opened`, or a second
+/// one, since on NFS only a file that is open for writing can be locked.
 pub(crate) fn try_lock_at(directory: impl AsFd, name: &str, opened: OwnedFd) -> Io<Option<OwnedFd>> {
     try_lock_at_by(try_lock_file, directory, name, opened)
 }
@@ -49,7 +49,7 @@ mod tests {
 
     use super::*;
 
-    /// As NFS does it.
+    /// Locks a file as NFS does: only a descriptor that can write is taken.
     fn lock_what_may_write(file: &OwnedFd) -> Io<bool> {
         let may_write = rustix::fs::fcntl_getfl(file)?.contains(OFlags::RDWR);
         if may_write { try_lock_file(file) } else { Err(Errno::BADF) }

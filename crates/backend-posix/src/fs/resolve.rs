@@ -206,7 +206,8 @@ mod tests {
 
     use super::*;
 
-    /// As when a file becomes a directory.
+    /// A name that is exchanged again and again, as when a file becomes a directory, can always be
+    /// opened.
     #[test]
     fn what_is_swapped_for_something_outside_is_found() {
         let root = tempfile::tempdir().unwrap();

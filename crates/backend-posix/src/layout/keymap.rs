@@ -37,7 +37,7 @@ pub(crate) const DIRECTORY_DATA: &str = ".slipway,dir";
 /// The folder of a directory's records, where they are not attributes.
 pub(crate) const RECORDS: &str = ".slipway,records";
 
-/// What other reserved names begin with.
+/// The prefix of all other reserved names.
 pub(crate) const RESERVED: &str = ".slipway,";
 const EMPTY: &str = ".slipway,empty";
 const DOT: &str = ".slipway,dot";
@@ -61,9 +61,9 @@ pub(crate) fn is_lingering(name: &str) -> bool {
     digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// True for the names of what is a file system's own, or of those who take snapshots of it:
-/// directories that show how a tree was before, and so what was deleted since; what a repair found;
-/// whatever NFS clients keep for a while. Such a name on disk is part of no key.
+/// True for names that belong to the file system, or to whoever takes snapshots of it: directories
+/// that show a former state of the tree, and so deleted files; `lost+found`; `.nfs...`, which NFS
+/// clients keep for a while. Such a name on disk is part of no key.
 pub(crate) fn is_of_file_system(name: &str) -> bool {
     match name.as_bytes().first() {
         Some(b'.') => {
@@ -87,10 +87,10 @@ fn is_reserved(name: &str) -> bool {
     }
 }
 
-/// Where a key's object is, relative to its bucket.
+/// The path of a key's object, relative to its bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectPath {
-    /// Of the file, or of the directory for a directory object. Never empty.
+    /// The path of the file, or of the directory for a directory object. Never empty.
     pub path: String,
     /// True for a directory object.
     pub directory: bool,
@@ -128,7 +128,7 @@ fn encode(key: &str) -> String {
     path
 }
 
-/// What stands for one component: a name, or a path of several for a chain.
+/// The path of one component: a name, or several for a chain.
 pub(crate) fn component_path(component: &str) -> Cow<'_, str> {
     let name = match component {
         "" => Cow::Borrowed(EMPTY),
@@ -160,7 +160,7 @@ fn percent_unescape(text: &str) -> String {
     text.replace("%00", "\0").replace("%25", "%")
 }
 
-/// What a name in a directory stands for.
+/// The meaning of a name in a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Name<'n> {
     /// A component.

@@ -2,7 +2,7 @@
 
 use super::{converting, locks, mark, overflow, scattered, staged, uploads};
 
-/// What the server makes there. Anything else is a person's, or a newer version's.
+/// The names that the server uses there. Anything else is a person's, or a newer version's.
 pub(crate) const NAMES: [&str; 8] = [
     uploads::COMPLETED,
     locks::LOCK_FILES,

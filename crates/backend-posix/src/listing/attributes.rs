@@ -338,7 +338,7 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// What is found under one name, after that was taken away.
+    /// The doubt about an object whose file is missing when its attributes are read.
     fn doubt(scene: &Scene, name: &str) -> Doubt {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
@@ -348,7 +348,7 @@ mod tests {
         doubt
     }
 
-    /// As on FUSE, while the call that replaces a file has yet to return.
+    /// On FUSE, the name of an object is missing until the call that replaces it returns.
     #[test]
     fn an_object_that_is_being_replaced_is_not_gone() {
         let mut scene = Scene::new();
@@ -378,7 +378,8 @@ mod tests {
         );
     }
 
-    /// Its record was removed after it, or is of another file by now: that makes it no foreign one.
+    /// An open file that lost its name does not become foreign because its sidecar was removed, or
+    /// is another file's by now.
     #[test]
     fn an_open_object_that_lost_its_name_is_not_foreign() {
         let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
@@ -395,7 +396,8 @@ mod tests {
         assert!(foreign.is_some_and(|attributes| foreign::is_foreign(&attributes.etag)));
     }
 
-    /// Elsewhere a name that is missing is gone, and costs nothing more.
+    /// On file systems where a name is never missing for a moment, an object without its name is
+    /// gone, without further calls.
     #[test]
     fn where_names_stay_there_is_no_doubt() {
         let scene = Scene::new();
@@ -410,7 +412,8 @@ mod tests {
         assert!(summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap().is_empty());
     }
 
-    /// As when a directory is swapped for a link between the walk and the look at its object.
+    /// A directory may be exchanged for a link after the walk, before its object's attributes are
+    /// read.
     #[test]
     fn what_a_link_in_place_of_a_directory_leads_to_is_not_shown() {
         let scene = Scene::new();

@@ -46,31 +46,31 @@ struct Frame {
     /// `None` once all children are known.
     rest: Option<Rest>,
     prefix_bytes: usize,
-    /// The directory's own [`keymap::SELF`] counts.
+    /// True if the object in the directory's own [`keymap::SELF`] counts.
     own: bool,
     cut: Cut,
 }
 
-/// What is still to be read of a directory with many children.
+/// The part of a directory with many children that is still to be read.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
     /// See [`read_names_from`].
     position: u64,
-    /// When the directory had changed before it was read from the beginning.
+    /// The time of the directory's last change before it was read from the beginning.
     changed_ns: Option<i128>,
-    /// How often it was read from the beginning.
+    /// The number of times that it was read from the beginning.
     readings: usize,
 }
 
-/// What one call has read of a directory.
+/// The result of one reading of names in a directory.
 #[derive(Default)]
 struct Names {
     children: Vec<(String, Kind)>,
     cut: Cut,
-    /// Where the rest begins.
+    /// The position from which the rest is read.
     position: Option<u64>,
     has_object: bool,
-    /// There are names of files that were removed or replaced while they were open.
+    /// True if there are names of files that were removed or replaced while they were open.
     lingers: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::limits::{LISTING_LINK_STEPS, LISTING_STEPS_MAX};
 /// Device and inode of a directory.
 pub(super) type Id = (u64, u64);
 
-/// What a page may still look at.
+/// The number of entries that a page may still look at.
 pub(super) struct Budget<'a> {
     steps: usize,
     /// Set when nobody waits for the page any more.
@@ -25,12 +25,12 @@ impl<'a> Budget<'a> {
         Self { steps: LISTING_STEPS_MAX, abandoned }
     }
 
-    /// Has to be called for each entry.
+    /// Counts an entry.
     pub fn step(&mut self) {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// Has to be called for each directory that a link leads to.
+    /// Counts a directory that a link leads to.
     pub fn link(&mut self) {
         self.steps = self.steps.saturating_sub(LISTING_LINK_STEPS);
     }
@@ -57,18 +57,19 @@ impl Barren {
     }
 }
 
-/// The highest directory because of which something below a directory was skipped. On another path
-/// it may have to be searched.
+/// The depth of the highest directory because of which something below a directory was skipped: the
+/// directory may have to be searched again on another path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cut(Option<usize>);
 
 impl Cut {
-    /// A link led to the directory of this depth, which the search is in.
+    /// Notes that a link was skipped, because it led to the directory of this depth, which the
+    /// search is in.
     pub fn cycle(&mut self, depth: usize) {
         self.merge(Self(Some(depth)));
     }
 
-    /// A key would have been too long.
+    /// Notes that a name was skipped, because its key would have been too long.
     pub fn length(&mut self) {
         self.cycle(0);
     }
@@ -107,8 +108,9 @@ mod tests {
         page.items.iter().map(text).collect()
     }
 
-    /// A page of links that lead upwards. Where each name is a wait, the kernel may be unsure of
-    /// them for as long as other tests rename.
+    /// Lists one page of links that lead upwards. On a file system where each name is a wait, the
+    /// kernel may return EAGAIN for them for as long as other tests rename files: then it is listed
+    /// again.
     fn page(scene: &Scene, delimiter: Option<&str>, start: Option<&ListPosition>) -> ListPage {
         for _ in 0..20 {
             match list(scene, &query(scene, delimiter, start.cloned())) {
@@ -119,7 +121,7 @@ mod tests {
         panic!("busy for too long");
     }
 
-    /// What all pages show, and how many they are.
+    /// The items of all pages, and the number of pages.
     fn all(scene: &Scene, delimiter: Option<&str>) -> (Vec<String>, usize) {
         let (mut found, mut start, mut pages) = (Vec::new(), None, 0);
         loop {
@@ -133,7 +135,7 @@ mod tests {
         }
     }
 
-    /// 2^40 ways, and so none of them to the end in this time.
+    /// Makes 2^40 paths through links: a search that follows them all never ends.
     fn lattice(top: &Path, more: impl Fn(&Path)) {
         for level in 0..41 {
             let directory = top.join(format!("d{level:02}"));
@@ -157,8 +159,8 @@ mod tests {
         }
     }
 
-    /// Where each directory has a link back, what is found in one tells nothing of another way
-    /// there.
+    /// If each directory has a link back, a search in it without a result proves nothing about
+    /// other paths to it.
     #[test]
     fn a_page_ends_where_a_lattice_does_not() {
         let scene = Scene::new();
@@ -223,7 +225,8 @@ mod tests {
         assert_eq!(listed(), 0);
     }
 
-    /// With the whole path for each level it was 13 times as much.
+    /// Listing deep keys takes time in proportion to their levels: it took 13 times as much when
+    /// the whole path was resolved at each level.
     #[test]
     fn deep_keys_cost_as_much_as_they_have_levels() {
         let options = Options { durability: crate::base::options::Durability::None, ..Options::default() };

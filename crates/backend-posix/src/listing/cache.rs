@@ -50,8 +50,8 @@ impl Caches {
 
 /// Indexes of directories.
 ///
-/// Locks are taken in the order `building`, `updating`, `kept`; the last one for no longer than
-/// what is in memory takes.
+/// Locks are taken in the order `building`, `updating`, `kept`; `kept` is held only for work in
+/// memory.
 #[derive(Debug)]
 pub(super) struct IndexCache {
     kept: Arc<Mutex<Kept>>,
@@ -65,7 +65,7 @@ pub(super) struct IndexCache {
     misses: AtomicU64,
 }
 
-/// What changed names are now; `None` for nothing.
+/// Names that changed, with their present types; `None` for a name that is gone.
 type Kinds = Vec<(CString, Option<FileType>)>;
 
 impl IndexCache {

@@ -187,7 +187,8 @@ impl DirectoryIndex {
         ends && self.lower <= other.lower
     }
 
-    /// True if an entry with this text belongs in the index, as far as what is left out goes.
+    /// True if an entry with this text belongs in the index, which may leave out entries at its
+    /// beginning and its end.
     fn has_room_for(&self, text: &str, kind: Kind) -> bool {
         reaches(text.bytes(), kind, &self.lower) && self.limit.as_deref().is_none_or(|limit| text <= limit)
     }
@@ -203,7 +204,8 @@ impl DirectoryIndex {
         size_of::<Self>() + chunks
     }
 
-    /// Sets what a name is now, `None` for nothing. False if the directory has to be read again.
+    /// Sets the present type of a name; `None` if the name is gone. False if the directory has to
+    /// be read again.
     pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
         if self.has_chains {
             return false;
@@ -259,8 +261,7 @@ impl DirectoryIndex {
     }
 }
 
-/// The entries that a component makes: what follows it in the entry's text, and what the entry may
-/// be.
+/// The entries that a component makes: each as the text that follows the component, and the kind.
 pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
     let (object, directory) = match kind {
         FileType::RegularFile => (Some(Kind::File), None),

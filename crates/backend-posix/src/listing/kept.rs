@@ -1,4 +1,4 @@
-//! Indexes in memory, and what vouches for them.
+//! Keeps indexes in memory, each with the evidence that it is still correct.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -35,17 +35,17 @@ struct Indexed {
 #[derive(Debug)]
 struct Window {
     index: Arc<DirectoryIndex>,
-    /// What it counts for in [`Kept::bytes`].
+    /// The number of bytes that it adds to [`Kept::bytes`].
     bytes: usize,
     used: u64,
 }
 
-/// How it is known that the indexes of a directory are still correct.
+/// The evidence that the indexes of a directory are still correct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vouched {
-    /// The directory last changed at this time.
+    /// The directory's last change was at this time.
     ChangedAt(i128),
-    /// All changes are reported.
+    /// All changes of the directory are reported.
     Watched(Watch),
 }
 
@@ -53,7 +53,7 @@ pub(super) enum Vouched {
 #[derive(Debug)]
 pub(super) enum Sought {
     Index(Arc<DirectoryIndex>),
-    /// There is one, but names have changed that are to be looked up first ([`Kept::take`]).
+    /// There is an index, but changed names have to be looked up first ([`Kept::take`]).
     Changed,
     Nothing,
 }
@@ -66,7 +66,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Sets what the names are now. False if the directory has to be read again.
+    /// Sets the present types of the changed names. False if the directory has to be read again.
     pub fn set(&mut self, kinds: &[(CString, Option<FileType>)]) -> bool {
         self.windows.iter_mut().all(|window| set_all(Arc::make_mut(&mut window.index), kinds))
     }
@@ -76,13 +76,13 @@ fn bytes_of(windows: &[Window]) -> usize {
     windows.iter().map(|window| window.bytes).sum()
 }
 
-/// Sets what changed names are now; false if that is not enough.
+/// Sets the present types of changed names; false if the directory has to be read again.
 pub(super) fn set_all(index: &mut DirectoryIndex, kinds: &[(CString, Option<FileType>)]) -> bool {
     kinds.iter().all(|(name, kind)| index.set(name, *kind))
 }
 
 impl Kept {
-    /// Nothing yet, and at most `bytes_max`.
+    /// An empty set of indexes, which may grow to `bytes_max`.
     pub fn new(bytes_max: usize) -> Self {
         Self { directories: HashMap::new(), watches: Watches::new(), bytes_max, bytes: 0, uses: 0 }
     }
@@ -129,8 +129,8 @@ impl Kept {
         Some(Taken { names, windows: std::mem::take(&mut directory.windows) })
     }
 
-    /// Puts windows back that are correct again, and returns the one that has what keys from `from`
-    /// on need. `None` in place of the windows drops them.
+    /// Puts updated windows back, and returns the one with the entries that keys from `from` on
+    /// need. `None` in place of the windows drops them.
     pub fn put_back(
         &mut self,
         id: Id,
@@ -158,7 +158,7 @@ impl Kept {
         picked
     }
 
-    /// Keeps an index, which was made while no update of its directory began or ended.
+    /// Keeps an index. No update of its directory may have begun or ended while the index was made.
     pub fn keep(&mut self, id: Id, index: Arc<DirectoryIndex>, vouched: Vouched) {
         if self.directories.get(&id).is_some_and(|directory| directory.vouched != vouched) {
             self.forget(id);
@@ -193,7 +193,7 @@ impl Kept {
         self.watches.as_mut()?.end_reading(watch, is_first)
     }
 
-    /// Ends a watch that vouches for nothing.
+    /// Ends a watch, unless kept indexes depend on it.
     pub fn unwatch(&mut self, id: Id, watch: Watch) {
         let is_used =
             self.directories.get(&id).is_some_and(|directory| directory.vouched == Vouched::Watched(watch));
@@ -243,7 +243,7 @@ impl Kept {
         }
     }
 
-    /// What [`Kept::bytes`] should be.
+    /// The bytes of all indexes, which [`Kept::bytes`] must be.
     #[cfg(test)]
     pub fn bytes_of_all(&self) -> usize {
         let windows = self.directories.values().flat_map(|directory| &directory.windows);

@@ -1,4 +1,5 @@
-//! Keeps what records of unchanged files said, so that listing a page again takes one call per key.
+//! Keeps attributes that were read from the records of files, while the files do not change, so
+//! that listing a page again takes one call per key.
 
 use backend::ObjectAttributes;
 use quick_cache::sync::Cache;
@@ -48,7 +49,7 @@ impl KnownRecords {
         known.state.is(info).then_some(known.shown)
     }
 
-    /// Keeps what was read of a file in this state.
+    /// Keeps the attributes of a file in this state.
     pub(super) fn keep(&self, state: Option<State>, info: &FileInfo, shown: &Shown) {
         if let (Some(cache), Some(state)) = (&self.0, state) {
             cache.insert(info.id(), Known { state, shown: shown.clone() });

@@ -1,4 +1,4 @@
-//! Decides what the names in a directory are to a listing.
+//! Decides for each name in a directory whether it leads to keys, and to which.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{self, Name, join};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// What an entry of a listing may be. Only a file is certain; a page checks the others.
+/// The kind of an entry of a listing. Only a file is certain; a page checks the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// An object.
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What a name is to a listing, with links followed; `None` if it is nothing.
+/// The kind of a name, with links followed; `None` if it leads to no key.
 pub(crate) fn kind_of(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -1,4 +1,4 @@
-//! Filling a page from a walk.
+//! Fills pages of listings from walks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -61,7 +61,7 @@ pub(crate) fn list_unless(
     Ok(ListPage { items, next: draft.next })
 }
 
-/// [`list_unless`], for those who wait.
+/// [`list_unless`] for a page that is never abandoned.
 #[cfg(test)]
 pub(crate) fn list(scene: &crate::testing::Scene, query: &Query) -> Result<ListPage> {
     list_unless(&scene.store, &scene.caches.listing, query, &AtomicBool::new(false))
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write in a directory can do that.
+    /// Whoever may write in a directory can put anything in the place of records.
     #[test]
     fn what_is_in_the_place_of_records_hides_no_key() {
         let scene = Scene::with(Options {
@@ -272,7 +272,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-        /// An index that is kept and updated shows what one shows that is read anew.
+        /// An index that was kept and updated has the same entries as one that is read anew.
         #[test]
         fn a_kept_index_is_true(changes in prop::collection::vec(change(), 1..60)) {
             let scene = Scene::new();

@@ -46,7 +46,7 @@ pub(super) fn read(
     Ok(Some(index))
 }
 
-/// What a directory has in addition to components.
+/// Facts about a directory besides its components.
 #[derive(Default)]
 struct Notes {
     has_data: bool,

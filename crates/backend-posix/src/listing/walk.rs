@@ -69,7 +69,7 @@ pub(super) struct Walk<'a> {
     barren: Barren,
     /// How many objects and common prefixes were found.
     hits: usize,
-    /// Everything up to here was handled.
+    /// The position up to which the walk has handled everything; the next page continues there.
     passed: String,
 }
 

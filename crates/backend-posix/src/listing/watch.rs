@@ -26,7 +26,7 @@ const EVENT_BYTES_MIN: u64 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Watch(i32);
 
-/// What is known of the changes in a directory.
+/// The changes in a watched directory.
 #[derive(Debug)]
 struct Watched {
     /// The changes since they were last taken.
@@ -35,7 +35,7 @@ struct Watched {
     reading: Option<Changes>,
 }
 
-/// Names that changed; `None` if more has changed than is known.
+/// The names that changed; `None` if there were more changes than are kept.
 #[derive(Debug)]
 struct Changes {
     names: Option<HashSet<CString>>,
@@ -136,8 +136,8 @@ impl Watches {
         }
     }
 
-    /// Takes the changes out of the kernel's queue that are there now. Whoever makes changes as
-    /// fast as they are taken holds nobody up.
+    /// Takes the changes out of the kernel's queue that are there now. Later changes are left, so
+    /// that a process that makes changes as fast as they are taken delays nobody.
     pub fn receive(&mut self) {
         let mut left = ioctl_fionread(&*self.queue).unwrap_or(u64::MAX) / EVENT_BYTES_MIN;
         let mut buffer = [MaybeUninit::uninit(); WATCH_READ_BYTES];

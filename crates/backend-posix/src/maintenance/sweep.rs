@@ -131,7 +131,8 @@ mod tests {
     use crate::layout::scattered;
     use crate::testing::{Scene, fixture, work_time};
 
-    /// With paths for each level, 4,000 took 30 times as long as a sixteenth.
+    /// Removing a deep directory takes time in proportion to its depth: with a path for each level,
+    /// 4,000 levels took 30 times as long as 250.
     #[test]
     fn what_is_deep_is_removed_in_time() {
         let scene = Scene::new();

@@ -147,7 +147,7 @@ mod tests {
         Body::new(file, range, stamp, Arc::clone(turns), AccessPattern::Automatic)
     }
 
-    /// Whichever way it is read.
+    /// A change of the file is noticed with its last bytes, whichever way they are read.
     #[tokio::test]
     async fn a_change_is_noticed_with_the_last_bytes() {
         let mut file = tempfile::tempfile().unwrap();

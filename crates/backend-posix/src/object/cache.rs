@@ -82,7 +82,7 @@ impl ObjectCache {
         self.0.as_ref()?.get(path)
     }
 
-    /// Keeps what was read of a file in this state.
+    /// Keeps an object as it was read from a file in this state.
     pub fn keep(
         &self,
         state: Option<State>,
@@ -154,7 +154,8 @@ mod tests {
         warm(&scene, "a");
     }
 
-    /// In the same tick as a read or not, of the same size and mtime or not.
+    /// Each change of a file is noticed, in the same tick as a read or not, with the same size and
+    /// mtime or not.
     #[test]
     fn every_change_shows() {
         let scene = Scene::new();

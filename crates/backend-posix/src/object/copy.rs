@@ -203,8 +203,8 @@ fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
     staged.is_blank() && rustix::fs::ioctl_ficlone(staged.file(), file).is_ok()
 }
 
-/// Shares the blocks of a range, where files can. Elsewhere the kernel would copy, and what the
-/// digests are made of is read anyway.
+/// Shares the blocks of a range, if the file system can; otherwise copies nothing, since the bytes
+/// must be read for the digests anyway.
 fn share_range(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> bool {
     let aligned = from_at.is_multiple_of(SHARED_BLOCK_BYTES) && to_at.is_multiple_of(SHARED_BLOCK_BYTES);
     aligned

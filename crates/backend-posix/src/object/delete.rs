@@ -59,8 +59,9 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
     }
 }
 
-/// Removes something from a directory. If the directory has at most `entries` entries, and so may
-/// be empty afterwards, writes a note of it first.
+/// Calls `remove`, which removes an entry of a directory. If the directory has at most `entries`
+/// entries, and so may be empty afterwards, first writes a note of the directory, which is
+/// returned.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,

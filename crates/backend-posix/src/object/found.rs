@@ -6,7 +6,7 @@ use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::FileInfo;
 use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 
-/// What is at an object's place.
+/// The object that was found.
 pub(super) enum Found {
     /// A file; or a directory in its place.
     File { file: OwnedFd, info: FileInfo, record: Reading<ObjectRecord> },

@@ -3,7 +3,6 @@
 //! A small body is kept in memory and written in one hop to the blocking pool, at the commit. A
 //! larger one is written to its staged file in hops of about 1 MiB, while the next bytes arrive; in
 //! smaller ones while all bodies together hold much memory.
-//! while all bodies together hold much memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -44,7 +43,7 @@ pub(crate) trait Destination: Send + Sync {
     /// Publishes the staged file, and returns its stamp; `None` stands for no bytes.
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
-    /// The error that the caller gets.
+    /// Turns an error of the storage into the one that the caller gets.
     fn told(&self, error: BackendError) -> BackendError {
         error
     }

@@ -1,4 +1,4 @@
-//! What S3 knows of a file or directory.
+//! Inspects files and directories: how S3 sees them, and their records.
 
 use std::path::{Path, PathBuf};
 
@@ -26,43 +26,43 @@ use crate::volume::kind::Volume;
 /// A file or directory, as S3 sees it.
 #[derive(Debug)]
 pub struct Inspection {
-    /// As it was asked for.
+    /// The path as the user gave it.
     pub path: PathBuf,
-    /// The tree and bucket it is in, where that can be told.
+    /// The tree and the bucket that it is in, if they are known.
     pub place: Option<(PathBuf, BucketName)>,
     /// The key that leads here, if one does and the bucket is known.
     pub key: Option<String>,
-    /// What it is.
+    /// Whether it is a file or a directory.
     pub kind: Kind,
     /// Its size and time.
     pub stamp: FileStamp,
-    /// What its record is worth.
+    /// What it is to S3, and whether its record describes it.
     pub standing: Standing,
-    /// What S3 answers, if it is an object.
+    /// The attributes that S3 shows, if it is an object.
     pub attributes: Option<ObjectAttributes>,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
     /// The record, as it is kept.
     pub record: Option<StoredRecord>,
-    /// versitygw made it, and no one imported it yet.
+    /// True if versitygw made it, and it was not imported yet.
     pub versitygw: bool,
-    /// The symbolic link that this is, or the first on the way here that S3 does not follow. All
-    /// else is of what it leads to, if S3 follows it.
+    /// The symbolic link that this is, or the first on the way here that S3 does not follow. If S3
+    /// follows the link, all other fields describe its target.
     pub link: Option<Link>,
 }
 
-/// What something is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// No object, and none can be there.
+    /// Anything else, which cannot be an object.
     Other,
 }
 
-/// What a record is worth.
+/// What an entry is to S3, as its record shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// An object that the record describes.
@@ -90,7 +90,7 @@ pub enum Standing {
         /// A PUT made it.
         made: bool,
     },
-    /// A file that no key leads to; why.
+    /// A file that no key leads to, and the reason.
     NotShown(&'static str),
     /// A symbolic link that S3 does not follow, or what is behind one.
     LinkNotFollowed,
@@ -101,7 +101,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// True for files that S3 serves with what they tell of themselves.
+    /// True for foreign files.
     pub const fn is_foreign(self) -> bool {
         matches!(self, Self::NoRecord | Self::Unreadable { .. } | Self::Changed { .. } | Self::NotAnObjects)
     }
@@ -112,11 +112,11 @@ impl Standing {
 pub struct StoredRecord {
     /// Size of the attribute, or of the record in its sidecar.
     pub bytes: usize,
-    /// It is in a file beside the object's, not in an attribute.
+    /// True if it is in a file beside the object's, not in an attribute.
     pub sidecar: bool,
-    /// What it says of the file's size and time.
+    /// The size and time of the file that it describes.
     pub stamp: Option<FileStamp>,
-    /// Where the rest of it is, if the attribute does not hold it all.
+    /// The file with the rest of it, if the attribute does not hold it all.
     pub companion: Option<Companion>,
 }
 
@@ -131,8 +131,8 @@ pub struct Companion {
     pub matches: bool,
 }
 
-/// Looks at `path`; of a directory, also at the files in it that hold its own bytes and those of
-/// the key of its name. Changes nothing. Fails with a sentence.
+/// Inspects `path`; if it is a directory, also the files in it with its own bytes, and with those
+/// of the object of its name. Changes nothing. The error is a sentence.
 pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, String> {
     if path.to_str().is_none() {
         return Err(LocateError::NotText(path.to_owned()).to_string());
@@ -162,7 +162,7 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
     Ok(found)
 }
 
-/// A link, by what it leads to.
+/// Inspects the target of a link, if S3 follows the link.
 fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
     let Found { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
     let bucket = leads_to.bucket.as_ref().map_or("", BucketName::as_str);
@@ -171,7 +171,7 @@ fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
     Ok(Inspection { path: path.to_owned(), link: Some(link), ..inspection })
 }
 
-/// What S3 does not see because of a link.
+/// The result for an entry that S3 does not see because of a link.
 fn behind(path: &Path, found: Found) -> Inspection {
     Inspection {
         standing: Standing::LinkNotFollowed,
@@ -180,7 +180,7 @@ fn behind(path: &Path, found: Found) -> Inspection {
     }
 }
 
-/// Before anything is known of it.
+/// The result for an entry of which nothing is known yet.
 fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
     Inspection {
         path: path.to_owned(),
@@ -197,7 +197,8 @@ fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
     }
 }
 
-/// `named` is where the name is by which S3 knows it, if that is elsewhere.
+/// Inspects one file or directory. `named` is the place of the link by which S3 knows it, if that
+/// is elsewhere.
 fn inspect_one(
     path: &Path,
     located: Option<&Located>,
@@ -269,7 +270,7 @@ fn fill(
     Ok(())
 }
 
-/// What is kept as a record, and with its companion if that is there. Notes how it is kept.
+/// Reads the record, with its companion if that exists, and adds to `inspection` how they are kept.
 fn stored<R: Divided + Clone>(
     inspection: &mut Inspection,
     file: &OwnedFd,
@@ -299,7 +300,8 @@ fn stored<R: Divided + Clone>(
     })
 }
 
-/// Reads a record where the tree says that it is; also tells whether that is in a file of its own.
+/// Reads a record from the place where the tree keeps records; also returns whether that is a file
+/// of its own.
 fn raw_record<R: record::Kind>(
     inspection: &Inspection,
     file: &OwnedFd,
@@ -349,7 +351,7 @@ fn is_bucket(located: Option<&Located>) -> bool {
     located.is_some_and(|at| at.bucket.is_some() && at.path.is_empty())
 }
 
-/// Looks for a companion; also gives the whole record, if it is there.
+/// Looks for a companion; also returns the whole record, if the companion exists.
 fn companion<R: Divided + Clone>(
     located: Option<&Located>,
     id: OverflowId,

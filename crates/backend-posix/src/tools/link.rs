@@ -21,7 +21,7 @@ pub struct Link {
     pub target: PathBuf,
     /// Why S3 does not follow it; `None` if it does.
     pub refused: Option<&'static str>,
-    /// It leads to a directory that contains it, so that listings do not go into it.
+    /// True if it leads to a directory that contains it, so that listings do not go into it.
     pub leads_up: bool,
 }
 

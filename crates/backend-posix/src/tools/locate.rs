@@ -1,4 +1,4 @@
-//! Which tree and bucket a path belongs to.
+//! Finds the tree and the bucket that a path belongs to.
 //!
 //! Nothing marks a directory as one that is served; that is intended. But nearly every tree has a
 //! trace of a gateway: a bucket that was created or written to through S3 has a record or a
@@ -35,9 +35,9 @@ pub enum LocateError {
     /// It can't be reached.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was asked for.
+        /// The path that was asked for.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system call.
         source: io::Error,
     },
     /// Its name is not UTF-8, so that no key has it.
@@ -49,7 +49,7 @@ pub enum LocateError {
     /// It is not below the tree that was named.
     #[error("{}: it is not inside {}", path.display(), root.display())]
     Outside {
-        /// What was asked for.
+        /// The path that was asked for.
         path: PathBuf,
         /// The tree.
         root: PathBuf,
@@ -57,9 +57,9 @@ pub enum LocateError {
     /// It is in the tree, but not in a bucket.
     #[error("{}: it is not in a bucket: {name:?} is not a valid name of a bucket", path.display())]
     NoBucket {
-        /// What was asked for.
+        /// The path that was asked for.
         path: PathBuf,
-        /// What stands in a bucket's place.
+        /// The name at the place of a bucket's.
         name: String,
     },
 }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(refuse_part_of_tree(&scene.path().join("a")), Ok(()));
     }
 
-    /// As whoever may write to a bucket can.
+    /// Whoever may write to a bucket can make traces of a gateway in it; they do not count.
     #[test]
     fn a_trace_that_is_planted_in_a_bucket_leads_nowhere_else() {
         let scene = Scene::new();
@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(located, Located { root, bucket: Some(scene.name.clone()), path: "a/b".into() });
     }
 
-    /// As anyone can in `/tmp`. Changing owners takes root.
+    /// A trace of another user in a directory where all may write, such as `/tmp`, does not count.
+    /// Needs root, to change owners.
     #[test]
     fn a_trace_of_someone_else_where_all_may_write_is_none() {
         let shared = tempfile::tempdir().unwrap();

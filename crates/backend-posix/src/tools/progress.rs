@@ -8,12 +8,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Files and directories looked at.
+    /// The number of files and directories that were looked at.
     pub fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Bytes of files read.
+    /// The number of bytes of files that were read.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

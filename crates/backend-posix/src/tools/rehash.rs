@@ -1,4 +1,4 @@
-//! Giving foreign files real records.
+//! Gives foreign files real records.
 
 use std::path::{Path, PathBuf};
 
@@ -17,21 +17,21 @@ use crate::record::{ObjectRecord, Raw};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// How to go about it.
+/// Options of a rehash.
 #[derive(Debug, Clone)]
 pub struct RehashOptions {
-    /// Only tell which files are foreign.
+    /// Only report which files are foreign.
     pub dry_run: bool,
-    /// Files at a time.
+    /// The number of files to work on at a time.
     pub jobs: usize,
 }
 
-/// What became of a file.
+/// The result for a file.
 #[derive(Debug)]
 pub enum Rehashed {
     /// It has a record now, or would have one but for `dry_run`.
     Done,
-    /// It has a record that is true.
+    /// It already has a record that describes it.
     Known,
     /// It was changed while it was read, or someone has it open for writing; it stays foreign.
     Changed,
@@ -40,7 +40,7 @@ pub enum Rehashed {
 }
 
 /// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by
-/// the name. mtimes stay as they are. `report` hears of each file that an S3 key leads to, from
+/// the name. mtimes stay as they are. Calls `report` for each file that an S3 key leads to, from
 /// several threads.
 pub fn rehash(
     located: &Located,
@@ -132,7 +132,7 @@ pub(super) fn rehash_file(
     Ok(Some(if file.adopt(record)? { Rehashed::Done } else { Rehashed::Changed }))
 }
 
-/// The record of a file whose bytes are others than those that its old one, if any, was made of.
+/// The record of a file that has other bytes than when its old record, if any, was written.
 fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadata) -> ObjectRecord {
     let mut record = ObjectRecord::of_bytes(digests, metadata);
     if let Some(old) = old {
@@ -221,7 +221,8 @@ mod tests {
         }
     }
 
-    /// What belongs to the old bytes goes with them, whoever understands it.
+    /// Fields of a newer version that are about the object are kept; those about its old bytes are
+    /// not.
     #[test]
     fn what_a_newer_version_noted_of_the_object_stays() {
         let scene = Scene::new();

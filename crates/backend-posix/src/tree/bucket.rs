@@ -25,8 +25,8 @@ pub(crate) struct Bucket<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub fd: Arc<OwnedFd>,
-    /// Relative to the bucket, with symbolic links resolved, so that two keys that reach one
-    /// directory have the same path here, and the same locks for its entries. "" is the bucket
+    /// Its path relative to the bucket, with symbolic links resolved, so that two keys that reach
+    /// one directory have the same path here, and the same locks for its entries. "" is the bucket
     /// itself.
     pub path: String,
 }

@@ -29,7 +29,7 @@ const BUSY: BackendError = BackendError::OutOf(
     "the request waited too long for a lock that another request, gateway or program holds",
 );
 
-/// Tries to take the lock of a file until it succeeds. [`BackendError::Busy`] if that takes too
+/// Tries to take the lock of a file until it succeeds. [`BackendError::OutOf`] if that takes too
 /// long, or if too many wait for locks of the same bucket.
 pub(crate) fn wait(
     bucket: impl AsFd,
@@ -189,8 +189,8 @@ mod tests {
     use crate::maintenance::sweep;
     use crate::testing::Scene;
 
-    /// As whoever may write to the bucket can do from another process: these descriptors are none
-    /// of [`crate::tree::lock::Lock`]'s.
+    /// Takes all locks by descriptors of its own, as another process of anyone who may write to the
+    /// bucket can.
     fn hold_all(scene: &Scene) -> Vec<fs::File> {
         fs::create_dir_all(scene.own_path().join("locks")).unwrap();
         let hold = |number| {
@@ -241,7 +241,7 @@ mod tests {
         });
     }
 
-    /// However many things want locks that can't be had, a sweep waits for a moment in all.
+    /// A sweep waits only for a moment in total, however many things need locks that are held.
     #[test]
     fn a_sweep_does_not_wait_for_each_lock() {
         let scene = Scene::new();

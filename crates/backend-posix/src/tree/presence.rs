@@ -40,7 +40,7 @@ pub(crate) struct Presence {
     path: PathBuf,
     /// The path without links and `..`, as the mount table has it.
     place: PathBuf,
-    /// Inode numbers distinguish the directories of its file system.
+    /// True if inode numbers distinguish the directories of its file system.
     by_inode: bool,
     gone: AtomicBool,
 }

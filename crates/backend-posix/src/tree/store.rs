@@ -29,7 +29,7 @@ use crate::volume::journal;
 use crate::volume::kind::{FileSystem, Volume};
 use crate::volume::trials::{Lack, Tried};
 
-/// Why a directory can't be served.
+/// The reason why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct OpenError {
@@ -113,8 +113,8 @@ pub(crate) struct Store {
     ordered: bool,
     clocks: Clocks,
     sidecars: bool,
-    /// Files made in `.slipway` are given to the owner of the tree: for tools, which root runs on
-    /// trees that another user serves.
+    /// True if files made in `.slipway` are given to the owner of the tree: for tools, which root
+    /// runs on trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
     /// The results of tests of devices other than the root's.
@@ -286,7 +286,7 @@ impl Store {
         FileInfo { inode: self.lasting_inode(file, info).unwrap_or(0), ..*info }
     }
 
-    /// What distinguishes a file from others; `file` is as for [`Store::lasting_inode`].
+    /// The identity of a file; `file` is as for [`Store::lasting_inode`].
     pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
@@ -322,19 +322,19 @@ impl Store {
         device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
     }
 
-    /// As if the tree were on a file system that may lack `RENAME_EXCHANGE`.
+    /// From now on, treats the tree as one on a file system that may lack `RENAME_EXCHANGE`.
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
         self.volume.kind = FileSystem::Swapless;
     }
 
-    /// As if every bucket were on another device than the root.
+    /// From now on, treats every bucket as one on another device than the root.
     #[cfg(test)]
     pub fn assume_elsewhere(&mut self) {
         self.device = u64::MAX;
     }
 
-    /// As if the tree were on a file system that machines share.
+    /// From now on, treats the tree as one on a file system that machines share.
     #[cfg(test)]
     pub fn assume_shared(&mut self) {
         self.volume.kind = FileSystem::Other;
@@ -362,20 +362,20 @@ fn may_chown() -> bool {
 
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
-/// Follows one of these words in a tree with a format that the first builds must not open: they
-/// know only [`SIDECAR`] alone, and look at nothing else.
+/// The word that follows [`SIDECAR`] or [`ATTRIBUTES`] in a tree whose format the first builds must
+/// not open: they accept only [`SIDECAR`] alone.
 const STOP: &str = "format-2";
 
-/// What the tree's file says of where its records are.
+/// The contents of the tree's file that says where records are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Note {
     None,
     Whole,
     /// Records are in attributes; only with [`STOP`].
     Attributes,
-    /// Empty, or zeros: a power cut may have left that at the first start, with a build that wrote
-    /// the file in place. Only a start with records in files wrote it, and no start without has
-    /// opened the tree since.
+    /// The file is empty, or has zeros: a power cut may have left that at the first start, with a
+    /// build that wrote the file in place. Only a start with records in files wrote it, and no
+    /// start without has opened the tree since.
     Torn,
 }
 
@@ -501,7 +501,8 @@ mod tests {
 
     use super::*;
 
-    /// A bucket on btrfs below a root on ext4, or the other way round.
+    /// Whether space is reserved depends on the file system of the file, which may be another one
+    /// than the root's (btrfs below ext4).
     #[test]
     fn space_is_reserved_by_what_the_file_is_on() {
         let mut scene = crate::testing::Scene::new();

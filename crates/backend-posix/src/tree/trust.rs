@@ -248,8 +248,8 @@ mod tests {
 
     const OTHER: u32 = 1001;
 
-    /// What a directory of the bucket's counts for, with another owner if need be. `None` where it
-    /// can't be given away.
+    /// Whether a bucket's `.slipway` with this mode, and this owner if one is given, is accepted
+    /// for work and for removal. `None` if it can't be given away.
     fn counts(scene: &Scene, owner: Option<u32>, mode: u32) -> Option<[bool; 2]> {
         let path = scene.own_path();
         if let Some(owner) = owner
@@ -305,7 +305,8 @@ mod tests {
         assert_eq!(counts(&scene, None, 0o700), Some([false, false]));
     }
 
-    /// What belongs to the server's user, is closed to others, and was renamed.
+    /// A directory of the server's user that is closed to others may have been renamed to
+    /// `.slipway`: without the mark, nothing in it is removed.
     #[test]
     fn what_has_no_mark_is_used_and_nothing_in_it_removed() {
         let scene = Scene::new();
@@ -333,8 +334,8 @@ mod tests {
         assert_eq!(counts(), [true, true]);
     }
 
-    /// A private directory of the server's user, which has the name whenever it is looked at once
-    /// more.
+    /// Another program exchanges `.slipway` with a private directory of the server's user again and
+    /// again: a delete removes nothing in that.
     #[test]
     fn what_takes_the_place_of_slipway_during_a_delete_stays() {
         for round in 0..fixture::rounds(100) {
@@ -382,7 +383,8 @@ mod tests {
         }
     }
 
-    /// A directory that a person has given rights to files in it.
+    /// Files in a directory may get rights for others from a person's ACL, or on a file system that
+    /// keeps no modes: a new file shows that.
     #[test]
     fn whether_modes_are_kept_is_tried() {
         let scene = Scene::new();

@@ -272,7 +272,8 @@ mod tests {
     use super::*;
     use crate::testing::{Scene, digests};
 
-    /// Also on a device of its own, where the file system is asked whether its numbers last.
+    /// An object that was replaced by one with the same bytes is another object, also on a device
+    /// of its own, where the file system is asked whether inode numbers last.
     #[test]
     fn a_twin_that_took_the_key_since_is_another_object() {
         for elsewhere in [false, true] {
@@ -314,7 +315,8 @@ mod tests {
         }
     }
 
-    /// What it shows of a part that another gateway has just replaced may be old.
+    /// A file system that machines share may show an outdated part, which another gateway has just
+    /// replaced.
     #[test]
     fn a_part_is_read_again_where_machines_share_the_file_system() {
         let mut scene = Scene::new();

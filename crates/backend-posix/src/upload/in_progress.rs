@@ -81,15 +81,15 @@ impl Upload {
     }
 
     /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
-    /// for longer than anyone waits (`lock_wait`): then it is [`BackendError::OutOf`], and who asks
-    /// again later finds what it came to. Another try if the upload is gone by then.
+    /// for longer than anyone waits (`lock_wait`): then the error is [`BackendError::OutOf`], and a
+    /// later request finds the result. If the upload is gone by then, the attempt has lost a race.
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         lock_file(bucket, &file)?;
         Lock::of(file, &self.directory, DESCRIPTION)
     }
 
-    /// [`Upload::lock`] for who does not wait: [`BackendError::Busy`] if someone has it.
+    /// [`Upload::lock`] without waiting: [`BackendError::Busy`] if the lock is held.
     pub fn lock_at_once(&self) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {

@@ -209,8 +209,8 @@ mod tests {
         }
     }
 
-    /// With memory for all of them, and with so little that an index is only ever a part: of one
-    /// key, and of one prefix, too.
+    /// Pages are the same with memory for all uploads as with so little that each index has only a
+    /// part of them, even of those of one key, or of one prefix.
     #[test]
     fn pages_are_the_same_whatever_fits_in_memory() {
         for index_cache_bytes in [64 << 20, 0] {

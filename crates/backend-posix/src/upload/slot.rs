@@ -25,9 +25,10 @@ pub(super) struct Slot {
     start: u64,
     /// The announced size, which is the most that may be written.
     size_bytes: u64,
-    /// Other machines may write to the same file, and written data may stay in their memory.
+    /// True if other machines may write to the same file, and written data may stay in their
+    /// memory.
     shared: bool,
-    /// A part may have been published whose record says that its bytes are here.
+    /// True if a part may have been published whose record says that its bytes are here.
     published: bool,
 }
 

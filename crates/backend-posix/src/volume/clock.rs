@@ -1,4 +1,4 @@
-//! How far the time of a directory's last change can be relied on.
+//! Decides whether the time of a directory's last change shows that it did not change since.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use super::kind::FileSystem;
 use crate::fs::file_info::{self, FileInfo};
 use crate::limits::{CLOCK_STEP_MIN, SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE, SETTLED_UNKNOWN};
 
-/// The clocks of file systems here.
+/// The clocks that set times in the tree, compared with this machine's.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     /// True if the kernel gives a file a new time after each one that was read (multigrain
@@ -16,7 +16,7 @@ pub(crate) struct Clocks {
     /// How far this machine's clock is ahead of the one that sets times in the tree, if that is
     /// another clock; [`UNKNOWN`] if it can't be known.
     ahead_ns: AtomicI64,
-    /// When this machine's clock was 0, by a clock that cannot be set.
+    /// The time at which this machine's clock was 0, by a clock that cannot be set.
     epoch_ns: AtomicI64,
     started: Instant,
 }

@@ -1,4 +1,4 @@
-//! What is known of a file system from its kind. What must be tested is in
+//! Facts about a file system that follow from its kind. Those that must be tested are in
 //! [`trials`](crate::volume::trials).
 
 use rustix::fd::AsFd;
@@ -26,28 +26,28 @@ impl FileSystem {
         self != Self::Other
     }
 
-    /// That which a file is on.
+    /// The kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
         Volume::of(file).map(|volume| volume.kind)
     }
 }
 
-/// What is known of a file's file system.
+/// Facts about a file's file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Volume {
     pub kind: FileSystem,
-    /// A file keeps its inode number for as long as it exists, for everyone. Only true if that is
-    /// known: FUSE daemons, SMB clients and FAT invent numbers, and forget them.
+    /// True if a file is known to keep its inode number for as long as it exists, for everyone:
+    /// FUSE daemons, SMB clients and FAT invent numbers, and forget them.
     pub inodes_last: bool,
-    /// Reserving space ahead of contents does not change how these are stored. On btrfs and
-    /// bcachefs it keeps them from being compressed.
+    /// True if reserving space ahead of contents does not change how these are stored. On btrfs and
+    /// bcachefs, it keeps them from being compressed.
     pub reserves: bool,
-    /// Files can share blocks, as long as ranges begin and end between blocks.
+    /// True if files can share blocks, as long as ranges begin and end between blocks.
     pub shares: bool,
 }
 
 impl Volume {
-    /// That which a file is on.
+    /// The facts about the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
         let magic = rustix::fs::fstatfs(file)?.f_type;
         Ok(Self::of_magic(u32::try_from(magic & 0xffff_ffff).unwrap_or(0)))

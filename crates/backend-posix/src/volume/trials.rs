@@ -1,7 +1,7 @@
 //! Tests what a file system must be able to do, once, before anything of a client is written to it.
 //!
 //! Without these tests, each lack would show in the middle of a request, as a meaningless error or
-//! as the loss of an object. What is known from a file system's kind is in
+//! as the loss of an object. Facts that follow from a file system's kind are in
 //! [`volume::kind`](crate::volume::kind).
 
 use rustix::fd::OwnedFd;
@@ -68,10 +68,10 @@ impl Lack {
     }
 }
 
-/// What to test besides what is always required.
+/// The tests to run in addition to those that are always run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// Names that differ must be different names.
+    /// The file system must not take different names for the same one (`KEY` and `key`).
     pub names: bool,
     pub flushes: bool,
     pub attributes: bool,
@@ -156,8 +156,8 @@ fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
     Ok(None)
 }
 
-/// False if a file without a name gets none by `link`. Where there are no such files, nothing is
-/// lacking.
+/// False if `link` can't give a name to a file that was opened without one. True if the file system
+/// has no such files.
 fn names(directory: &OwnedFd, link: impl Fn(&OwnedFd, &str) -> Io<()>) -> Io<bool> {
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::openat(directory, ".", flags, Mode::RUSR | Mode::WUSR) else {
@@ -197,7 +197,8 @@ fn locks(directory: &OwnedFd) -> Io<bool> {
 mod tests {
     use super::*;
 
-    /// As on an old kernel without `/proc`, where each PUT would fail.
+    /// Files without a name that can't get one are found, as on an old kernel without `/proc`:
+    /// there each PUT would fail.
     #[test]
     fn files_that_get_no_name_are_found() {
         let folder = tempfile::tempdir().unwrap();

@@ -274,7 +274,7 @@ mod tests {
         scene
     }
 
-    /// Where a crash may come.
+    /// The step after which a crash comes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum After {
         Prepared,
@@ -413,7 +413,7 @@ mod tests {
         }
     }
 
-    /// As after a crash, when a person has removed the directory since.
+    /// An announcement blocks nobody if a person has removed its directory since the crash.
     #[test]
     fn one_whose_directory_is_gone_keeps_no_one() {
         let scene = scene();

@@ -93,7 +93,8 @@ pub(crate) fn prepare<'p>(
     filled.map(|()| new)
 }
 
-/// False also for a directory or a link that got the inode of the file after that was removed.
+/// True if the file is still there. False also for a directory or a link that got its inode number
+/// after it was removed.
 fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
     there.is_file() && there.id() == file.id()
 }
@@ -162,7 +163,7 @@ impl Prepared<'_> {
         swapped
     }
 
-    /// Handles what came out.
+    /// Handles the entry that came out of the exchange.
     fn look(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         match self.put_back(bucket)? {
             Out::InDirectory => {
@@ -349,8 +350,9 @@ impl Noted {
     }
 }
 
-/// Finishes what a crash interrupted. `entry`, in `above`, is what it left: the directory, what
-/// came out, or the note. True if nothing of it remains. The caller may hold all locks.
+/// Finishes an exchange that a crash interrupted. `entry`, in `above`, is what it left: the
+/// directory, what came out, or the note. True if nothing of it remains. The caller may hold all
+/// locks.
 pub(crate) fn settle(
     bucket: &Bucket<'_>,
     above: &OwnedFd,

@@ -111,12 +111,13 @@ mod tests {
 
     const VICTIM: u32 = 1001;
     const NOBODY: u32 = 65534;
-    /// For a machine with much else to do. Where two threads do run at once it takes a second.
+    /// The time limit of a race on a busy machine. If two threads do run at once, it takes a
+    /// second.
     const RACE_TIME_MAX: Duration = Duration::from_mins(1);
     const PREPARED: &str = ".slipway,x00000000000000000000000000000007";
 
-    /// A directory of keys that all may write in, and that things were staged in. `None`, loudly,
-    /// where files can't be given away.
+    /// A directory of keys that all may write in, and in which files were staged. `None`, with a
+    /// message, if files can't be given away.
     fn scene() -> Option<Scene> {
         scene_with(Options::default())
     }
@@ -234,8 +235,8 @@ mod tests {
         entries.filter(|e| e.file_name().to_str().is_some_and(is_ours)).map(|e| e.path()).collect()
     }
 
-    /// Does `work` with `d` open; someone gives the first name of ours there to the victim's
-    /// directory as soon as that can be, and gets that name for it.
+    /// Does `work` with `d` open, while another thread exchanges the first file or directory of
+    /// ours that appears there with the victim's directory.
     fn exchanged_meanwhile<T>(scene: &Scene, work: impl FnOnce(&Bucket<'_>, &Directory) -> T) -> T {
         let victim = scene.path().join("d/victim");
         let exchange = |made: &PathBuf| renameat_with(CWD, made, CWD, &victim, RenameFlags::EXCHANGE);
@@ -256,7 +257,8 @@ mod tests {
         })
     }
 
-    /// Rounds until the exchange has come often enough between making the directory and opening it.
+    /// Repeats rounds until the exchange has come often enough between making the directory and
+    /// opening it.
     #[test]
     fn what_takes_the_name_of_a_new_directory_is_not_given_away() {
         let requester = UnixAccount::new(1234, 4321);
@@ -292,7 +294,8 @@ mod tests {
         }
     }
 
-    /// An empty one of the server's user, say what a PUT of the same moment has just made.
+    /// An empty directory of the server's user that existed before, such as one that a concurrent
+    /// PUT has just made, is not taken for the new one.
     #[test]
     fn what_was_there_before_is_not_taken_for_what_is_made() {
         let scene = Scene::new();
@@ -369,7 +372,8 @@ mod tests {
         assert!(is_theirs(&place.join(PREPARED)));
     }
 
-    /// Who can read the names in staging knows those of notes.
+    /// Whoever can read the names in staging knows the names of notes, and can use them elsewhere:
+    /// there they do not count.
     #[test]
     fn a_note_of_a_conversion_counts_where_it_was_written() {
         let Some(scene) = scene() else { return };

@@ -1,4 +1,4 @@
-//! From bytes to an object: staging, directories, publishing, and what crashes leave of it.
+//! Makes objects from bytes: staging, directories, publishing, and what crashes leave of these.
 
 pub(crate) mod conversion;
 pub(crate) mod directories;

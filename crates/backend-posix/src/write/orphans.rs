@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory of somebody's, with the record of the directory that it was put in.
+    /// A person's file in a folder of records stays, although no file has its name.
     #[test]
     fn what_is_no_record_is_no_orphan() {
         let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });

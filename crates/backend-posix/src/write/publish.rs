@@ -364,8 +364,8 @@ mod tests {
         }
     }
 
-    /// Where there are no unnamed files, a directory's group, and its default ACL, are got by those
-    /// that are made in it.
+    /// Without unnamed files, a file is staged in the object's directory itself if files inherit a
+    /// group or a default ACL there.
     #[test]
     fn named_staging_files_get_what_their_directory_leaves() {
         let scene = Scene::new();
@@ -434,7 +434,8 @@ mod tests {
         assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::LostRace(_))));
     }
 
-    /// As when a network loses the answer: the second try of the call finds it done.
+    /// A file has its name if the network lost the answer to the first `link`, and the second finds
+    /// it done.
     #[test]
     fn a_name_that_was_given_without_an_answer_is_given() {
         let mut scene = Scene::new();
@@ -470,7 +471,7 @@ mod tests {
         }
     }
 
-    /// As on file systems without O_TMPFILE.
+    /// Staging files with names work where there is no O_TMPFILE.
     #[test]
     fn named_staging_files_serve_too() {
         let scene = Scene::new();

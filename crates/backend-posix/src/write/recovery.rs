@@ -159,7 +159,7 @@ mod tests {
         sweep::sweep(&scene.store, &scene.name, &options).unwrap();
     }
 
-    /// As if it had been written so long ago.
+    /// Sets the time of a note to the present less `by`.
     fn age(note: &Path, by: Duration) {
         let time = SystemTime::now() - by;
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();

@@ -521,7 +521,8 @@ mod tests {
     use crate::record::ObjectRecord;
     use crate::testing::Scene;
 
-    /// With a directory that leaves its group. `None`, loudly, where nothing can be given away.
+    /// A scene with a directory whose files inherit its group. `None`, with a message, if files
+    /// can't be given away.
     fn scene() -> Option<Scene> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("\n*** SKIPPED: not root, so crashes of who gives files away are NOT tested ***\n");
@@ -539,7 +540,7 @@ mod tests {
         staged.seal(bucket, UnixAccount::new(1234, 4321), ObjectRecord::of_assembly()).unwrap()
     }
 
-    /// The file is closed, and nothing else is done.
+    /// Closes the file, and does nothing else, as a crash does.
     fn crash(mut sealed: Sealed) {
         let name = sealed.staged.name.as_mut().unwrap();
         name.keep = true;
@@ -575,7 +576,8 @@ mod tests {
         crate::buckets::delete(&scene.store, &scene.name).unwrap();
     }
 
-    /// Whoever may write in a directory sees the name, and can give it to another file.
+    /// Whoever may write in a directory sees the name of a file there, and can give that name to
+    /// another file.
     #[test]
     fn what_has_the_name_of_what_was_given_away_stays() {
         let Some(scene) = scene() else { return };

@@ -15,20 +15,20 @@ use crate::scene::{MIB, PART, Scene, body};
 /// The states of decision 0007, left by hand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Crash {
-    /// An assembly without its layout, and claims of the dead.
+    /// An assembly without its layout. (`Claims`: claims of writers that no longer exist.)
     Founding,
     Claims,
     /// Bytes copied to a slot in part.
     Copying,
     Journal,
     TornJournal,
-    /// The object names the upload, and the assembly seems to be there still: a file system that is
+    /// The object is published, and the assembly seems to exist still: a file system that was
     /// restored may show both.
     Linked,
     Renamed,
     RenamedAndDeleted,
     RenamedAndReplaced,
-    /// By a power cut.
+    /// A power cut took the journal.
     JournalLost,
     Receipt,
     NoDescription,
@@ -70,7 +70,7 @@ const CRASHES: [Crash; 12] = [
     Crash::NoDescription,
 ];
 
-/// Those that can be: with records in files there are no assemblies.
+/// The crashes that are possible here: with records in files there are no assemblies.
 fn crashes() -> impl Iterator<Item = Crash> {
     let of_any =
         [Crash::Journal, Crash::TornJournal, Crash::JournalLost, Crash::Receipt, Crash::NoDescription];
@@ -253,8 +253,8 @@ async fn a_complete_that_was_interrupted_can_be_aborted_unless_it_happened() {
     }
 }
 
-/// What a Complete of one small part leaves, which is copied. All is the same where records are in
-/// files.
+/// Makes the state that a crash leaves of a Complete that copies one small part, the same wherever
+/// records are kept.
 async fn crash_copying(crash: CopyCrash, metadata: Metadata) -> Crashed {
     let scene = Scene::with(Options { metadata: Some(metadata), ..Options::default() }).await;
     let body = body(1, 3);

@@ -52,7 +52,8 @@ async fn equal_parts_become_the_object_where_they_are() {
     assert_eq!(fs::metadata(scene.object()).unwrap().nlink(), 1);
 }
 
-/// What is elsewhere is copied to its slot: the assembly still becomes the object.
+/// Bytes that are not in the assembly are copied to their slots: the assembly still becomes the
+/// object.
 #[tokio::test]
 async fn parts_sent_twice_or_copied_or_unannounced_join_the_others() {
     let scene = Scene::new().await;
@@ -165,7 +166,8 @@ async fn a_late_writer_does_not_reach_the_object() {
     assert_eq!(read.etag, receipt.etag);
 }
 
-/// A list that leaves out what is in place after it takes nothing from it if it fails.
+/// A Complete that fails keeps the parts that its list leaves out, also those that are in the
+/// assembly behind the listed ones.
 #[tokio::test]
 async fn parts_left_out_survive_a_failed_complete() {
     let scene = Scene::new().await;
@@ -187,8 +189,8 @@ async fn parts_left_out_survive_a_failed_complete() {
     assert!(scene.bytes() == bodies.concat());
 }
 
-/// A Complete waits for those who write before it seals the assembly. What they publish meanwhile
-/// is beyond its list, and stays whole if it fails.
+/// A Complete waits for writers before it seals the assembly. The parts that they publish meanwhile
+/// are not on its list, and stay whole if it fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn parts_that_come_while_it_is_sealed_survive_a_failed_complete() {
     if fixture::skips("assemblies that are sealed are") {
@@ -221,8 +223,8 @@ async fn parts_that_come_while_it_is_sealed_survive_a_failed_complete() {
     }
 }
 
-/// Who asks again while the first is still at it gets the same answer; an Abort finds nothing to
-/// abort.
+/// A Complete that is repeated while the first one is in progress gets the same answer; an Abort
+/// finds nothing to abort.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_completes_second_waits_for_the_first() {
     let scene = Arc::new(Scene::new().await);
@@ -275,8 +277,8 @@ async fn sent_by_both(scene: &Arc<Scene>) -> (Vec<CompletedPart>, Vec<u8>) {
     (parts, winners.iter().flat_map(|(_, body)| body.clone()).collect())
 }
 
-/// Several gateways send the same parts, some of them twice and with other bytes, while it is
-/// completed or aborted.
+/// Several gateways send the same parts, some of them twice and with other bytes, while the upload
+/// is completed or aborted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn gateways_that_race_come_to_a_legal_end() {
     for round in 0..12 {
@@ -387,7 +389,7 @@ async fn conditions_hold_for_what_is_in_place() {
     assert!(scene.bytes() == body(1, PART));
 }
 
-/// As backup tools make them.
+/// A snapshot by hard links, as backup tools make them.
 fn snapshot(scene: &Scene) -> PathBuf {
     let copy = scene.root.path().join("snapshot");
     fixture::link_all(&scene.upload(), &copy);
@@ -403,8 +405,7 @@ fn assert_nothing_to_repair(scene: &Scene) {
     assert_eq!(parts, 0);
 }
 
-/// Another name of its files, elsewhere, takes nothing from an upload in progress; nor does the
-/// upload from the snapshot.
+/// A hard link to a file of an upload harms neither the upload in progress nor the snapshot.
 #[tokio::test]
 async fn a_snapshot_by_hard_links_leaves_uploads_alone() {
     let scene = Scene::new().await;
@@ -461,8 +462,8 @@ async fn a_snapshot_of_a_sealed_upload_leaves_it_alone() {
     }
 }
 
-/// An object belongs to who completed it, also if that is someone without an account: to the
-/// gateway then.
+/// An object belongs to the requester that completed it; to the gateway, if that one has no account
+/// on the file system.
 #[tokio::test]
 async fn objects_belong_to_who_completed_them() {
     if !rustix::process::geteuid().is_root() {
@@ -507,8 +508,8 @@ async fn objects_belong_to_who_completed_them() {
     }
 }
 
-/// What is sent, in order: part number, which size, whether it is announced, and whether it is
-/// broken off.
+/// The parts that are sent, in order (number, size, whether the size is announced, whether it is
+/// broken off), and which of them are listed.
 fn pattern() -> impl Strategy<Value = (Vec<(u32, usize, bool, bool)>, u32)> {
     let sizes = prop_oneof![
         6 => Just(PART),

@@ -14,7 +14,7 @@ use backend_posix::{Durability, Options, PosixBackend, SweepOptions};
 use s3_types::{ChecksumAlgorithm, Checksummer, Digests, ETag, ObjectKey, UploadId};
 
 pub const MIB: usize = 1 << 20;
-/// The least that a part may have which is not the last.
+/// The least size of a part that is not the last.
 pub const PART: usize = 5 * MIB;
 
 /// Gateways on one tree, and one upload there.
@@ -92,15 +92,15 @@ impl Scene {
         self.gateways[1].sweep_with(&self.fixture.bucket, options).await.unwrap()
     }
 
-    /// What tells the assembly. With records in files there is none, since each part has a file of
-    /// its own.
+    /// The inode number of the assembly. With records in files there is none, since each part has a
+    /// file of its own.
     pub fn assembly(&self) -> Option<u64> {
         let found = fs::metadata(self.upload().join("assembly1"));
         assert_eq!(found.is_err(), crate::fixture::sidecars(), "{found:?}");
         found.ok().map(|file| file.ino())
     }
 
-    /// Asserts that the object is what the assembly was.
+    /// Asserts that the object's file is the assembly.
     pub fn assert_became(&self, assembly: Option<u64>) {
         if assembly.is_some() {
             assert_eq!(Some(fs::metadata(self.object()).unwrap().ino()), assembly);
@@ -108,16 +108,16 @@ impl Scene {
     }
 }
 
-/// True if the tree is on a file system of this machine. Elsewhere the lock on an assembly is kept
-/// between writes, since it may cost a call to a server, and a claim is not given back, since what
-/// was written may still be on its way: some parts are copied that are not here.
+/// True if the tree is on a local file system. On others, the lock on an assembly is kept between
+/// writes, since it may cost a call to a server, and a claim is not given back, since written bytes
+/// may still be on their way: so some parts are copied that are not copied locally.
 pub fn is_local(path: &std::path::Path) -> bool {
     let kind = rustix::fs::statfs(path).unwrap().f_type;
     // ext4, XFS, btrfs, tmpfs
     [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994].contains(&(kind as i64))
 }
 
-/// Bytes of which each page tells where it belongs.
+/// Bytes in which each page has its number.
 pub fn body(seed: u8, length: usize) -> Vec<u8> {
     let mut bytes = vec![seed; length];
     for (page, bytes) in (0..=u8::MAX).cycle().zip(bytes.chunks_mut(4096)) {

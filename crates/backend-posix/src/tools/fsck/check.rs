@@ -145,7 +145,7 @@ pub(super) struct Reporter<'a> {
 /// Repairs a problem; false if the problem no longer exists.
 pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
 
-/// The error of a repair that left what it was to remove.
+/// The error of a repair that did not remove something, and why.
 pub(super) fn stays(why: &'static str) -> BackendError {
     BackendError::Io { operation: "remove a leftover", source: std::io::Error::other(why) }
 }

@@ -43,8 +43,8 @@ pub(super) fn check(check: &Check<'_>) -> Result<()> {
     locks(check)
 }
 
-/// Reports names in `.slipway` that the server gives nothing there. What is young may be on its way
-/// to another name.
+/// Reports entries of `.slipway` whose names the server does not use there. Young ones are left
+/// out: they may be about to be renamed.
 fn strangers(check: &Check<'_>) -> Result<()> {
     let Ok(own) = check.bucket.own_for(Purpose::Removal) else { return Ok(()) };
     let own = resolve::plain(&own, "", DIRECTORY).op("open one of the bucket's .slipway directories")?;

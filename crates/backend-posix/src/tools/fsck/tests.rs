@@ -18,7 +18,7 @@ use crate::record::{self, DirectoryRecord, ObjectRecord};
 use crate::testing::{Scene, digests, many_parts, of_parts};
 use crate::upload;
 
-/// Checks the scene's tree; what was found by path in the bucket.
+/// Checks the scene's tree, and returns the problems by their paths in the bucket.
 fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemKind, ProblemState)> {
     let found = Mutex::new(BTreeMap::new());
     let root = scene.path().parent().unwrap().to_owned();
@@ -32,7 +32,8 @@ fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemK
     found.into_inner().unwrap()
 }
 
-/// The damage is found, left alone without `repair`, gone after it; or else left to a person.
+/// Expects one problem, which stays without `repair`. If it is `repairable`, it is gone after a
+/// repair; otherwise it is left to a person.
 fn expect(scene: &Scene, path: &str, kind: ProblemKind, repairable: bool) {
     let state = if repairable { ProblemState::Repairable } else { ProblemState::Manual };
     for _ in 0..2 {
@@ -60,7 +61,7 @@ fn large_record() -> ObjectRecord {
     of_parts(ETag::Multipart { md5: [7; 16], parts: 10_000 }, many_parts())
 }
 
-/// As much as a record holds, and more than any attribute.
+/// Metadata that a record can hold, but no attribute.
 fn large_metadata() -> ObjectMetadata {
     let user = (0..1000).map(|n| (format!("{n:05}"), "x".repeat(60))).collect();
     ObjectMetadata { user, ..ObjectMetadata::default() }
@@ -101,7 +102,8 @@ fn a_check_writes_nothing() {
     assert_eq!(fs::read_dir(root.path().join("bucket")).unwrap().count(), 1);
 }
 
-/// DeleteBucket refuses the bucket for its sake.
+/// An entry in `.slipway` with a name that the server does not use makes DeleteBucket refuse the
+/// bucket, so it is reported.
 #[test]
 fn what_the_server_gives_no_name_in_its_own_is_reported() {
     let scene = Scene::new();
@@ -183,8 +185,8 @@ fn a_damaged_part_goes_alone() {
     expect(&scene, &format!(".slipway/uploads/{id}/00001"), ProblemKind::PartDamaged, true);
 }
 
-/// By a repair that was killed right then. Where parts are put in place without a lock, it may be
-/// another than the damaged one.
+/// A repair that was killed leaves a part set aside. Where parts are published without a lock, it
+/// may be another part than the damaged one.
 #[test]
 fn a_part_that_was_set_aside_goes_or_returns() {
     let scene = Scene::new();
@@ -232,7 +234,7 @@ fn uploads_set_aside_end() {
     assert!(!aside.exists());
 }
 
-/// As where the disk was full when the part came.
+/// On a nearly full disk, even the record of a part may need a companion.
 #[test]
 fn companions_of_parts_stay() {
     if crate::testing::fixture::skips("companions are") {
@@ -408,7 +410,7 @@ fn empty_directories_go_if_a_put_made_them() {
     assert!(scene.path().join("a/mine").exists());
 }
 
-/// Documents of buckets: those that close a bucket, and those that nobody has.
+/// Documents that close their bucket, and documents without a bucket, are reported.
 #[test]
 fn documents_that_close_a_bucket_or_have_none_are_reported() {
     use backend::DocumentKind::{Lifecycle, Policy};

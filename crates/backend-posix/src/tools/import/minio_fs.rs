@@ -1,4 +1,5 @@
-//! Records from what MinIO's file system backend left ("fs": one drive, until 2022).
+//! Makes records from the metadata that MinIO's file system backend left ("fs": one drive, until
+//! 2022).
 //!
 //! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has
 //! a version, a map of headers and metadata (the ETag among them) and the sizes of parts. It was
@@ -30,16 +31,16 @@ use crate::tools::tree::{self, Found};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// Its own directory, beside the buckets.
+/// MinIO's own directory, beside the buckets.
 const OWN: &str = ".minio.sys";
-/// What it leaves there that no record has a place for.
+/// Things in that directory, and their kinds, that records have no place for.
 const LEFT: [(&str, &str); 3] = [
     (".minio.sys/config/iam", "users and policies"),
     (".minio.sys/multipart", "uploads in progress"),
     (".minio.sys/config", "configuration"),
 ];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.0.1", "1.0.2"];
-/// Headers of a transformation that only MinIO can undo, and what it is.
+/// Headers of transformations that only MinIO can undo, and the names of these.
 const TRANSFORMED: [(&str, &str); 3] = [
     ("x-minio-internal-server-side-encryption", "encrypted"),
     ("x-minio-internal-encrypted", "encrypted"),
@@ -72,8 +73,8 @@ struct MetaPart {
     size: u64,
 }
 
-/// Makes records for the tree at `root` from what MinIO left there, which stays as it is. `report`
-/// hears of each object, from several threads.
+/// Makes records for the tree at `root` from MinIO's metadata, which stay as they are. Calls
+/// `report` for each object, from several threads.
 pub fn import_minio_fs(
     root: &Path,
     options: &ImportOptions,
@@ -142,7 +143,7 @@ impl Import<'_> {
         })
     }
 
-    /// `None` if the file is gone.
+    /// Imports a file; `None` if it is gone.
     fn file(
         &self,
         bucket: &Bucket<'_>,
@@ -185,7 +186,8 @@ impl Import<'_> {
     }
 }
 
-/// `None` if there is none: also where a directory has its name, for an object of a longer key.
+/// Reads the `fs.json` at `path`. `None` if there is none, or only a directory of that name, for an
+/// object with a longer key.
 fn read_meta(store: &Store, path: &str) -> Io<Option<Vec<u8>>> {
     match resolve::at_path(&store.root, path) {
         Ok(info) if info.is_file() => files::read_own(&store.root, path).map(Some),
@@ -204,7 +206,7 @@ enum Unusable {
 #[derive(Debug)]
 struct Meta {
     attributes: Attributes,
-    /// What no record has a place for.
+    /// The kinds of data that a record has no place for.
     left: Vec<&'static str>,
 }
 
@@ -283,7 +285,7 @@ mod tests {
         assert_eq!(parse(br#"{"version":"1.0.1"}"#).unwrap_err(), Unusable::NoETag);
     }
 
-    /// One that no response could carry, and ETags that no listing could.
+    /// Metadata that no response could carry, and ETags that no listing could, are not imported.
     #[test]
     fn what_no_record_holds_leaves_the_file_foreign() {
         let scene = Scene::new();

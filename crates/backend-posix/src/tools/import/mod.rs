@@ -1,4 +1,4 @@
-//! Making records from what another gateway left.
+//! Makes records from the metadata that another S3 server left.
 
 mod minio_fs;
 mod proof;

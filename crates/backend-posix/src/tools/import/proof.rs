@@ -1,4 +1,4 @@
-//! Whether what another gateway notes of a file is of the bytes that are there.
+//! Proves that the metadata which another gateway stored belong to a file's present bytes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ pub(super) const NEWER: &str = "its record was written by a newer version of Sli
 
 pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
 
-/// Why a file that has a record of ours is left as it is; `None` if it has none.
+/// The result for a file that already has a record, and is left as it is; `None` if it has no
+/// record, or a damaged one.
 pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
@@ -68,7 +69,7 @@ pub(super) fn record(
     }))
 }
 
-/// Reads the file; the checksum to record if the bytes are those that were uploaded.
+/// Reads the file, and returns the checksum to record if the bytes are those that were uploaded.
 fn prove(file: &mut Candidate<'_>, theirs: &Attributes, progress: &Progress) -> Result<Option<Checksum>> {
     let whole = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::FullObject);
     let algorithm = whole.map_or(DEFAULT_CHECKSUM, |checksum| checksum.value.algorithm());
@@ -88,7 +89,7 @@ fn prove(file: &mut Candidate<'_>, theirs: &Attributes, progress: &Progress) -> 
 /// The ETag of a multipart object, from its bytes and the sizes of its parts.
 struct PartHashes {
     parts: Arc<[ObjectPart]>,
-    /// The part that comes next, and how much of it was seen.
+    /// The index of the part that the next bytes belong to; `seen_bytes` of it were seen.
     at: usize,
     seen_bytes: u64,
     part: Checksummer,

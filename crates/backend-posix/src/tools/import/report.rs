@@ -1,59 +1,59 @@
-//! What is asked of an import, and what it tells.
+//! The options and the results of an import.
 
 use std::path::{Path, PathBuf};
 
 use backend::Result;
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Where the other gateway kept its attributes, if not with the files.
+    /// The directory in which the other gateway kept its attributes, if not with the files.
     pub sidecar: Option<PathBuf>,
-    /// Only tell what would be done. Files are read all the same, unless `trust_etags`.
+    /// Only report what would be done. Files are read all the same, unless `trust_etags`.
     pub dry_run: bool,
     /// Leave the other gateway's attributes where they are.
     pub keep_attributes: bool,
     /// Take ETags and checksums over without reading the files.
     pub trust_etags: bool,
-    /// Files at a time.
+    /// The number of files to work on at a time.
     pub jobs: usize,
 }
 
-/// What became of a file.
+/// The result for a file.
 #[derive(Debug)]
 pub enum Imported {
     /// It has a record now, or would have one but for `dry_run`.
     Done,
-    /// It has a true record of ours.
+    /// It already has a record that describes it.
     Known,
-    /// The other gateway has nothing on it: it is a foreign file to both.
+    /// The other gateway has no metadata for it: it is a foreign file to both.
     Foreign,
-    /// What the other gateway has on it is not, or may not be, of the bytes that are there; it
-    /// stays foreign.
+    /// The other gateway's metadata do not belong to its present bytes, or may not; it stays
+    /// foreign.
     Stale(&'static str),
     /// It was changed while it was read, and stays as it was.
     Changed,
-    /// It stays as it was.
+    /// The import of it failed, and it stays as it was.
     Failed(String),
-    /// Something that has no place here, and stays where it is.
+    /// Something that a tree of Slipway has no place for, and that stays where it is.
     Left(String),
 }
 
-/// Tells what became of what is in a bucket.
+/// Reports the results for the entries of a bucket.
 pub(super) struct Teller<'a> {
     pub(super) report: &'a (dyn Fn(&Path, Imported) + Sync),
-    /// The bucket's.
+    /// The path of the bucket.
     pub(super) path: &'a Path,
 }
 
 impl Teller<'_> {
-    /// Of what has this path in the bucket, which is "".
+    /// Reports the result for the entry at `path` in the bucket; "" is the bucket itself.
     pub(super) fn tell(&self, path: &str, done: Imported) {
         let place = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
         (self.report)(&place, done);
     }
 
-    /// The same, unless there is nothing to tell.
+    /// [`Teller::tell`] for a result that may be an error, or nothing.
     pub(super) fn tell_any(&self, path: &str, done: Result<Option<Imported>>) {
         match done {
             Ok(Some(done)) => self.tell(path, done),

@@ -1,8 +1,8 @@
-//! Records from versitygw's attributes.
+//! Makes records from versitygw's attributes.
 //!
-//! Its attributes do not say which bytes they belong to. So the bytes are asked: an MD5 that is the
-//! ETag, MD5s of the parts that make up the ETag, or a checksum of the whole that is the one noted,
-//! prove that they are still those that were uploaded.
+//! The attributes do not say which bytes they belong to. So each file is read: its bytes are those
+//! that were uploaded if their MD5 is the ETag, if the MD5s of the parts make up the ETag, or if
+//! the checksum of the whole is the stored one.
 
 use std::path::Path;
 
@@ -29,10 +29,10 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 use crate::write::key_lock;
 
-/// Its own directory at the top of a bucket.
+/// versitygw's own directory at the top of a bucket.
 const TEMPORARY: &str = ".sgwtmp";
 
-/// Makes records for the tree at `root` from what versitygw left there. `report` hears of each
+/// Makes records for the tree at `root` from versitygw's attributes. Calls `report` for each
 /// object, from several threads.
 pub fn import_versitygw(
     root: &Path,
@@ -120,7 +120,7 @@ impl Import<'_> {
         }
     }
 
-    /// `None` if the file is gone.
+    /// Imports a file; `None` if it is gone.
     fn file(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<Option<Imported>> {
         let path = join(&directory.path, name);
         let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
@@ -171,8 +171,8 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Removes what an import that did not come to its end left. Attributes that say anything else
-    /// than the record are younger than that, and stay.
+    /// Removes the attributes that an interrupted import left. Attributes that differ from the
+    /// record were written later, and stay.
     fn remove_rest(&self, file: &OwnedFd, is_in_record: bool, names: &[String]) -> Result<()> {
         if !self.options.dry_run && is_in_record {
             self.remove_attributes(file, names)?;

@@ -55,8 +55,8 @@ fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
     work(prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED)).unwrap());
 }
 
-/// A link can't be made to what is no file, and the system's word for that is the one for what is
-/// forbidden.
+/// Making a hard link to a directory fails with EPERM, as does everything that is forbidden: then
+/// the name is looked at again.
 #[test]
 fn what_another_program_put_there_before_the_link_is_looked_at_again() {
     for (what, put) in STRANGERS {
@@ -156,7 +156,8 @@ fn a_directory_that_became_an_object_since_stays_one() {
     }
 }
 
-/// A crash after the exchange. False where the file system has none.
+/// Makes the state that a crash after the exchange leaves. False if the file system can't exchange
+/// names.
 fn crash(scene: &Scene, before: impl FnOnce(&PathBuf)) -> bool {
     let mut exchanged = false;
     with_prepared(scene, |prepared| {
@@ -207,8 +208,8 @@ fn what_another_program_put_there_is_not_lost() {
     }
 }
 
-/// As in a directory that leaves its group to its files: what was prepared is the object's place by
-/// then, and its file the only one there is.
+/// A directory that is prepared beside the file, where others may write, becomes the object's
+/// place, and its file is the only one there is: both stay.
 #[test]
 fn by_steps_where_others_may_write_the_file_stays() {
     for fails in [false, true] {
@@ -296,7 +297,8 @@ fn a_crash_before_the_exchange_leaves_the_file() {
     }
 }
 
-/// Whose directory was made for the object below gets nothing of another user's.
+/// The entries of another user's directory are not moved to the directory that was made for the
+/// object below.
 #[test]
 fn what_another_user_has_does_not_go_into_the_one_there() {
     let scene = scene();
@@ -323,7 +325,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
     assert_eq!(scene.get("a/theirs").unwrap(), b"new");
 }
 
-/// What can't be told any more is for a person to decide.
+/// Leftovers of a crash that can no longer be told apart are left to a person.
 #[test]
 fn what_is_in_doubt_after_a_crash_stays() {
     let doubts: [fn(&Scene); 4] = [

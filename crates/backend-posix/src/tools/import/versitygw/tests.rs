@@ -87,7 +87,7 @@ fn objects_keep_what_they_had() {
     assert_eq!(run(&scene, &PLAIN)["a/b"], outcome("Known"));
 }
 
-/// What an import that was killed left is removed by the next; what was written since is not.
+/// An import removes the attributes that a killed one left, but none that were written since.
 #[test]
 fn what_an_interrupted_import_left_goes() {
     if crate::testing::fixture::skips_without_attributes("versitygw's attributes are") {
@@ -228,7 +228,8 @@ fn sidecars_are_read_and_left() {
     assert_eq!(fs::read_dir(meta).unwrap().count(), 2);
 }
 
-/// A file that was not imported has versitygw's headers, but no ETag that nothing vouches for.
+/// A file that is not imported is served with versitygw's headers, but not with its ETag, which may
+/// be that of older bytes.
 #[test]
 fn on_the_fly_only_headers_are_believed() {
     if crate::testing::fixture::skips("what is believed on the fly is") {
