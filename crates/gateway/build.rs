@@ -3,7 +3,8 @@
 use std::env;
 use std::process::Command;
 
-/// Whoever builds from sources without their history may say it: a package's build does.
+/// The variable that gives the commit to builds from sources without their history, such as a
+/// package's.
 const VARIABLE: &str = "SOURCE_COMMIT";
 
 fn main() {

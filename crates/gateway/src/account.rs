@@ -9,7 +9,8 @@ use serde::Deserialize;
 use crate::state_dir::{self, Access};
 
 const FILE: &str = "account.toml";
-/// Others may read it: the account is not a secret, and their tools may need it.
+/// The mode of the account's file. Others may read it: the account is not a secret, and their tools
+/// may need it.
 const MODE: u32 = 0o644;
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use crate::config::ServeOptions;
 use crate::state_dir::{self, Access};
 use crate::text::visible;
 
-/// Others may read it: it is not a secret.
+/// The mode of the file. Others may read it: it is not a secret.
 const MODE: u32 = 0o644;
 /// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";

@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(client(ClientAddress::Forwarded, "10.0.0.1", &twice).0, "192.0.2.7");
     }
 
-    /// The one that is not asked for may be the client's own.
+    /// A header that is not asked for does not count, since it may be the client's own.
     #[test]
     fn the_other_header_does_not_count() {
         let both = [("x-forwarded-for", "1.1.1.1"), ("forwarded", "for=192.0.2.7")];

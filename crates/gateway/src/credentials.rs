@@ -1,4 +1,4 @@
-//! Where root's keys come from.
+//! Finds root's keys.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -194,7 +194,7 @@ fn account_from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Opti
     account(id(UID)?, id(GID)?).map_err(|e| format!("{UID} and {GID}: {e}"))
 }
 
-/// Requires both or neither.
+/// The account, if both ids are given; an error if only one is.
 fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, String> {
     match (uid, gid) {
         (None, None) => Ok(None),

@@ -1,4 +1,4 @@
-//! How many file descriptors this process has in use.
+//! Counts the file descriptors that this process has in use.
 
 use std::time::Instant;
 
@@ -10,15 +10,15 @@ use tokio::time::timeout;
 
 use crate::limits::{DESCRIPTORS_AGE_MAX, READY_TIME_MAX};
 
-/// The most that a gateway which is ready may have in use, out of ten descriptors.
+/// The number of descriptors, out of each ten, that a gateway which is ready may have in use.
 const USED_OF_TEN_MAX: u64 = 9;
 
 /// Numbers of file descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptors {
-    /// In use.
+    /// The number of descriptors in use.
     pub used: u64,
-    /// Allowed, if there is a limit.
+    /// The number that is allowed, if there is a limit.
     pub allowed: Option<u64>,
 }
 

@@ -1,11 +1,11 @@
-//! What a request did.
+//! The effects of requests on objects.
 
 use std::sync::{Arc, OnceLock};
 
 use s3_types::VersionId;
 
-/// What a request did. Some answers begin before the work has ended, so that this is known only
-/// later.
+/// The effects of a request. Some answers begin before the work has ended, so that effects are
+/// known only later.
 #[derive(Debug, Clone)]
 pub enum Effects {
     /// The work has ended, and did this.
@@ -16,7 +16,7 @@ pub enum Effects {
 }
 
 impl Effects {
-    /// What is known to have been done by now.
+    /// The effects so far.
     pub fn so_far(&self) -> Option<&Did> {
         match self {
             Self::Done(did) => Some(did),
@@ -31,7 +31,7 @@ impl Default for Effects {
     }
 }
 
-/// What an operation did to objects, beyond what its request and its answer show.
+/// The effects of an operation on objects that neither its request nor its answer shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Did {
     /// Bytes of the whole object that was read or written.

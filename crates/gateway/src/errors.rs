@@ -176,7 +176,7 @@ fn not_in_this_tree(error: &BackendError) -> S3Error {
     S3Error::with_message(code, message)
 }
 
-/// The same for an error of which [`BackendError::is_of_storage`] is true.
+/// [`from_backend`] for an error for which [`BackendError::is_of_storage`] is true.
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
@@ -231,7 +231,7 @@ pub fn failed_of_source(condition: Condition) -> S3Error {
     S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", name)
 }
 
-/// S3's word for a copy whose source is what it would replace.
+/// The error for a copy of an object onto itself.
 pub fn copy_onto_itself() -> S3Error {
     let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
     S3Error::with_message(ErrorCode::InvalidRequest, message)

@@ -1,4 +1,4 @@
-//! What the log says of refusals that follow from what is in DIR, or from its file system: the
+//! Explains in the log refusals that follow from the contents of DIR, or from its file system: the
 //! client did nothing wrong, and cannot see why.
 
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Explanation {
     cause: String,
 }
 
-/// What is limited in rate together.
+/// The kind of an explanation. Log lines of one kind about one bucket are limited in rate together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     BucketName,
@@ -48,7 +48,7 @@ impl Explanation {
         Some(Self { kind, bucket, key, cause: error.to_string() })
     }
 
-    /// True if it may be logged now, which counts: a client may try again and again.
+    /// True if it may be logged now; then counts it, since a client may try again and again.
     pub fn is_due(&self) -> bool {
         static LOGGED: SeldomEach<(Kind, Option<String>)> = SeldomEach::every(EXPLAINED_EVERY);
         LOGGED.is_due((self.kind, self.bucket.clone()))

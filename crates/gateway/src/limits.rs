@@ -73,7 +73,7 @@ pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// How many documents are parsed while they arrive. Few compared to [`BLOCKING_THREADS_MAX`], since
 /// a slow client holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
-/// How often a refusal of one kind is logged of a bucket, where the operator is told why.
+/// The least time between two log lines that explain refusals of one kind for one bucket.
 pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
 /// How long a large document waits for its turn (`SlowDown`).
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
@@ -133,7 +133,7 @@ pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
 /// How much memory unread lines of the log may take, and as much again while they are written.
 /// Further lines are lost, and counted.
 pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
-/// How often writing them is tried if the kernel does not report that there is room.
+/// The interval at which writing them is tried if the kernel does not report that there is room.
 pub const LOG_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest time between two writes of the access log to its file.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);

@@ -32,11 +32,11 @@ pub struct Line<'a> {
     pub id: RequestId,
     /// The gateway that answered.
     pub host_id: &'a str,
-    /// Where the request came from.
+    /// The client that the request came from.
     pub peer: Peer,
     /// Its head.
     pub head: &'a Parts,
-    /// What it asked for, and who asked.
+    /// Facts that became known while it was performed, such as the operation and the requester.
     pub known: &'a Known<'a>,
     /// The canonical id of the account that owns all buckets.
     pub owner: &'a str,
@@ -52,7 +52,7 @@ pub struct Line<'a> {
     pub trace: Option<&'a SpanContext>,
 }
 
-/// What is known of a request only when the answer's body has left, or was given up.
+/// The facts about a request that are known only when the answer's body has left, or was given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Bytes of the body that were handed to the connection.
@@ -68,7 +68,7 @@ pub struct Ended {
 pub struct Signature {
     /// `SigV4` or `SigV2`.
     pub version: &'static str,
-    /// The signature is in the query, not in the headers.
+    /// True if the signature is in the query, not in the headers.
     pub in_query: bool,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Line<'a> {
         Some(Signature { version, in_query })
     }
 
-    /// The request's method, cut to what a line may hold of it.
+    /// The request's method, cut to the length that is logged.
     pub fn method(&self) -> &'a str {
         let method = self.head.method.as_str();
         method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
@@ -173,7 +173,7 @@ fn without_password(host: &[u8]) -> &[u8] {
     at.and_then(|at| host.get(at + 1..)).unwrap_or(host)
 }
 
-/// A header's value, cut to what a line may hold of it.
+/// A header's value, cut to the length that is logged.
 fn shown(value: &[u8]) -> &[u8] {
     value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value)
 }
@@ -197,12 +197,12 @@ pub struct Headers<'a> {
     /// `Referer`, without its query, which may hold secrets in any form: that of a presigned URL,
     /// or of a page with such a URL as a parameter.
     pub referer: Option<&'a [u8]>,
-    /// `Authorization` has signature version 2.
+    /// True if `Authorization` has signature version 2.
     is_sigv2: bool,
 }
 
-/// Parameters with whose values a reader of the log could act as the client, or decrypt what it
-/// encrypted.
+/// Query parameters whose values would let a reader of the log act as the client, or decrypt what
+/// the client encrypted.
 const SECRET: [&[u8]; 5] = [
     b"x-amz-signature",
     b"signature",
@@ -210,7 +210,7 @@ const SECRET: [&[u8]; 5] = [
     b"x-amz-server-side-encryption-customer-key",
     b"x-amz-copy-source-server-side-encryption-customer-key",
 ];
-/// Replaces their values.
+/// The text that replaces their values.
 const REDACTED: &[u8] = b"REDACTED";
 
 /// True if a parameter with this name, which is decoded, is one of [`SECRET`].
@@ -342,7 +342,7 @@ pub mod tests {
         }
     }
 
-    /// The target that is told of one, and whether it is another.
+    /// The target as it is logged, and whether it differs from the one that was sent.
     fn target_of(target: &str) -> (String, bool) {
         let request = Request::builder().uri(target).body(()).unwrap();
         let mut told = String::new();

@@ -48,7 +48,7 @@ pub struct Report {
     effects: Effects,
     bytes_out: u64,
     trace: Option<Box<SpanContext>>,
-    /// What the access log and the collector will get, except for what only the end shows.
+    /// The log line and the span, without the fields that are known only at the end.
     begun: Begun,
 }
 

@@ -3,23 +3,23 @@
 use crate::effects::{Did, Effects};
 use crate::reply::Reply;
 
-/// The answer, and what was done.
+/// The answer of an operation, and its effects.
 pub struct Outcome {
     /// The answer.
     pub reply: Reply,
-    /// What was done to objects.
+    /// The effects on objects.
     pub effects: Effects,
 }
 
 impl Outcome {
-    /// An answer that is sent after all work has ended.
+    /// The outcome of an operation whose work has ended before its answer is sent.
     pub const fn done(reply: Reply, did: Did) -> Self {
         Self { reply, effects: Effects::Done(did) }
     }
 }
 
 impl From<Reply> for Outcome {
-    /// An answer that shows everything the operation did.
+    /// The outcome of an operation whose answer shows all its effects.
     fn from(reply: Reply) -> Self {
         Self::done(reply, Did::default())
     }

@@ -1,10 +1,10 @@
-//! Who is at the other end of a connection.
+//! The other end of a connection.
 
 use std::net::{IpAddr, SocketAddr};
 
 use rustls::{CipherSuite, ProtocolVersion};
 
-/// Where a connection comes from.
+/// The origin of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     /// The client's address, as seen here or as a trusted proxy says. `None` on a unix socket.
@@ -23,7 +23,7 @@ impl Peer {
     }
 }
 
-/// What client and server negotiated.
+/// The parameters that client and server negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls {
     version: ProtocolVersion,

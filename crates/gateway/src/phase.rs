@@ -1,4 +1,4 @@
-//! Where a connection is between two requests.
+//! The state of a connection between two requests.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -7,22 +7,22 @@ use std::task::Poll;
 use crate::limits::STOP_TIME_MAX;
 use crate::send_file::FileParts;
 
-/// Where a connection is between two requests. Shared by its IO and its service, which run in one
-/// task.
+/// The state of a connection between two requests. Shared by its IO and its service, which run in
+/// one task.
 #[derive(Debug, Default)]
 pub struct Phase {
     state: AtomicU8,
-    /// Part of the last response may still be unsent, although it has been produced.
+    /// True if part of the last response may still be unsent, although it has been produced.
     unflushed: AtomicBool,
-    /// The last request to begin was refused: only its answer is left.
+    /// True if the last request to begin was refused: only its answer is left.
     refused: AtomicBool,
-    /// Part of an answer that is not a refusal may still be unsent.
+    /// True if part of an answer that is not a refusal may still be unsent.
     owed: AtomicBool,
     pub body_unread: AtomicBool,
     pub closing: AtomicBool,
-    /// The server is stopping.
+    /// True once the server is stopping.
     pub stopping: AtomicBool,
-    /// The last read found nothing.
+    /// True if the last read found nothing.
     pub waiting: AtomicBool,
     /// How many requests have begun; may wrap around.
     requests: AtomicU32,

@@ -49,9 +49,9 @@ pub struct Parts {
 /// The result of a reload.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What was new, and is applied.
+    /// The options that were new, and are applied.
     pub taken: Vec<String>,
-    /// What differs, and has no effect until a restart.
+    /// The options that differ, and have no effect until a restart.
     pub needs_restart: Vec<String>,
 }
 

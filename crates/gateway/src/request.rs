@@ -1,4 +1,4 @@
-//! What is known of a request, from its arrival to its answer.
+//! The facts about a request, from its arrival to its answer.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub struct RequestContext {
     /// Its place among the requests in progress, kept as long as any work for the request goes on.
     /// `None` if there was no free place: the request is refused.
     pub place: Option<Arc<OwnedSemaphorePermit>>,
-    /// When it arrived, to measure from.
+    /// The moment of its arrival, from which durations are measured.
     pub started: Instant,
     /// Its place in a trace, if it has one.
     pub trace: Option<Box<SpanContext>>,
@@ -41,7 +41,7 @@ impl RequestContext {
     }
 }
 
-/// What became known of a request while it was performed.
+/// The facts about a request that become known while it is performed.
 #[derive(Debug, Default)]
 pub struct Known<'h> {
     /// The query of its target.
@@ -54,7 +54,7 @@ pub struct Known<'h> {
     pub requester: Option<Requester>,
     /// Where the signature is.
     pub signed: Option<Signed>,
-    /// What was done to objects.
+    /// The effects on objects.
     pub effects: Effects,
 }
 

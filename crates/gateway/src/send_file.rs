@@ -23,7 +23,7 @@ use crate::limits::{FILE_COPY_BYTES, FILE_PART_BYTES};
 use crate::request_id::RequestId;
 use crate::stream::Stream;
 
-/// Never read or written, so that it takes address space only.
+/// Memory that is never read or written, so that it takes address space only.
 static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
 
 /// Bytes that stand for as many bytes of a file.
@@ -51,7 +51,7 @@ fn is_stand_in(bytes: &[u8]) -> bool {
 /// The parts of files that a connection is about to send.
 #[derive(Debug, Default)]
 pub struct FileParts {
-    /// The connection can send parts of files, and the kernel has not refused to.
+    /// True if the connection can send parts of files, and the kernel has not refused to.
     possible: AtomicBool,
     queue: Mutex<Queue>,
 }
@@ -210,7 +210,7 @@ mod tests {
         RequestIds::new().next()
     }
 
-    /// What arrives of `head` and then parts of files, written as hyper does.
+    /// The bytes that arrive if `head` and then parts of files are written as hyper writes them.
     async fn sent(parts: &FileParts, head: &[u8], stand_ins: Vec<StandIn>) -> io::Result<Vec<u8>> {
         let (ours, mut theirs) = UnixStream::pair()?;
         let ours = Stream::Unix(ours);
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
-    /// As with some files of /proc.
+    /// Files for which the kernel has no `sendfile`, such as some of /proc, are copied.
     #[tokio::test]
     async fn what_has_no_sendfile_is_copied() {
         let parts = FileParts::default();

@@ -1,4 +1,4 @@
-//! `slipway serve`: from options to a running server, and back to none.
+//! `slipway serve`: starts a server from its options, and stops it again.
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -127,7 +127,7 @@ pub struct Running {
     pub names: Vec<String>,
     /// The address of `--ops-listen`, if there is one.
     pub ops_name: Option<String>,
-    /// Turned to true to make it not ready.
+    /// Set to true to make the server report that it is not ready.
     stopping: watch::Sender<bool>,
     certificates: Option<Arc<Certificates>>,
     account: Account,

@@ -7,7 +7,8 @@ use backend::{Backend, BackendError, Context, ListBucketsQuery, Maintenance, Res
 
 use crate::metrics::Metrics;
 
-/// Often enough that leftovers do not pile up, seldom enough to cost nothing.
+/// The time between sweeps: short enough that leftovers do not pile up, long enough to cost
+/// nothing.
 const INTERVAL: Duration = Duration::from_hours(1);
 const BUCKETS_PER_PAGE: usize = 1000;
 

@@ -29,8 +29,8 @@ pub struct SpanContext {
     pub trace: TraceId,
     /// The request's own span: its request id, as a number.
     pub span: SpanId,
-    /// The span of who made the request, if the trace began there.
+    /// The span of the client's own work, if the trace began there.
     pub parent: Option<SpanId>,
-    /// Whether the span is told.
+    /// True if the span is sent to the collector.
     pub sampled: bool,
 }

@@ -5,5 +5,5 @@ pub const NUMBER: &str = env!("CARGO_PKG_VERSION");
 /// The commit that it was built from: seven digits, or `unknown` for sources without their history
 /// (`build.rs`).
 pub const COMMIT: &str = env!("SLIPWAY_COMMIT");
-/// Both: `1.2.3 (1a2b3c4)`.
+/// The version and the commit: `1.2.3 (1a2b3c4)`.
 pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("SLIPWAY_COMMIT"), ")");

@@ -13,7 +13,7 @@ use crate::line::{Ended, Line, Signature};
 use crate::peer::Tls;
 use crate::trace_context::SpanContext;
 
-/// Appends the line, except for what only its end shows.
+/// Appends the part of the line that is known before the request's end.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     out.extend_from_slice(b"\",\"request_id\":\"");
     out.extend_from_slice(line.id.as_bytes());

@@ -40,7 +40,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Reads `stderr`, or the path of a file.
+    /// Parses `stderr`, or the path of a file.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "" => Err("expected the path of a file, or stderr".to_owned()),
@@ -54,7 +54,7 @@ impl Destination {
         }
     }
 
-    /// Opens it.
+    /// Opens the file, or standard error.
     pub fn open(&self) -> Result<File, String> {
         match self {
             Self::Stderr => {
@@ -90,7 +90,7 @@ fn cannot_write(error: &io::Error) -> String {
     format!("{error}: {cure}")
 }
 
-/// Readable by its owner and group: lines show who did what.
+/// The mode of the file: readable by its owner and group only, since lines show who did what.
 const FILE_MODE: u32 = 0o640;
 
 fn open(path: &Path, create: bool) -> io::Result<File> {
@@ -105,12 +105,12 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// The line of a request that was answered, except for what only its end shows.
+/// The line of a request that was answered, without the fields that are known only at its end.
 #[derive(Debug)]
 pub struct BegunLine {
     time: Timestamp,
     text: Vec<u8>,
-    /// The position in the text where that belongs.
+    /// The position in the text at which those fields belong.
     rest_at: usize,
 }
 

@@ -14,12 +14,12 @@ pub struct Shared {
     pub wanted: Mutex<Wanted>,
     pub wake: Condvar,
     pub finished: Condvar,
-    /// The thread was woken because there is much to write, and has not begun to.
+    /// True if the thread was woken because there is much to write, and has not begun to.
     pub woken: AtomicBool,
     pub counts: Counts,
 }
 
-/// What the log's thread is asked to do besides its regular rounds.
+/// Tasks for the log's thread besides its regular rounds.
 #[derive(Debug, Default)]
 pub struct Wanted {
     pub now: bool,
@@ -27,7 +27,7 @@ pub struct Wanted {
     pub ended: bool,
 }
 
-/// The numbers of lines so far.
+/// The numbers of lines since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Handed to the kernel.

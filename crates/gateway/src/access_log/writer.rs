@@ -19,19 +19,19 @@ pub(super) struct Writer {
     file: File,
     /// Empty between rounds, with room for what comes next.
     spare: Vec<u8>,
-    /// The file ends with part of a line: a line break has to precede the next one.
+    /// True if the file ends with part of a line: a line break has to precede the next one.
     torn: bool,
     losses: Losses,
 }
 
-/// Lost lines, and what the log has said of them. Numbers are values of the counter of dropped
-/// lines, [`Counts::dropped`].
+/// The lines that were lost, and the warnings about them. Numbers are values of the counter of
+/// dropped lines, [`Counts::dropped`].
 #[derive(Default)]
 struct Losses {
     /// The value at the last warning.
     at_warning: u64,
     warned: Option<Instant>,
-    /// Why lines were lost, unless the file was too slow.
+    /// The error because of which lines were lost; `None` if the file was too slow.
     error: Option<io::Error>,
     /// The value before the first line of this loss; `None` while no lines are lost.
     before_loss: Option<u64>,
@@ -162,7 +162,7 @@ fn ends_torn(file: &File) -> bool {
     read().is_ok_and(|byte| byte != *b"\n")
 }
 
-/// The length of the lines that end within the first `bytes`.
+/// The length of the lines that lie completely within the first `bytes`.
 fn whole_lines(lines: &[u8], bytes: usize) -> usize {
     memchr::memrchr(b'\n', lines.get(..bytes).unwrap_or(lines)).map_or(0, |end| end + 1)
 }

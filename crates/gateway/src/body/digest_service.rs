@@ -47,7 +47,7 @@ struct Stream<A: Algorithm> {
     /// The bytes in `chunks` and in a lane.
     waiting_bytes: usize,
     ended: bool,
-    /// Whether `State::due` names it.
+    /// True if `State::due` names it.
     due: bool,
     /// Wakes the task that waits for room, or for the end.
     waker: Option<Waker>,
@@ -184,7 +184,7 @@ impl<A: Algorithm> State<A> {
         share.clamp(DIGEST_STREAM_BYTES_MIN, DIGEST_STREAM_BYTES_MAX)
     }
 
-    /// With how many waiting bytes a stream is due.
+    /// The number of waiting bytes from which on a stream is due.
     fn due_bytes(&self) -> usize {
         (self.room_bytes() / 2).min(DIGEST_DUE_BYTES)
     }
@@ -380,14 +380,15 @@ mod tests {
         timeout(Duration::from_secs(20), idle).await.unwrap();
     }
 
-    /// How long this thread has been at work, whatever else the machine does.
+    /// The CPU time that this thread has used.
     fn work_time() -> Duration {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
         Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
     }
 
-    /// In an unoptimized build, too, of which digests are the part that is optimized: vectors whose
-    /// instructions are calls take thirty times as long, and tests of large bodies with them.
+    /// Digesting streams together takes no longer than one after the other, also in a build of
+    /// which only digests are optimized: if vector instructions were not inlined, it would take
+    /// thirty times as long, and so would tests of large bodies.
     #[test]
     fn streams_together_take_no_longer_than_alone() {
         let bytes = vec![7; 1 << 20];
@@ -443,7 +444,7 @@ mod tests {
         until_idle(&service).await;
     }
 
-    /// With nobody to digest, each takes its share and stops.
+    /// If nothing is digested, each stream takes its share of the memory, and stops.
     #[tokio::test]
     async fn a_stream_waits_for_room() {
         let service = DigestService::<Md5Steps>::new();
@@ -474,7 +475,7 @@ mod tests {
         assert!(service.lock().due.is_empty());
     }
 
-    /// One stream that is due takes others along, and leaves them where they are when it is done.
+    /// A pass for a stream that is due also digests other streams, and leaves them when it is done.
     #[tokio::test]
     async fn others_come_along() {
         let service = DigestService::<Md5Steps>::new();
@@ -500,8 +501,8 @@ mod tests {
         }
     }
 
-    /// With all lanes taken, one that is due takes the place of one that is not: there may be
-    /// nobody later to see to it.
+    /// If all lanes are taken, a stream that is due takes the lane of one that is not: nobody may
+    /// come later to digest it.
     #[tokio::test]
     async fn one_that_is_due_finds_a_lane() {
         let service = DigestService::<Md5Steps>::new();
@@ -541,7 +542,7 @@ mod tests {
         until_idle(&service).await;
     }
 
-    /// What a panic takes with it is not waited for.
+    /// Nobody waits for a digest that was lost in a panic.
     #[tokio::test]
     async fn lost_streams_are_told() {
         let service = DigestService::<Md5Steps>::new();

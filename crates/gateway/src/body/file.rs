@@ -129,9 +129,9 @@ pub mod tests {
     pub struct Fake {
         pub file: Arc<File>,
         pub length: u64,
-        /// All of it is in memory.
+        /// True if all of it is in memory.
         pub cached: bool,
-        /// It is another file by the end.
+        /// True if it is another file by the end.
         pub changed: bool,
     }
 
@@ -195,7 +195,7 @@ pub mod tests {
         }
     }
 
-    /// What is in memory is not read, but for its end.
+    /// Bytes in memory are not read, except for the end of the file.
     #[tokio::test]
     async fn what_is_in_memory_goes_from_there() {
         for cached in [true, false] {

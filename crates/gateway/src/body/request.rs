@@ -16,7 +16,7 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, DRAIN_BYTES_MAX, DRAI
 /// A request's body as it comes from the connection.
 pub struct RequestBody {
     incoming: Incoming,
-    /// What `Content-Length` says; `None` for chunked transfer.
+    /// The value of `Content-Length`; `None` for chunked transfer.
     content_length: Option<u64>,
     awaits_continue: bool,
     ended: bool,

@@ -169,7 +169,7 @@ mod tests {
     use crate::body::file::tests::Fake;
     use crate::request_id::RequestIds;
 
-    /// What is left of the connection's parts once `pieces` of a body of so many bytes were sent.
+    /// The phase of a connection after `pieces` pieces of a body of `length` bytes were sent.
     async fn after(length: usize, pieces: usize) -> Arc<Phase> {
         let body = FilePieces::new(Box::new(Fake::new(&vec![0; length])));
         let phase = Arc::new(Phase::default());

@@ -1,4 +1,4 @@
-//! Reading the command line, the environment and the file.
+//! Reads the command line, the environment and the file.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,11 +15,11 @@ use crate::config::ServeOptions;
 use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
-/// Options that are about another one, with that.
+/// Options that have an effect only with another one, each with that one.
 const NEEDS: [(&str, &str); 3] =
     [("access_log_format", "access_log"), ("traces_ratio", "traces"), ("traces_from", "traces")];
 
-/// What the options of `serve` say, by their fields.
+/// The values of the options of `serve`, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
 
 /// Where the options of `serve` come from.
@@ -27,11 +27,11 @@ pub type Values = BTreeMap<String, Vec<OsString>>;
 pub struct Said {
     /// The command line.
     pub arguments: Vec<OsString>,
-    /// What it, the environment and the file say.
+    /// The values that the command line, the environment and the file give.
     pub values: Values,
 }
 
-/// What the file says of an option.
+/// An option in the file.
 struct Setting {
     id: String,
     key: String,
@@ -40,8 +40,9 @@ struct Setting {
 }
 
 impl Cli {
-    /// Reads the command line, the environment and, for `serve`, the configuration file: once, so
-    /// that the options and what `serve`'s options say are of the same file.
+    /// Reads the command line, the environment and, for `serve`, the configuration file. Also
+    /// returns the values of `serve`'s options. The file is read once, so that both are from the
+    /// same contents.
     pub fn read(args: &[OsString]) -> Result<(Self, Values), clap::Error> {
         let matches = Self::matches(args)?;
         let mut values = Values::new();
@@ -62,8 +63,8 @@ impl Cli {
         }
     }
 
-    /// What is wrong with an option, and where the file says so, if it does: the message names the
-    /// flag.
+    /// The message about a wrong option, with the place in the file if the option is set there: the
+    /// message itself names the flag.
     pub fn located(args: &[OsString], message: String) -> String {
         let mut settings = Vec::new();
         let Ok(matches) = Self::matches_with(args, &mut settings) else { return message };
@@ -114,8 +115,8 @@ impl Cli {
     }
 }
 
-/// An option that is given, flag, variable or key, without the one that it is about; with what the
-/// file says of it, if that counts.
+/// An error for an option that is given (as flag, variable or key) without the one that it needs;
+/// with its setting in the file, if that counts.
 fn without_effect<'a>(
     matches: &ArgMatches,
     settings: &'a [Setting],
@@ -138,7 +139,7 @@ fn without_effect<'a>(
     })
 }
 
-/// All but what the file says was in order.
+/// The error of the second pass, in which only the options in the file can be wrong.
 fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     let file = file.display();
     if e.kind() == ErrorKind::MissingRequiredArgument {
@@ -160,7 +161,7 @@ pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
     }
 }
 
-/// What is wrong, without usage and hints.
+/// The message of an error, without usage and hints.
 pub fn sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -186,8 +187,8 @@ fn is_typed(error: &clap::Error, option: &clap::Arg, args: &[OsString]) -> bool 
     args.iter().any(|given| given.to_string_lossy().split('=').next() == Some(&flag))
 }
 
-/// Says so where a bad value comes from the environment: clap names the flag, which nobody has
-/// typed.
+/// Names the variable in an error about a value from the environment: clap names the flag, which
+/// nobody has typed.
 fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
     let Some(meant) = key_of(&e) else { return e };
     let command = Cli::command();
@@ -234,8 +235,8 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
     Ok(settings)
 }
 
-/// What the parser complains of. Its whole display would quote the line, which is a secret where
-/// this is the wrong file; its sentence does so only of a number that is too large.
+/// The complaint of the TOML parser. Its full text quotes the line, which is a secret if this is
+/// the wrong file; its sentence quotes only numbers that are too large.
 fn not_toml(sentence: &str) -> String {
     if sentence.starts_with("invalid type") {
         return "a number is larger than any option allows".to_owned();
@@ -252,7 +253,7 @@ fn unknown_key(key: &str, known: &[(String, String)]) -> String {
     }
 }
 
-/// What the file says of one option, as the command line would.
+/// The values of an option in the file, as the command line would have them.
 fn values_of(
     command: &clap::Command,
     id: &str,
@@ -285,7 +286,7 @@ fn values_of(
     }
 }
 
-/// True if the default is a number, as all numbers have one.
+/// True if the option takes a number: then its default is a number.
 fn is_number(command: &clap::Command, id: &str) -> bool {
     has(command, id, |arg| {
         arg.get_default_values().iter().any(|value| value.to_string_lossy().parse::<u64>().is_ok())
@@ -359,7 +360,8 @@ mod tests {
         assert!(read(&[]).unwrap_err().contains("<DIR>"));
     }
 
-    /// All options of a command and of those below it are told of a value that is none.
+    /// Gives a nonsensical value to each option of a command and of those below it; returns the
+    /// error messages.
     fn tell_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
         let mut told = Vec::new();
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {

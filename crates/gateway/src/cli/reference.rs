@@ -1,4 +1,4 @@
-//! The texts that documents show of the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
+//! Texts for documents about the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::command::Cli;
 /// Options that only make sense on the command line.
 const NOT_IN_FILE: [&str; 2] = ["config", "help"];
 
-/// How options are given; in documents, text between backquotes is code.
+/// The rules by which options are given; in documents, text between backquotes is code.
 pub const RULES: [&str; 5] = [
     "Each option of `slipway serve` can be given as a flag, as an environment variable and (except `config`) as a \
      key of the TOML file that `--config` names.",

@@ -96,7 +96,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     if sums.left == 0 { OK.into() } else { FOUND.into() }
 }
 
-/// How many there were of each.
+/// The numbers of entries and of problems.
 struct Sums {
     entries: u64,
     found: u64,

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::{Console, FOUND, Jobs, OK, shown, size};
 
-/// What can be imported.
+/// The servers whose metadata can be imported.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ImportCommand {
     /// Versity S3 Gateway on a POSIX file system: make records from the attributes that it left.
@@ -80,7 +80,7 @@ pub struct VersitygwOptions {
     pub jobs: Jobs,
 }
 
-/// Imports.
+/// Imports the metadata, and prints the results.
 pub fn run(command: &ImportCommand) -> ExitCode {
     match command {
         ImportCommand::Versitygw(options) => versitygw(options),

@@ -45,10 +45,10 @@ const CLOSED: u8 = 141;
 /// Time between two updates of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Where a command writes to.
+/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Console {
-    /// Standard error is a terminal.
+    /// True if standard error is a terminal.
     watched: bool,
     writing: Mutex<()>,
 }

@@ -166,7 +166,7 @@ fn number_to(text: &str, most: f64) -> Result<f64, String> {
     number.ok_or_else(|| format!("expected a number from 0 to {most}, such as 20"))
 }
 
-/// `1m`, or `4k=70,1m=30`; shares become parts of one.
+/// Parses `1m`, or `4k=70,1m=30`; the shares are scaled so that their sum is 1.
 fn sizes(text: &str) -> Result<Sizes, String> {
     let mut sizes = Vec::new();
     for part in text.split(',') {
@@ -193,7 +193,7 @@ fn local(text: &str) -> Result<Local, String> {
     text.parse()
 }
 
-/// Plans.
+/// Makes the prediction, and prints it.
 pub fn run(options: &PlanOptions) -> ExitCode {
     let console = Console::new();
     let done = if options.list {
@@ -214,8 +214,8 @@ pub fn run(options: &PlanOptions) -> ExitCode {
     }
 }
 
-/// Plans, and writes the files that were asked for. Returns the text for standard output, and
-/// whether the load fits.
+/// Makes the prediction, and writes the files that were asked for. Returns the text for standard
+/// output, and whether the load fits.
 fn planned(options: &PlanOptions) -> Result<(String, bool), String> {
     let printed = [&options.json, &options.html].map(|path| path.as_deref() == Some(Path::new("-")));
     if printed == [true, true] {
@@ -341,7 +341,7 @@ fn against(console: &Console, options: &PlanOptions) -> Result<(String, bool), S
     Ok((::plan::verdicts_text(&verdicts), close))
 }
 
-/// All measurements, and what they are of.
+/// The measurements in the files, and their source.
 fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>), String> {
     let (mut sources, mut samples) = (Vec::new(), Vec::new());
     for path in files {

@@ -1,4 +1,4 @@
-//! The server's log: which lines it has, how they look, and how they reach standard error.
+//! The server's log: the lines that it has, their form, and the way to standard error.
 
 mod output;
 
@@ -17,7 +17,7 @@ use crate::choices::LogFormat;
 use crate::text::visible;
 use output::Output;
 
-/// Changes which lines are logged.
+/// A handle to change which lines are logged.
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
 /// A log that was started.
@@ -51,7 +51,7 @@ impl Log {
     }
 }
 
-/// Reads what `--log` says.
+/// Parses the value of `--log`.
 pub fn read_filter(text: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(text).map_err(|e| format!("--log {text:?}: {e}"))
 }

@@ -33,9 +33,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
-    /// The thread is writing lines that come before these.
+    /// True while the thread writes lines that come before these.
     writing: bool,
-    /// Lines that did not fit.
+    /// The number of lines that did not fit.
     lost: u64,
 }
 

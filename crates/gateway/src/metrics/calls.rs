@@ -12,9 +12,10 @@ pub struct Calls(Vec<OfCall>);
 #[derive(Debug, Default)]
 struct OfCall {
     time: Histogram,
-    /// The client's fault, or nobody's: missing things, conditions that do not hold.
+    /// Calls that were refused by the client's fault, or nobody's: missing things, conditions that
+    /// do not hold.
     refused: AtomicU64,
-    /// The fault of the storage or its operator.
+    /// Calls that failed by the fault of the storage or its operator.
     failed: AtomicU64,
     bytes: AtomicU64,
 }
@@ -22,18 +23,18 @@ struct OfCall {
 /// The sums for one call.
 #[derive(Debug, Clone, Default)]
 pub struct CallSums {
-    /// How long it took, whatever its outcome.
+    /// The times that calls took, whatever their outcome.
     pub time: Counts,
-    /// How often the client was refused.
+    /// The number of calls that were refused.
     pub refused: u64,
-    /// How often the storage failed.
+    /// The number of calls that failed.
     pub failed: u64,
     /// Bytes of objects that went through it.
     pub bytes: u64,
 }
 
 impl Calls {
-    /// All zero.
+    /// Counters that are all zero.
     pub fn new() -> Self {
         Self(Call::ALL.iter().map(|_| OfCall::default()).collect())
     }

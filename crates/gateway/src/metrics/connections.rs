@@ -38,28 +38,28 @@ impl Connections {
         self.proxy_failed.fetch_add(1, Relaxed);
     }
 
-    /// Accepted since the start.
+    /// The number of connections that were accepted since the start.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Relaxed)
     }
 
-    /// Open now.
+    /// The number of connections that are open now.
     pub fn open(&self) -> u64 {
         self.accepted().saturating_sub(self.closed.load(Relaxed))
     }
 
-    /// Refused since the start.
+    /// The number of connections that were refused since the start.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// TLS handshakes that failed or took too long, since the start.
+    /// The number of TLS handshakes that failed or took too long, since the start.
     pub fn tls_failed(&self) -> u64 {
         self.tls_failed.load(Relaxed)
     }
 
-    /// Headers of the PROXY protocol that were missing, malformed or took too long, since the
-    /// start.
+    /// The number of headers of the PROXY protocol that were missing, malformed or took too long,
+    /// since the start.
     pub fn proxy_failed(&self) -> u64 {
         self.proxy_failed.load(Relaxed)
     }

@@ -29,7 +29,7 @@ pub struct Metrics {
     pub sweeps: Sweeps,
 }
 
-/// What sweeps removed since the start.
+/// The numbers of things that sweeps removed since the start.
 #[derive(Debug, Default)]
 pub struct Sweeps {
     pub(crate) staging: AtomicU64,

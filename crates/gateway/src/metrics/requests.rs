@@ -37,9 +37,9 @@ pub struct Requests {
 
 #[derive(Debug)]
 struct Counters {
-    /// By [`Operation`]; the last is for requests without one.
+    /// The counters by [`Operation`]; the last is for requests without one.
     operations: Vec<OfOperation>,
-    /// By [`ErrorCode`].
+    /// The counters by [`ErrorCode`].
     errors: Vec<AtomicU64>,
 }
 
@@ -54,18 +54,18 @@ struct OfOperation {
 /// The sums for the requests of one operation.
 #[derive(Debug, Clone, Default)]
 pub struct Sums {
-    /// By the status's first digit, from 1xx on.
+    /// The numbers of answers by the status's first digit, from 1xx on.
     pub statuses: [u64; CLASSES],
     /// See [`Outcome::bytes_in`].
     pub bytes_in: u64,
     /// See [`Outcome::bytes_out`].
     pub bytes_out: u64,
-    /// How long they took.
+    /// The times that the requests took.
     pub time: super::histogram::Counts,
 }
 
 impl Requests {
-    /// All zero.
+    /// Counters that are all zero.
     pub fn new() -> Self {
         let copies = PerThread::new(|| Counters {
             operations: (0..=OPERATIONS.len()).map(|_| OfOperation::default()).collect(),
@@ -103,7 +103,7 @@ impl Requests {
         sums
     }
 
-    /// How many requests were answered with this code.
+    /// The number of requests that were answered with this code.
     pub fn errors(&self, code: ErrorCode) -> u64 {
         self.copies.all().map(|copy| copy.errors[code as usize].load(Relaxed)).sum()
     }

@@ -31,7 +31,7 @@ use crate::limits::{
 use crate::metrics::Metrics;
 use crate::server::Listener;
 
-/// What the listener reports about.
+/// The gateway and the counters that the listener reports about.
 pub struct Observed {
     gateway: Arc<Gateway>,
     metrics: Arc<Metrics>,
@@ -90,17 +90,17 @@ async fn serve(
     let _ = timeout(OPERATIONS_TIME_MAX, connection).await;
 }
 
-/// The open connections.
+/// The open connections of the listener.
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// The oldest first.
+    /// The connections, the oldest first.
     open: VecDeque<Connection>,
 }
 
 struct Connection {
     task: AbortHandle,
-    /// It waits for this server, not for its client.
+    /// True while it waits for this server, not for its client.
     answering: Arc<AtomicBool>,
 }
 
@@ -158,8 +158,8 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
     }
 }
 
-/// Whether requests, or at least reads, can be served now ([`backend::Backend::ready`]); the reason
-/// if not.
+/// Checks whether requests, or at least reads, can be served now ([`backend::Backend::ready`]); the
+/// error is the reason.
 async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("the server is stopping".to_owned());

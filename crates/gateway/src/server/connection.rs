@@ -42,7 +42,7 @@ pub struct ConnectionSettings {
     pub timeouts: Timeouts,
     /// How long a connection may be idle between two requests.
     pub idle_timeout: Duration,
-    /// Whether files go from the page cache to the socket.
+    /// True if files go from the page cache to the socket.
     pub sendfile: bool,
 }
 
@@ -302,7 +302,8 @@ pub async fn refuse(
 mod tests {
     use super::*;
 
-    /// Policies and the access log are about 192.0.2.7, whatever kind of socket it came to.
+    /// An IPv4 address is shown as one, whatever kind of socket the client came to: policies and
+    /// the access log are about 192.0.2.7.
     #[test]
     fn an_address_of_ipv4_is_one() {
         for (address, ip) in [

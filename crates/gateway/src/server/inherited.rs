@@ -29,9 +29,9 @@ pub enum Socket {
 /// The sockets that were handed over.
 #[derive(Debug, Default)]
 pub struct Inherited {
-    /// In place of `--listen`.
+    /// The sockets that replace `--listen`.
     pub s3: Vec<Socket>,
-    /// In place of `--ops-listen`.
+    /// The socket that replaces `--ops-listen`.
     pub operations: Option<Socket>,
 }
 

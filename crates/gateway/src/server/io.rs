@@ -23,16 +23,16 @@ use crate::stream::Plain;
 /// Limits on how long a connection may be stuck.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// For a request's head, from its first byte.
+    /// The limit for a request's head, from its first byte.
     pub header: Duration,
-    /// For a write that makes no progress.
+    /// The limit for a write that makes no progress.
     pub stall: Duration,
 }
 
 /// A stream with timeouts. It replaces hyper's refusals with the gateway's, and lingers when it is
 /// shut down while a client may still be sending ([`Linger`]).
 pub struct ConnectionIo<S> {
-    /// Has a limit on each read.
+    /// The stream, with a limit on each read.
     stream: Take<S>,
     crowd: Crowd,
     /// Bytes that were already read from it.
@@ -41,7 +41,8 @@ pub struct ConnectionIo<S> {
     timeouts: Timeouts,
     timer: Option<Pin<Box<Sleep>>>,
     timed: Timed,
-    /// Since when a response has waited for its reader, and how much the client has read since.
+    /// The time since which a response has waited for its reader, and the number of bytes that the
+    /// client has read since then.
     reader: Option<(Instant, u64)>,
     linger: Option<Linger>,
     gateway: Arc<Gateway>,

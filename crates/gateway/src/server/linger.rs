@@ -1,4 +1,4 @@
-//! The end of a connection whose client may still be sending.
+//! Ends a connection whose client may still be sending.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ pub struct Linger {
 }
 
 impl Linger {
-    /// Begins now. The sending side has already been shut down.
+    /// Begins the lingering. The sending side has already been shut down.
     pub fn new() -> Self {
         let timer = Box::pin(tokio::time::sleep(LINGER_TIME_MAX));
         Self { bytes_left: LINGER_BYTES_MAX, timer, hurried: false }

@@ -15,7 +15,7 @@ use crate::stream::Stream;
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 4096;
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
     /// A TCP address; port 0 takes a free one.

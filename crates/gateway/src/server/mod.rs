@@ -1,4 +1,4 @@
-//! Listeners, connections, and the end of both.
+//! A server: its listeners and connections, and how they end.
 
 mod connection;
 mod crowd;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::peer::Peer;
 
-/// Less than the length of any header of either version.
+/// A number of bytes that each header has, of either version.
 const FEWEST: usize = 13;
 /// The length of the longest header of version 1, including its end.
 const V1_MAX: usize = 107;

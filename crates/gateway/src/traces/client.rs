@@ -24,7 +24,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 pub struct Connection {
     stream: Box<dyn Stream>,
     answer: Answer,
-    /// Everything was sent, and nothing says that the answer was the last one.
+    /// True if everything was sent, and nothing says that the answer was the last one.
     is_reusable: bool,
 }
 

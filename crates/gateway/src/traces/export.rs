@@ -46,9 +46,9 @@ pub struct Exporter {
 struct Trouble {
     /// Spans that were lost since the log last said that they are accepted again.
     lost: u64,
-    /// The log's last word is that spans are not accepted.
+    /// True if the last log line about this says that spans are not accepted.
     is_told: bool,
-    /// When the log last said that spans are not accepted.
+    /// The time of the last log line that says that spans are not accepted.
     told_at: Option<Instant>,
 }
 
@@ -63,17 +63,17 @@ impl Trouble {
         true
     }
 
-    /// How many spans were lost, if the log should say that spans are accepted again.
+    /// The number of lost spans, if the log should say that spans are accepted again.
     fn ends(&mut self) -> Option<u64> {
         std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.lost))
     }
 }
 
-/// Why spans were not accepted.
+/// The reason why spans were not accepted.
 #[derive(Debug)]
 struct Refusal {
     why: String,
-    /// How long to wait before they are sent again; `None` if that would be useless.
+    /// The time to wait before they are sent again; `None` if that would be useless.
     again_after: Option<Duration>,
 }
 

@@ -11,7 +11,7 @@ use crate::per_thread::PerThread;
 pub struct Shared {
     pub buffers: PerThread<Mutex<Buffer>>,
     pub wake: Notify,
-    /// The thread was woken because there is much to send, and has not begun to.
+    /// True if the thread was woken because there is much to send, and has not begun to.
     pub woken: AtomicBool,
     pub counts: Counts,
 }
@@ -19,7 +19,7 @@ pub struct Shared {
 /// Spans of one group of threads that are not sent yet.
 #[derive(Debug, Default)]
 pub struct Buffer {
-    /// Each as a field of `ScopeSpans`.
+    /// The spans, each as a field of `ScopeSpans`.
     pub bytes: Vec<u8>,
     pub spans: u64,
 }
@@ -32,7 +32,7 @@ impl Buffer {
     }
 }
 
-/// The numbers of spans so far.
+/// The numbers of spans since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Accepted by the collector.

@@ -27,7 +27,7 @@ const SAMPLED: u32 = 1;
 const KNOWS_IF_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
-/// The span of a request that was answered, except for what only its end shows.
+/// The span of a request that was answered, without the fields that are known only at its end.
 #[derive(Debug)]
 pub struct BegunSpan {
     fields: Vec<u8>,
@@ -250,7 +250,7 @@ mod tests {
         fields(bytes).collect()
     }
 
-    /// All attributes have a name and a value.
+    /// The attributes of a span, each of which must have a name and a value.
     fn attributes(span: &[(u64, Value<'_>)]) -> BTreeMap<String, String> {
         let of = |(_, value): &(u64, Value<'_>)| {
             let [(1, name), (2, value)] = inner(*value)[..] else { panic!() };
@@ -259,7 +259,7 @@ mod tests {
         span.iter().filter(|(field, _)| *field == u64::from(ATTRIBUTES)).map(of).collect()
     }
 
-    /// A query that is cut may have been signed.
+    /// A query that is cut may have been signed, so that it is left out.
     #[test]
     fn attributes_of_a_request_that_is_too_long() {
         let padding = "a".repeat(30_000);

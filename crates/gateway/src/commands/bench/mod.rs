@@ -145,7 +145,7 @@ fn compare(first: &Path, second: &Path) -> Result<String, String> {
     bench::compare(&read(first)?, &read(second)?)
 }
 
-/// What a report of any format has.
+/// The fields that a report of any format has.
 #[derive(Deserialize)]
 struct ReportHead {
     format: u32,

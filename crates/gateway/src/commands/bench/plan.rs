@@ -1,4 +1,4 @@
-//! What is measured, as the options say.
+//! Makes the plan of a measurement from the options.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

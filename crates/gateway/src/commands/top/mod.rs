@@ -36,7 +36,7 @@ pub struct TopOptions {
 /// The metrics of all gateways at one moment.
 struct Look {
     at: Instant,
-    /// In the order of the addresses.
+    /// The answers, in the order of the addresses.
     answers: Vec<Result<Samples, String>>,
 }
 

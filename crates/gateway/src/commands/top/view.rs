@@ -17,13 +17,13 @@ const LARGE: f64 = 1e9;
 /// The metric whose labels name the volumes.
 pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 
-/// What the page shows.
+/// The facts that the page shows.
 pub struct Facts<'a> {
     /// How many gateways answered both times.
     pub gateways: u32,
     /// How many of the gateways report each volume.
     pub tell_of: &'a BTreeMap<String, u32>,
-    /// Why the others did not answer.
+    /// The reasons why the others did not answer.
     pub failures: &'a [&'a str],
     /// The change of counters between the two looks.
     pub change: &'a Samples,
@@ -191,7 +191,7 @@ fn number(number: f64) -> String {
     if number.abs() < LARGE { show_number(number) } else { format!("{number:.2e}") }
 }
 
-/// The largest first.
+/// Sorts entries by their counts, the largest first.
 fn busiest(counts: BTreeMap<String, f64>) -> Vec<(String, f64)> {
     let mut rows: Vec<_> = counts.into_iter().collect();
     rows.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -262,7 +262,8 @@ mod tests {
         }
     }
 
-    /// Who answers may be a stranger, and who mounts something names it.
+    /// Names are short and on one line: another program may have answered, and whoever mounts a
+    /// volume names it.
     #[test]
     fn what_a_stranger_writes_is_short_and_on_its_line() {
         let labels = ["a\\nDIR: 9 B of 9 B free", "\u{1b}[2J\u{9b}31m", &"x".repeat(100_000)];
