@@ -10,27 +10,27 @@ const LINE_MAX: usize = 8 << 10;
 /// How much of an error's document is kept, for its code.
 const ERROR_MAX: usize = 4 << 10;
 
-/// What is not HTTP.
+/// The reason why an answer is not HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
-/// What of an answer is wanted beyond its status.
+/// The parts of an answer that are wanted beyond its status.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted {
-    /// There is no body, whatever the head says: it answers HEAD.
+    /// True if there is no body, whatever the head says: it answers HEAD.
     pub no_body: bool,
-    /// Bytes of the body to keep. Of an error some are kept anyway.
+    /// The bytes of the body to keep. Of an error's body, the beginning is kept anyway.
     pub keep_bytes: usize,
-    /// The ETag.
+    /// True for the ETag.
     pub etag: bool,
-    /// After how many seconds to ask again.
+    /// True for `Retry-After`.
     pub retry_after: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes are to come.
+    /// In the body: this many bytes are still to come.
     Length(u64),
     UntilClose,
     /// In the line that has a chunk's size: the size up to here, and the line's length.
@@ -39,7 +39,7 @@ enum State {
         read: usize,
         extension: bool,
     },
-    /// In a chunk's data, or its CRLF: so many bytes are to come.
+    /// In a chunk's data, or its CRLF: this many bytes are still to come.
     Chunk(u64),
     ChunkEnd(usize),
     /// In the trailers: length of this line, and of all.
@@ -50,18 +50,18 @@ enum State {
     Done,
 }
 
-/// An answer, up to where it has come in.
+/// An answer, as far as it has come in.
 #[derive(Debug)]
 pub struct Answer {
     wanted: Wanted,
     state: State,
     /// The beginning of a head that came in pieces.
     pending: Vec<u8>,
-    /// 0 before the head is there.
+    /// The status; 0 until the head has come in.
     pub status: u16,
-    /// The server lets the connection be used again.
+    /// True if the server lets the connection be used again.
     pub keep_alive: bool,
-    /// How long the body is.
+    /// The length of the body.
     pub body_bytes: u64,
     /// The beginning of the body, if wanted.
     pub kept: Vec<u8>,
@@ -78,7 +78,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// One of which nothing has come in.
+    /// An answer of which nothing has come in.
     pub fn new() -> Self {
         Self {
             wanted: Wanted::default(),
@@ -105,8 +105,8 @@ impl Answer {
         self.retry_after = None;
     }
 
-    /// Takes what came in; true once the answer is complete. Nothing may come after that: no two
-    /// requests are sent at once.
+    /// Takes bytes that came in; true once the answer is complete. Nothing may come after that: no
+    /// two requests are sent at once.
     pub fn push(&mut self, input: &[u8]) -> Result<bool, Malformed> {
         if self.state != State::Head {
             return self.body(input);
@@ -229,7 +229,7 @@ impl Answer {
         }
     }
 
-    /// Takes up to `most` bytes of the body from `input`.
+    /// Takes up to `most` bytes of the body from the beginning of `input`.
     fn take(&mut self, input: &mut &[u8], most: u64) -> u64 {
         let length = usize::try_from(most).unwrap_or(usize::MAX).min(input.len());
         let (data, rest) = input.split_at(length);
@@ -245,7 +245,7 @@ impl Answer {
     }
 }
 
-/// What comes after a byte between the chunks.
+/// The state after a byte between the chunks.
 fn framing(state: State, byte: u8) -> Result<State, Malformed> {
     const BAD: Malformed = Malformed("a chunk with wrong framing");
     Ok(match (state, byte) {
@@ -284,7 +284,7 @@ mod tests {
 
     const KEEP: Wanted = Wanted { no_body: false, keep_bytes: 1000, etag: true, retry_after: true };
 
-    /// Reads an answer in pieces that end at `cuts`; what was read, and whether it was complete.
+    /// Reads an answer in pieces that end at `cuts`; returns it, and whether it was complete.
     fn read(text: &[u8], cuts: &[usize], wanted: Wanted) -> Result<(Answer, bool), Malformed> {
         let mut answer = Answer::new();
         answer.begin(wanted);

@@ -14,10 +14,11 @@ use crate::answer::{Answer, Malformed};
 use crate::endpoint::Endpoint;
 use crate::request::{Block, Body, Prepared};
 
-/// How much is read at a time.
+/// The number of bytes that are read at a time.
 const BUFFER: usize = 256 << 10;
 
-/// What all connections of a thread share: where answers are read to, and what bodies are made of.
+/// The memory that all connections of a thread share: the buffer for answers, and the bytes of
+/// bodies.
 #[derive(Debug)]
 pub(crate) struct Shared {
     buffer: RefCell<Box<[u8]>>,
@@ -30,7 +31,7 @@ impl Shared {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Io(io::Error),
@@ -95,7 +96,7 @@ impl Stream {
 pub(crate) struct Connection {
     stream: Stream,
     pub answer: Answer,
-    /// Another request may be sent.
+    /// True if another request may be sent.
     pub reusable: bool,
 }
 
@@ -144,7 +145,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends until all is sent, or the answer is there; true if the answer is complete.
+    /// Sends until the whole request is sent, or the answer is there; true if the answer is
+    /// complete.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -182,12 +184,12 @@ impl Connection {
     }
 }
 
-/// What of a request is still to be sent.
+/// The part of a request that is still to be sent.
 struct Sending<'a> {
     head: &'a [u8],
     text: &'a [u8],
     block: &'a [u8],
-    /// Where in the block the body goes on.
+    /// The position in the block at which the body continues.
     at: usize,
     left: u64,
 }

@@ -5,13 +5,13 @@ use zeroize::Zeroizing;
 /// Keys, and the region to sign for.
 #[derive(Clone)]
 pub struct Credentials {
-    /// Who.
+    /// The id of the access key.
     pub access_key: String,
-    /// The secret.
+    /// The secret key.
     pub secret_key: Zeroizing<String>,
     /// The token of temporary credentials.
     pub security_token: Option<Zeroizing<String>>,
-    /// Where.
+    /// The region.
     pub region: String,
 }
 

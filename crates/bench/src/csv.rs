@@ -1,5 +1,5 @@
-//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. What is
-//! of all operations of a step says so in its name.
+//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. The names
+//! of columns with figures of all operations of a step say so.
 
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// What was used for a step, and what limited it.
+/// The columns of the resources that a step used, and of what limited it.
 fn resources(round: &Round) -> String {
     let of_servers = |figure: fn(&ProcessUse) -> u64| round.servers.iter().map(figure).sum::<u64>();
     // None at all if those of one server are not known.

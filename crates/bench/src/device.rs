@@ -1,4 +1,4 @@
-//! What block devices do, from /proc/diskstats.
+//! Measures the work of block devices, from /proc/diskstats.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -19,23 +19,23 @@ pub struct Device {
     pub(crate) name: String,
 }
 
-/// What a device did in a step, by whichever program.
+/// The work of a device in a step, for whichever program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// The kernel's name for it.
     pub name: String,
-    /// In which share of the measured time it had something to do.
+    /// The share of the measured time in which it was busy.
     pub busy: f64,
-    /// Requests that read, in all the step: from a flush of all file systems before it to another
-    /// one after it, so that all that was written has reached the device.
+    /// Read requests in the whole step: from a flush of all file systems before it to another one
+    /// after it, so that all that was written has reached the device.
     pub read_requests: u64,
     /// Bytes that these read.
     pub read_bytes: u64,
-    /// Requests that wrote, in all the step.
+    /// Write requests in the whole step.
     pub write_requests: u64,
     /// Bytes that these wrote.
     pub write_bytes: u64,
-    /// Flushes of its cache, in all the step.
+    /// Flushes of its cache in the whole step.
     pub flushes: u64,
 }
 
@@ -75,8 +75,8 @@ impl Device {
         Counters::of(&table, &self.name).unwrap_or_default()
     }
 
-    /// What it did from `before` to `after`, and in a measured time of `seconds`, in which it was
-    /// busy from `begin` to `end`.
+    /// The work from `before` to `after`, and the share of a measured time of `seconds`, from
+    /// `begin` to `end`, in which the device was busy.
     pub(crate) fn used(
         &self,
         step: (Counters, Counters),

@@ -1,4 +1,4 @@
-//! Where requests go to.
+//! The endpoints that requests go to, and TLS.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -27,21 +27,21 @@ const SYSTEM_ROOTS: [&str; 4] = [
 /// The advice in the error of a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
 
-/// Whom to trust.
+/// The certificates that are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     /// A PEM file with the certificates of authorities, in place of the system's.
     pub ca: Option<PathBuf>,
-    /// Anyone.
+    /// True if any certificate is trusted.
     pub insecure: bool,
 }
 
 /// A server, by the URL of its S3 endpoint.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// As it was given.
+    /// The URL as it was given.
     pub url: String,
-    /// What goes into `Host`.
+    /// The value of `Host`.
     pub(crate) authority: String,
     /// Its addresses.
     pub(crate) addresses: Vec<SocketAddr>,
@@ -137,19 +137,19 @@ fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// The file that has those to trust.
+/// The file with the certificates that are trusted: that of `--ca`, or the system's.
 fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
     let of_system = || system.iter().map(Path::new).find(|path| path.exists());
     let file = trust.ca.as_deref().or_else(of_system);
     file.ok_or_else(|| format!("this system has no list of certificate authorities: {without_roots}"))
 }
 
-/// Those whom `--ca` or the system trusts.
+/// The certificates that `--ca` or the system trusts.
 #[derive(Debug)]
 struct Trusted {
     authorities: Arc<WebPkiServerVerifier>,
-    /// What `--ca` names. A server may show one of these itself: self-signed certificates often
-    /// call themselves authorities, which the rules for chains forbid a server.
+    /// The certificates in the file of `--ca`. A server may show one of these itself: self-signed
+    /// certificates often call themselves authorities, which the rules for chains forbid a server.
     named: Vec<CertificateDer<'static>>,
 }
 
@@ -170,7 +170,7 @@ impl Trusted {
     }
 }
 
-/// Trusts those, or anyone who holds the key of the certificate they show.
+/// Verifies that a server's certificate is trusted; if any is, only that the server holds its key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

@@ -13,14 +13,14 @@ pub struct Machine {
     pub processor: String,
     /// Processors that this process may use.
     pub processors: usize,
-    /// All memory.
+    /// The size of the memory.
     pub memory_bytes: u64,
-    /// The load average of the last minute, when it began.
+    /// The load average of the last minute at the beginning of the run.
     pub load: String,
 }
 
 impl Machine {
-    /// This one.
+    /// Finds the facts about this machine.
     pub fn find() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: &str, name: &str| {
@@ -39,7 +39,7 @@ impl Machine {
         }
     }
 
-    /// On one line.
+    /// The facts on one line.
     pub fn sentence(&self) -> String {
         format!(
             "{} x {}, {} memory, Linux {}, load {}",

@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! The plan of a run: what is measured, where and how.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::units::{Mix, Rate, show_size};
 
 /// The most requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;
-/// About how much data is put into a bucket for one step, unless each object is large, or its
-/// number given.
+/// The amount of data that is put into a bucket for one step, about, unless each object is large,
+/// or the number of objects is given.
 const DATA: u64 = 1 << 30;
 
-/// The ranges of streams, unless they are given.
+/// The length of the ranges of streams, unless it is given.
 pub(crate) const STREAM_RANGE: u64 = 128 << 10;
 
-/// What a step does.
+/// The kind of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// PutObject.
@@ -35,16 +35,16 @@ pub enum Test {
     Multipart,
     /// Several operations.
     Mixed,
-    /// So many objects, all of which are put, then read, then deleted.
+    /// A number of objects, all of which are put, then read, then deleted.
     Burst,
-    /// Objects that are written, read once, and deleted, while others are.
+    /// Objects that are written, read once, and deleted, while other objects exist.
     Churn,
     /// Readers that go through a large object each.
     Streams,
 }
 
 impl Test {
-    /// True if it leaves all objects as they are.
+    /// True if it changes no objects.
     pub(crate) fn only_reads(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::List | Self::Streams)
     }
@@ -66,10 +66,10 @@ impl Test {
     }
 }
 
-/// One thing to measure.
+/// One thing to measure, and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What.
+    /// The kind.
     pub test: Test,
     /// The size of the objects.
     pub size: u64,
@@ -77,22 +77,22 @@ pub struct Step {
     pub range: Option<u64>,
     /// For uploads: the size of the parts.
     pub part_size: u64,
-    /// For a mix.
+    /// For a mix: how often each operation occurs.
     pub mix: Mix,
     /// Keys on a page of a listing.
     pub page: usize,
-    /// Requests at once.
+    /// The number of requests at once.
     pub concurrency: usize,
-    /// First find out with how many at once it is fastest, and measure with these.
+    /// True if the number of requests at once that is fastest is searched first, and measured with.
     pub fastest: bool,
-    /// How many of the endpoints take part.
+    /// The number of endpoints that take part.
     pub endpoints: usize,
-    /// At most so many requests, or uploads.
+    /// The most requests, or uploads.
     pub most: Option<u64>,
 }
 
 impl Step {
-    /// What is done, without how much at once: `get 10 GiB in 64 MiB`.
+    /// The step in words, without the number of requests at once: `get 10 GiB in 64 MiB`.
     pub fn title(&self) -> String {
         let size = show_size(self.size);
         match (self.test, self.range) {
@@ -113,7 +113,7 @@ impl Step {
         }
     }
 
-    /// How many objects it is for, unless that is given.
+    /// The number of objects that it needs: `given`, if there is such a number.
     pub(crate) fn objects(&self, given: Option<usize>) -> usize {
         let lanes = self.concurrency as u64;
         let fitting = DATA / self.size.max(1);
@@ -130,20 +130,20 @@ impl Step {
         given.unwrap_or_else(|| usize::try_from(default).unwrap_or(usize::MAX))
     }
 
-    /// How many keys a mix writes: of those that each lane has for itself one is being written, and
-    /// one deleted.
+    /// The number of keys that a mix writes: at least two for each lane, one that is being written
+    /// and one that is being deleted.
     pub(crate) fn keys_of_mix(&self, objects: usize) -> usize {
         objects.max(2 * self.concurrency)
     }
 
-    /// How many keys there are for objects of which so many are alive: each lane needs one that is
-    /// free, and more make for names that don't come back at once.
+    /// The number of keys for a churn with `alive` objects: each lane needs a free one, and with
+    /// more of them, a name is not used again at once.
     pub(crate) fn keys_of_churn(&self, alive: usize) -> usize {
         (2 * alive).max(alive + self.concurrency)
     }
 
-    /// The ranges of one object: first byte and last. If there are too many to sign, only every so
-    /// many-th.
+    /// The ranges of one object: first byte and last. If there are too many to sign, only some of
+    /// them, at equal distances.
     pub(crate) fn ranges(&self, objects: usize) -> Vec<(u64, u64)> {
         let length = self.range.unwrap_or(self.size).clamp(1, self.size.max(1));
         let count = self.size.div_ceil(length);
@@ -153,32 +153,32 @@ impl Step {
     }
 }
 
-/// What to measure, where and how.
+/// The steps to measure, where and how.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The servers. Connections go to them in turn.
     pub endpoints: Vec<Endpoint>,
     /// The keys.
     pub credentials: Credentials,
-    /// A bucket that is there, instead of one that is made and removed.
+    /// An existing bucket, instead of one that is made and removed.
     pub bucket: Option<String>,
-    /// Leave what was made.
+    /// True if the objects and the bucket that were made are kept.
     pub keep: bool,
     /// Whether bodies are signed.
     pub payload: Payload,
-    /// Threads that send.
+    /// The number of threads that send requests.
     pub threads: usize,
-    /// How many objects, if that is given.
+    /// The number of objects, if it is given.
     pub objects: Option<usize>,
     /// How long each step is measured.
     pub duration: Duration,
-    /// How long each runs before that.
+    /// How long each step runs before it is measured.
     pub warm_up: Duration,
-    /// For an open loop.
+    /// The rate of an open loop.
     pub rate: Option<Rate>,
-    /// How often all steps are run.
+    /// The number of times that all steps are run.
     pub repeat: u32,
-    /// After what time an answer is given up.
+    /// The time after which the wait for an answer ends.
     pub timeout: Duration,
     /// The servers' processes. If there are none, those that listen on the endpoints' ports of this
     /// machine.

@@ -61,7 +61,7 @@ pub const PRESETS: [Preset; 12] = [
     },
 ];
 
-/// The steps of a preset, for so many endpoints; large objects are made smaller by `scale`.
+/// The steps of a preset, for this many endpoints; large objects are made smaller by `scale`.
 /// `concurrency` replaces the preset's own.
 pub fn steps(name: &str, endpoints: usize, scale: f64, concurrency: Option<&[usize]>) -> Option<Vec<Step>> {
     let of = Asked { endpoints, scale, concurrency };
@@ -122,7 +122,7 @@ fn step(test: Test, size: u64, concurrency: usize, endpoints: usize) -> Step {
     }
 }
 
-/// What is asked of a preset.
+/// The options that a preset was asked for with.
 struct Asked<'a> {
     endpoints: usize,
     scale: f64,
@@ -130,7 +130,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// A size of whole parts.
+    /// A size that is scaled down to a number of whole parts.
     fn scaled(&self, size: u64, part: u64) -> u64 {
         whole(float(size / part) * self.scale).max(1) * part
     }
@@ -140,7 +140,8 @@ impl Asked<'_> {
         self.concurrency.unwrap_or(own).iter().map(|at_once| one(*at_once)).collect()
     }
 
-    /// Steps over one endpoint, over two, up to all, with so many requests at once for each.
+    /// Steps over one endpoint, over two, up to all, with each of these numbers of requests at once
+    /// per endpoint.
     fn over_endpoints(&self, own: &[usize], one: &dyn Fn(usize, usize) -> Step) -> Vec<Step> {
         (1..=self.endpoints).flat_map(|n| self.swept(own, &|c| one(c * n, n))).collect()
     }
@@ -155,8 +156,8 @@ impl Asked<'_> {
         Step { range: Some(PART), ..step(Test::Get, size, concurrency, endpoints) }
     }
 
-    /// Where objects were made smaller, no more parts at once than there are, unless that is asked
-    /// for; the least of the preset stays.
+    /// Drops steps with more parts at once than an object has after scaling, unless the numbers
+    /// were asked for. Steps with up to two parts at once per endpoint stay.
     fn with_parts_enough(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let enough = |step: &Step| (step.size / PART).max(2 * step.endpoints as u64);
         steps.retain(|step| self.concurrency.is_some() || step.concurrency as u64 <= enough(step));

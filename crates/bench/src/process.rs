@@ -1,4 +1,4 @@
-//! What processes use, from /proc.
+//! Measures what processes use, from /proc.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -49,7 +49,7 @@ pub struct ProcessUse {
     /// What it read and wrote; `None` where /proc/PID/io is not ours to read.
     #[serde(default)]
     pub io: Option<ProcessIo>,
-    /// It is no more.
+    /// True if the process has ended.
     pub ended: bool,
 }
 
@@ -114,7 +114,7 @@ impl Watch {
         watch
     }
 
-    /// Takes a look; what is largest stays.
+    /// Takes a sample; the largest values are kept.
     pub fn look(&mut self) {
         let with_switches = self.switches_read.elapsed() >= SWITCHES_EVERY;
         if with_switches {
@@ -125,7 +125,7 @@ impl Watch {
         }
     }
 
-    /// What they used, and what this process did, in seconds of CPU.
+    /// Ends the measurement: what the processes used, and the CPU seconds of this process.
     pub fn end(mut self) -> (Vec<ProcessUse>, f64) {
         let own = own_cpu().saturating_sub(self.own).as_secs_f64();
         for watched in &mut self.watched {

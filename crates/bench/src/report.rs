@@ -1,4 +1,4 @@
-//! What was measured, as it is kept (JSON) and compared.
+//! The results of a run, as they are kept (JSON) and compared.
 
 use std::collections::BTreeMap;
 
@@ -16,70 +16,70 @@ use crate::verdict::Verdict;
 /// The version of the format.
 pub const FORMAT: u32 = 2;
 
-/// All of a run.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`FORMAT`].
     pub format: u32,
     /// The version of the program.
     pub version: String,
-    /// When it began.
+    /// The time at which it began.
     pub began: String,
-    /// Where the load came from.
+    /// The machine that the load came from.
     pub machine: Machine,
-    /// How it was run.
+    /// The settings of all steps.
     pub settings: Settings,
     /// The steps, in the order in which they were run.
     pub rounds: Vec<Round>,
-    /// Someone ended it before its time.
+    /// True if it was ended early.
     pub interrupted: bool,
-    /// What went wrong beside the requests that were measured.
+    /// Errors other than those of measured requests.
     pub problems: Vec<String>,
 }
 
-/// How all steps were run.
+/// The settings of all steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The URLs.
     pub endpoints: Vec<String>,
     /// The preset.
     pub preset: Option<String>,
-    /// Bodies were signed.
+    /// True if bodies were signed.
     pub signed_payload: bool,
-    /// Threads that sent.
+    /// The number of threads that sent requests.
     pub threads: usize,
     /// The bucket that was worked in.
     pub bucket: String,
     /// Milliseconds that each step was to take.
     pub duration_ms: u64,
-    /// Milliseconds before that.
+    /// Milliseconds that each step ran before it was measured.
     pub warm_up_ms: u64,
     /// Requests a second, in an open loop.
     pub rate: Option<u64>,
     /// The share of each step's own peak that was sent in an open loop.
     #[serde(default)]
     pub rate_of_peak: Option<f64>,
-    /// How often all was run.
+    /// The number of times that all steps were run.
     pub repeat: u32,
 }
 
-/// One step, once.
+/// The results of one step in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// What was done: `get 1 KiB`.
+    /// The step in words: `get 1 KiB`.
     pub title: String,
-    /// Requests at once.
+    /// The number of requests at once.
     pub concurrency: usize,
-    /// Servers.
+    /// The number of endpoints.
     pub endpoints: usize,
-    /// Which time it is, from 1.
+    /// The number of the round, from 1.
     pub round: u32,
     /// In an open loop, requests a second that were due; in a closed one there is no such rate.
     #[serde(default)]
     pub rate: Option<f64>,
-    /// How long it was measured.
+    /// The measured time in seconds.
     pub seconds: f64,
-    /// By operation.
+    /// The results by operation.
     pub operations: Vec<OperationResult>,
     /// Answers of all operations.
     pub answers: u64,
@@ -95,46 +95,47 @@ pub struct Round {
     /// The devices that were watched.
     #[serde(default)]
     pub devices: Vec<DeviceUse>,
-    /// What was stored in all the step, its warm-up too: what the devices' bytes are set beside.
+    /// The objects and bytes that were stored in the whole step, with its warm-up: the devices'
+    /// bytes are compared with these.
     #[serde(default)]
     pub stored: Stored,
-    /// What limited it.
+    /// The verdict: what limited the step.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// By endpoint, where there are several.
+    /// The results by endpoint, if there are several.
     #[serde(default)]
     pub by_endpoint: Vec<PartResult>,
-    /// By stream, where each lane reads an object of its own.
+    /// The results by stream, if each lane reads an object of its own.
     #[serde(default)]
     pub by_stream: Vec<PartResult>,
-    /// If the fastest number at once was looked for: those that were tried, and the answers a
-    /// second.
+    /// If the fastest number of requests at once was searched: the numbers that were tried, and the
+    /// answers a second of each.
     #[serde(default)]
     pub trials: Vec<(usize, f64)>,
-    /// Errors before the measured time, and what was due in it and never sent.
+    /// Errors before the measured time, and requests that were due in it and never sent.
     pub errors_outside: BTreeMap<String, u64>,
 }
 
-/// What came of a part of a load, all operations together.
+/// The result of a part of a load, all operations together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartResult {
-    /// The endpoint, or which stream it is.
+    /// The name of the endpoint or of the stream.
     pub name: String,
-    /// Connections that it had.
+    /// The number of its connections.
     pub connections: usize,
     /// Successful answers.
     pub answers: u64,
     /// Answers a second.
     pub per_second: f64,
-    /// Bytes of bodies a second.
+    /// Bytes of bodies per second.
     pub bytes_per_second: f64,
     /// Requests that failed.
     pub errors: u64,
-    /// Latencies, of endpoints.
+    /// The latencies, for endpoints.
     pub latency: Option<Latency>,
 }
 
-/// What was stored.
+/// The objects and bytes that were stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// Objects, and parts of uploads.
@@ -143,20 +144,20 @@ pub struct Stored {
     pub bytes: u64,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationResult {
-    /// Which.
+    /// The operation.
     pub operation: Operation,
     /// Successful answers.
     pub answers: u64,
     /// Answers a second.
     pub per_second: f64,
-    /// Bytes of bodies a second.
+    /// Bytes of bodies per second.
     pub bytes_per_second: f64,
     /// Latencies, if there are any.
     pub latency: Option<Latency>,
-    /// Errors by what was said.
+    /// Failed requests by the name of the error.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -172,7 +173,7 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
-    /// Quantile and latency, for a curve.
+    /// Quantiles and their latencies, for a curve.
     pub distribution: Vec<(f64, f64)>,
 }
 
@@ -204,7 +205,7 @@ impl Latency {
 }
 
 impl Settings {
-    /// When requests were sent, for people.
+    /// The kind of loop, and from when latencies count, as text.
     pub fn kind(&self) -> String {
         match (self.rate, self.rate_of_peak) {
             (Some(rate), _) => {
@@ -223,7 +224,7 @@ impl Settings {
 }
 
 impl Round {
-    /// How many requests failed, and when.
+    /// The number of failed requests, in the measured time and outside of it.
     pub fn errors(&self) -> u64 {
         let inside = self.operations.iter().flat_map(|of| of.errors.values());
         inside.chain(self.errors_outside.values()).sum()
@@ -255,7 +256,7 @@ impl Round {
         (!self.devices.is_empty() && stored > 0).then(|| float(number) / float(stored))
     }
 
-    /// All errors by what was said.
+    /// All failed requests by the name of the error.
     pub fn all_errors(&self) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
         let inside = self.operations.iter().flat_map(|of| &of.errors);
@@ -267,7 +268,7 @@ impl Round {
 }
 
 impl Report {
-    /// How many requests failed.
+    /// The number of failed requests.
     pub fn errors(&self) -> u64 {
         self.rounds.iter().map(Round::errors).sum()
     }

@@ -52,7 +52,7 @@ impl Operation {
         self as usize
     }
 
-    /// True for those whose body is stored.
+    /// True for operations whose body is stored.
     pub(crate) fn stores(self) -> bool {
         matches!(self, Self::PutObject | Self::UploadPart)
     }
@@ -68,16 +68,16 @@ impl Operation {
     }
 }
 
-/// Whether bodies are under the signature.
+/// The way in which bodies are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
-    /// No: requests are presigned.
+    /// Not at all: requests are presigned.
     Unsigned,
-    /// Yes, by their SHA-256: the headers of requests with a body are signed.
+    /// By their SHA-256: the headers of requests with a body are signed.
     Signed,
 }
 
-/// What a body is made of: random bytes, over and over.
+/// The random bytes that bodies are made of, over and over.
 #[derive(Debug, Clone)]
 pub(crate) struct Block(Arc<[u8]>);
 
@@ -109,12 +109,12 @@ impl Block {
     }
 }
 
-/// What follows a head.
+/// The body of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// So many bytes of the block.
+    /// This many bytes of the block.
     Block(u64),
-    /// These.
+    /// This text.
     Text(Box<[u8]>),
 }
 
@@ -125,23 +125,23 @@ pub(crate) struct Prepared {
     pub head: Box<[u8]>,
     pub body: Body,
     pub wanted: Wanted,
-    /// How long the body of the answer has to be.
+    /// The length that the answer's body must have, if it is known.
     pub expected_bytes: Option<u64>,
 }
 
-/// What a request is about.
+/// The object or bucket that a request is about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub bucket: &'a str,
-    /// Made of letters, digits, `-`, `.` and `/` only: it needs no encoding.
+    /// The key, of letters, digits, `-`, `.` and `/` only, so that it needs no encoding.
     pub key: &'a str,
-    /// Encoded.
+    /// The query, encoded.
     pub query: &'a str,
-    /// First byte and last.
+    /// The range: its first byte and its last.
     pub range: Option<(u64, u64)>,
 }
 
-/// With what, and as of when, requests are signed.
+/// The keys and the time with which requests are signed.
 pub(crate) struct Signing<'a> {
     credentials: &'a Credentials,
     payload: Payload,
@@ -152,18 +152,18 @@ pub(crate) struct Signing<'a> {
 }
 
 impl<'a> Signing<'a> {
-    /// Signs as of now.
+    /// A signer with the present time.
     pub fn new(credentials: &'a Credentials, payload: Payload, block: &'a Block) -> Self {
         Self { credentials, payload, time: Timestamp::now(), block, digests: BTreeMap::new() }
     }
 
-    /// With digests that were computed before.
+    /// The same signer, with digests that were computed before.
     pub fn with(mut self, digests: BTreeMap<u64, String>) -> Self {
         self.digests = digests;
         self
     }
 
-    /// Signs as of now from now on.
+    /// Sets the time of the following signatures to the present.
     pub fn refresh(&mut self) {
         self.time = Timestamp::now();
     }
@@ -238,7 +238,8 @@ impl<'a> Signing<'a> {
     }
 }
 
-/// True for what may stand in a request's target as it is. Some of it is what servers said.
+/// True for a byte that may be in a request's target as it is. Parts of targets are what servers
+/// said.
 fn is_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~/%=&".contains(&byte)
 }

@@ -19,14 +19,14 @@ use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject
 use crate::units::hex;
 use crate::xml;
 
-/// Requests at once while objects are made and removed.
+/// The number of requests at once while objects are made and removed.
 const AT_ONCE: usize = 16;
-/// Parts at once of an object that is made in parts.
+/// The number of parts at once of an object that is made in parts.
 const PARTS_AT_ONCE: usize = 4;
-/// From what size on objects are made in parts, and how large those are.
+/// The size from which on objects are made in parts, and the size of the parts.
 const PARTS_FROM: u64 = 256 << 20;
 const PART: u64 = 32 << 20;
-/// Preparing has no time to end at.
+/// The duration of preparations, which have no time limit.
 const ENDLESS: Duration = Duration::from_hours(24);
 /// Keys, or uploads, on a page of a listing.
 const PAGE: usize = 1000;
@@ -38,18 +38,18 @@ pub(crate) struct Store<'a> {
     plan: &'a Plan,
     pub block: Block,
     pub bucket: String,
-    /// Before all keys.
+    /// The prefix of all keys.
     prefix: String,
-    /// The bucket is ours.
+    /// True if this run has made the bucket.
     own: bool,
     runtime: Runtime,
     never: Stop,
-    /// How often a key was made up: so many objects there may be.
+    /// The number of keys that were made up, and so the most objects that there may be.
     named: Cell<usize>,
 }
 
 impl<'a> Store<'a> {
-    /// Makes a bucket, or looks whether the given one is there.
+    /// Makes a bucket, or checks that the given one exists.
     pub fn open(plan: &'a Plan) -> Result<Self> {
         let mut random = [0; 6];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
@@ -199,7 +199,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Sends each request of a set once, to these endpoints. All must go well.
+    /// Sends each request of a set once, to these endpoints. Fails if one of them fails.
     fn all(
         &self,
         sets: Sets,
@@ -239,7 +239,7 @@ impl<'a> Store<'a> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
     }
 
-    /// An endpoint that answers: not all need to be there still.
+    /// The number of an endpoint that answers: some may have stopped by now.
     fn answering(&self) -> usize {
         self.all_endpoints().find(|endpoint| self.look(*endpoint).is_ok()).unwrap_or_default()
     }
@@ -286,8 +286,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Fails for a key that no run can have made, or not below `prefix`: what a server lists is not
-    /// always what it was asked for.
+    /// Fails for a key that no run can have made, or that is not below `prefix`: a server may list
+    /// other keys than it was asked for.
     fn check_ours(&self, key: &str, prefix: &str) -> Result<()> {
         let rest = key.strip_prefix(prefix).and(key.strip_prefix(&*self.prefix));
         if rest.is_some_and(is_made_by_us) {
@@ -299,7 +299,7 @@ impl<'a> Store<'a> {
         ))
     }
 
-    /// Removes all that was made.
+    /// Removes the objects and the bucket that were made.
     pub fn close(&self) -> Result<()> {
         let place = self.place();
         let left = |e| format!("what this run created in {place} could not be removed completely: {e}");
@@ -311,12 +311,13 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Where what was made is.
+    /// The bucket that was made, or the prefix in the given one.
     pub fn place(&self) -> String {
         if self.own { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
     }
 
-    /// Sends one request to an endpoint; the body of the answer, or what is wrong.
+    /// Sends one request to an endpoint. Returns the body of the answer, or a sentence about the
+    /// failure.
     fn call_at(&self, endpoint: usize, operation: Operation, key: &str, query: &str) -> Result<Vec<u8>> {
         let endpoint = &self.plan.endpoints[endpoint];
         let subject = Subject { bucket: &self.bucket, key, query, range: None };
@@ -365,7 +366,7 @@ fn is_made_by_us(key: &str) -> bool {
         && name.split_once('-').is_some_and(|(at, size)| number(at) && number(size))
 }
 
-/// What may be done about an error.
+/// The advice that an error ends with.
 fn hint(code: Option<&str>, own_bucket: bool) -> &'static str {
     match code {
         Some("InvalidAccessKeyId" | "SignatureDoesNotMatch") => {

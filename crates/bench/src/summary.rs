@@ -1,14 +1,15 @@
-//! The rounds of each step, brought together.
+//! Summarizes the rounds of each step.
 
 use crate::report::{OperationResult, Report, Round, median};
 use crate::request::Operation;
 
-/// What makes two results comparable.
+/// The properties of a result by which it is compared with others.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub title: String,
     pub concurrency: usize,
-    /// That number was found to be the fastest; another round, or another server, finds another.
+    /// True if the number of requests at once was found to be the fastest: another round, or
+    /// another server, may find another number.
     pub is_fastest: bool,
     pub endpoints: usize,
     pub operation: Operation,
@@ -46,10 +47,10 @@ impl Spread {
     }
 }
 
-/// The column of [`Round::write_amplification`], which is a number like rates, and no time.
+/// The column of [`Round::write_amplification`], which is a number, not a time.
 pub(crate) const WRITE_AMPLIFICATION: &str = "write amp.";
 
-/// How a figure is found.
+/// A function that finds a figure.
 type Figure = fn(&Row<'_>) -> Option<Spread>;
 
 /// A figure, by the name of its column.

@@ -1,4 +1,4 @@
-//! What all programs of this machine used, from /proc and /sys.
+//! Measures what all programs of this machine use, from /proc and /sys.
 
 use std::fs;
 use std::time::Instant;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::float;
 
-/// What the machine that the load came from did in the measured time, for whichever program.
+/// The resources of this machine that all programs used in the measured time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SystemUse {
     /// Its processors.
     pub processors: f64,
-    /// How many of these were busy, on average.
+    /// The number of processors that were busy, on average.
     pub processors_busy: f64,
-    /// In which share of the time at least one task waited for storage (/proc/pressure/io), if the
-    /// kernel counts that.
+    /// The share of the time in which at least one task waited for storage (/proc/pressure/io), if
+    /// the kernel counts that.
     pub io_stalled: Option<f64>,
-    /// The network that most went through.
+    /// The network interface with the most traffic.
     pub link: Option<LinkUse>,
 }
 
-/// What went through a network interface.
+/// The traffic of a network interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkUse {
     /// Its name; `lo` is this machine's loopback.
@@ -30,7 +30,7 @@ pub struct LinkUse {
     pub received_per_second: f64,
     /// Bytes sent a second.
     pub sent_per_second: f64,
-    /// Bits a second that it can do each way, if that is known.
+    /// Bits a second that it can transfer in each direction, if that is known.
     pub bits_per_second: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ impl LinkUse {
         self.name == "lo"
     }
 
-    /// How full it was, in the direction that was fuller.
+    /// The share of its capacity that was used, in the busier direction.
     pub fn share(&self) -> Option<f64> {
         Some(self.received_per_second.max(self.sent_per_second) * 8.0 / self.bits_per_second?)
     }
@@ -80,7 +80,7 @@ impl Sample {
         self.at.elapsed().as_secs_f64()
     }
 
-    /// What was used since `first`.
+    /// The resources that were used since `first`.
     pub fn since(&self, first: &Self) -> SystemUse {
         let seconds = (self.at - first.at).as_secs_f64().max(1e-9);
         let busy = float(self.ticks.busy.saturating_sub(first.ticks.busy));
@@ -129,7 +129,7 @@ impl Ticks {
     }
 }
 
-/// For how long, in microseconds, a task waited for storage.
+/// The microseconds in which a task waited for storage.
 fn stalled(text: &str) -> Option<u64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     some.rsplit_once("total=")?.1.trim().parse().ok()

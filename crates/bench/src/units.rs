@@ -145,7 +145,7 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// Reads `get=45,put=15,head=30,delete=10`. What is not named does not occur.
+    /// Reads `get=45,put=15,head=30,delete=10`. Operations that are not named do not occur.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut mix = Self { get: 0, put: 0, head: 0, delete: 0, list: 0 };
         for part in text.split(',') {

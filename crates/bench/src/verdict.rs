@@ -1,32 +1,32 @@
-//! What limited a step, by what was measured beside it: a decision without I/O. How it decides, and
-//! what it can't see: `docs/BENCHMARKING.md`.
+//! Decides what limited a step, by the resources that were measured meanwhile; without I/O. How it
+//! decides, and what it can't see: `docs/BENCHMARKING.md`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::system::LinkUse;
 use crate::units::{MIB, show_number, whole};
 
-/// From what share on something is full. The rest goes to the scheduler, and to clocks with steps
-/// of 10 ms.
+/// The share of use from which on something is full. The rest goes to the scheduler, and to clocks
+/// with steps of 10 ms.
 const FULL: f64 = 0.9;
-/// From what share on all processors together are full: their idle time is counted with the same
-/// steps.
+/// The share from which on all processors together are full: their idle time is counted with the
+/// same steps.
 const MACHINE_FULL: f64 = 0.95;
-/// What part of a machine's processors other programs may take before they are in the way.
+/// The share of a machine's processors from which on other programs disturb a measurement.
 const OTHERS: f64 = 0.25;
-/// How much more of a full machine than the other one is needed to be its limit.
+/// The factor by which one side must use more of a full machine than the other to be its limit.
 const CLEARLY_MORE: f64 = 2.0;
 /// Above this share of busy processors, tasks that wait for storage don't say that it is the limit:
 /// others have work to do meanwhile.
 const STALLED_BELOW: f64 = 0.7;
-/// The least busy device that can be what tasks wait for.
+/// The least share of the time that a device must be busy for tasks to be waiting for it.
 const DEVICE_USED: f64 = 0.5;
-/// Measured for less, in seconds, clocks with steps of 10 ms tell nothing.
+/// The least measured time, in seconds: below it, clocks with steps of 10 ms say nothing.
 const LONG_ENOUGH: f64 = 0.5;
-/// What share of a rate has to be answered in time for it to count as kept.
+/// The share of a rate that has to be answered in time for the rate to count as kept.
 const KEPT: f64 = 0.98;
 
-/// What a step was limited by.
+/// The limit of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -40,12 +40,12 @@ pub enum Limit {
     Network,
     /// Nothing: the rate that was asked for was kept.
     Rate,
-    /// The evidence does not say.
+    /// It is not clear from the evidence.
     NotClear,
 }
 
 impl Limit {
-    /// How it is called.
+    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -58,19 +58,19 @@ impl Limit {
     }
 }
 
-/// What limited a step, and why that is thought.
+/// The limit of a step, and the reasons for that verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What.
+    /// The limit.
     pub limit: Limit,
-    /// What decided.
+    /// The evidence that decided.
     pub reason: String,
-    /// All that was looked at.
+    /// All evidence.
     pub evidence: Vec<String>,
 }
 
 impl Verdict {
-    /// Without the evidence.
+    /// The verdict in one sentence, without the evidence.
     pub fn sentence(&self) -> String {
         match self.limit {
             Limit::NotClear => format!("what limits it is not clear: {}", self.reason),
@@ -79,7 +79,7 @@ impl Verdict {
     }
 }
 
-/// Processors that were used, of those that may be.
+/// The processors that were used, of those that may be used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
     pub used: f64,
@@ -99,24 +99,25 @@ impl Share {
     }
 }
 
-/// What is known of a step.
+/// The measurements of a step that the verdict is made from.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
-    /// Of the load's own threads.
+    /// The processors that the load's own threads used.
     pub client: Share,
-    /// The servers, by their name; `None` if they are not known, or no more.
+    /// The processors that the servers used, by their names; `None` if they are not known, or have
+    /// ended.
     pub servers: Option<Vec<(String, Share)>>,
     /// All processors of this machine, for all programs.
     pub machine: Share,
-    /// In which share of the time each device was busy.
+    /// The share of the time in which each device was busy.
     pub devices: Vec<(String, f64)>,
-    /// In which share of the time a task waited for storage.
+    /// The share of the time in which a task waited for storage.
     pub io_stalled: Option<f64>,
     pub link: Option<LinkUse>,
     /// In an open loop: requests a second that were asked for, and those that were answered.
     pub rate: Option<(f64, f64)>,
     pub answers: u64,
-    /// For how long it was measured.
+    /// The measured time.
     pub seconds: f64,
 }
 
@@ -162,7 +163,7 @@ fn limit(evidence: &Evidence) -> (Limit, String) {
     (Limit::NotClear, unknown.to_owned())
 }
 
-/// What can be seen to be full by itself.
+/// The limits that are full by their own measurement.
 fn full(evidence: &Evidence) -> Vec<(Limit, String)> {
     let mut full = Vec::new();
     if evidence.client.part() >= FULL {
@@ -183,7 +184,8 @@ fn full(evidence: &Evidence) -> Vec<(Limit, String)> {
     full
 }
 
-/// Of a machine whose processors are all busy, whoever takes clearly the most is the limit.
+/// The limit on a machine whose processors are all busy: the side that uses clearly more than the
+/// other.
 fn of_full_machine(evidence: &Evidence) -> (Limit, String) {
     let client = evidence.client.used;
     let not_clear = |reason: &str| (Limit::NotClear, format!("this machine's processors are full, {reason}"));
@@ -216,7 +218,7 @@ fn is_stalled(evidence: &Evidence) -> bool {
         && evidence.io_stalled.is_some_and(|share| share >= FULL)
 }
 
-/// All that is known, in words.
+/// All measurements in words.
 fn facts(evidence: &Evidence) -> Vec<String> {
     let mut facts = vec![format!("load generator {}", evidence.client.shown())];
     match &evidence.servers {

@@ -1,4 +1,5 @@
-//! What is used while a load is measured: by servers, by this process, by the machine, by devices.
+//! Measures the resources that are used while a load runs: by servers, by this process, by the
+//! machine, by devices.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +7,14 @@ use crate::device::{Counters, Device};
 use crate::process::{self, ProcessUse};
 use crate::system::{Sample, SystemUse};
 
-/// Watches from the beginning of the measured time to its end.
+/// A measurement from the beginning of the measured time to its end.
 pub(crate) struct Watch {
     processes: process::Watch,
     system: Sample,
     devices: Vec<(Device, Counters)>,
 }
 
-/// What was used in the measured time.
+/// The resources that were used in the measured time.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
     pub seconds: f64,
@@ -34,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// Takes a look at what changes meanwhile.
+    /// Takes a sample of what changes meanwhile.
     pub fn look(&mut self) {
         self.processes.look();
     }

@@ -1,4 +1,4 @@
-//! The few words of S3's documents that matter here.
+//! Reads the few elements of S3's documents that matter here.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -8,7 +8,7 @@ pub(crate) fn first(document: &[u8], name: &str) -> Option<String> {
     texts(document, name, 1).into_iter().next()
 }
 
-/// The texts of all elements of a name. What is not well-formed ends them.
+/// The texts of all elements of a name. They end where the document is not well-formed.
 pub(crate) fn all(document: &[u8], name: &str) -> Vec<String> {
     texts(document, name, usize::MAX)
 }

@@ -13,38 +13,38 @@ const BOTTOM: f64 = 42.0;
 /// How many colours there are.
 pub const COLOURS: usize = 8;
 
-/// Some points with a name.
+/// A series of points, with a name.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// As the legend has it.
+    /// The name, for the legend.
     pub name: String,
-    /// Where they are, x and y, in the order in which a line joins them.
+    /// The points, x and y, in the order in which a line joins them.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How numbers become places.
+/// The mapping of numbers to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0.
+    /// Linear, from 0.
     Linear,
     /// By powers of ten.
     Log,
-    /// Quantiles: one nine as far as the next.
+    /// For quantiles: 0.9, 0.99, 0.999 are at equal distances.
     Nines,
 }
 
-/// Lines over a sweep.
+/// A chart of lines over a sweep.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
-    /// What they show.
+    /// The title.
     pub title: &'a str,
-    /// What is swept.
+    /// The name of the quantity that is swept.
     pub x_name: &'a str,
-    /// How that is drawn.
+    /// The scale of that quantity.
     pub x: Scale,
-    /// How values are drawn.
+    /// The scale of the values.
     pub y: Scale,
-    /// How values are written.
+    /// The function that writes values.
     pub show: fn(f64) -> String,
     /// The lines.
     pub series: Vec<Series>,
@@ -91,7 +91,7 @@ fn round_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// An axis: what it goes from and to, and where that is.
+/// An axis: its range of values, and its position.
 struct Axis {
     scale: Scale,
     least: f64,

@@ -1,4 +1,5 @@
-/// Text as it stands in HTML and in its attributes. What can't stand there at all is replaced.
+/// Text as it stands in HTML and in its attributes. Characters that can't be there at all are
+/// replaced.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

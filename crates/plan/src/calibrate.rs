@@ -1,4 +1,4 @@
-//! From measurements to costs, and from costs back to measurements.
+//! Makes costs of measurements, and compares measurements with costs.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::units::{Result, is_positive};
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// What was asked for.
+    /// The operation that was measured.
     pub operation: Operation,
     /// Bytes of each object; 0 for HEAD.
     pub bytes: u64,
@@ -19,16 +19,16 @@ pub struct Sample {
     pub cpu_us: f64,
 }
 
-/// A measurement beside what was predicted.
+/// A measurement, and the prediction for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What was asked for.
+    /// The operation that was measured.
     pub operation: Operation,
     /// Bytes of each object.
     pub bytes: u64,
-    /// The median of what was measured, us.
+    /// The median of the measurements, us.
     pub measured_us: f64,
-    /// What the costs say, us.
+    /// The prediction from the costs, us.
     pub predicted_us: f64,
     /// Predicted over measured, less 1.
     pub error: f64,
@@ -57,7 +57,7 @@ pub fn calibrate(source: String, samples: &[Sample]) -> Result<Costs> {
     }))
 }
 
-/// Sets measurements beside what costs say of them.
+/// Compares measurements with the predictions from costs.
 pub fn verify(costs: &Costs, samples: &[Sample]) -> Result<Vec<Verdict>> {
     let medians = medians(samples)?;
     let verdict = |((operation, bytes), measured_us)| {
@@ -99,7 +99,7 @@ mod tests {
         Sample { operation, bytes, cpu_us }
     }
 
-    /// A server that takes 20 us a request, and 1 s a GiB.
+    /// A measurement of a server that takes 20 us a request, and 1 s a GiB.
     fn line(operation: Operation, bytes: u64) -> Sample {
         sample(operation, bytes, 20.0 + float(bytes) / float(1 << 30) * 1e6)
     }

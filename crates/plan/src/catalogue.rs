@@ -1,4 +1,4 @@
-//! What can be chosen from: kinds of nodes and volumes with their limits and prices.
+//! The catalogue: kinds of nodes and volumes, with their limits and prices.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Catalogue {
     /// Kinds of volumes by name.
     #[serde(default)]
     pub volume: BTreeMap<String, VolumeType>,
-    /// What protections by name are.
+    /// The meanings of protections that have names.
     #[serde(default)]
     pub cluster: Vec<Cluster>,
 }
@@ -28,54 +28,54 @@ pub struct Catalogue {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeType {
-    /// How many a node may have. Empty: any number.
+    /// The numbers of such volumes that a node may have. Empty: any number.
     #[serde(default)]
     pub counts: Vec<u32>,
-    /// Sizes that there are, TiB. Empty: all from `tib_least` to `tib_most`.
+    /// The sizes that exist, TiB. Empty: all from `tib_least` to `tib_most`.
     #[serde(default)]
     pub tib_sizes: Vec<f64>,
-    /// The smallest, TiB.
+    /// The smallest size, TiB.
     pub tib_least: Option<f64>,
-    /// The largest, TiB; in steps of a tenth.
+    /// The largest size, TiB; sizes go in steps of a tenth.
     pub tib_most: Option<f64>,
-    /// Raw TiB that a cluster must have.
+    /// The least raw space of a cluster, TiB.
     pub raw_tib_least: Option<f64>,
-    /// Raw TiB that a cluster may have.
+    /// The most raw space of a cluster, TiB.
     pub raw_tib_most: Option<f64>,
-    /// MiB/s that are included.
+    /// The throughput that is included, MiB/s.
     pub mib_per_second: Option<f64>,
-    /// MiB/s that it may be given.
+    /// The most throughput that a volume may be given, MiB/s.
     pub mib_per_second_most: Option<f64>,
-    /// MiB/s that it has for each TiB of its size.
+    /// The throughput for each TiB of its size, MiB/s.
     pub mib_per_second_per_tib: Option<f64>,
     /// Operations a second that are included. None: not limited.
     pub iops: Option<f64>,
-    /// Operations a second that it may be given.
+    /// The most operations a second that a volume may be given.
     pub iops_most: Option<f64>,
     /// The largest operation, KiB.
     pub io_kib_most: Option<f64>,
-    /// Price of space.
+    /// Price of space, USD per GiB and month.
     pub usd_per_gib_month: Option<f64>,
-    /// Price of a MiB/s above what is included.
+    /// Price of throughput above what is included, USD per MiB/s and month.
     pub usd_per_mib_per_second_month: Option<f64>,
-    /// Price of an operation a second above what is included.
+    /// Price of an operation a second above those that are included, USD per month.
     pub usd_per_iops_month: Option<f64>,
 }
 
-/// What a protection by name is on so many nodes.
+/// The meaning of a named protection on a number of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
     /// The name, such as `+2n`.
     pub protection: String,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u32,
-    /// What it is on those, such as `4+2`.
+    /// The protection on those, such as `4+2`.
     pub spread: Spread,
 }
 
 impl Catalogue {
-    /// The one that is built in.
+    /// The catalogue that is built in.
     pub fn built_in() -> Result<Self> {
         Self::read(include_str!("../catalogue.toml"))
     }
@@ -114,7 +114,7 @@ impl Catalogue {
         })
     }
 
-    /// What is meant by a protection, on so many nodes.
+    /// The protection that a name stands for on this many nodes.
     pub fn spread(&self, name: &str, nodes: u32) -> Result<Spread> {
         let mut named = self.cluster.iter().filter(|cluster| cluster.protection == name).peekable();
         if named.peek().is_none() {
@@ -158,8 +158,9 @@ impl VolumeType {
         )
     }
 
-    /// The largest volume of which nodes may have so many each, TiB: the raw limit shared out,
-    /// rounded down to a tenth, and what there is. None if there is none so small.
+    /// The largest size of a volume, TiB, if each of the nodes has this many: the limit on raw
+    /// space, divided among all volumes and rounded down to a tenth, or to a size that exists. None
+    /// if no volume is so small.
     pub fn largest_tib(&self, nodes: u32, volumes: u32) -> Option<f64> {
         let most = self.raw_tib_most.map_or(f64::INFINITY, |raw| {
             // A hair more, for shares that are a whole number of tenths.
@@ -173,8 +174,8 @@ impl VolumeType {
         (size.is_finite() && size >= self.tib_least.unwrap_or(0.0)).then_some(size)
     }
 
-    /// The smallest and the largest cluster of so many nodes. None if the catalogue does not limit
-    /// them.
+    /// The smallest and the largest cluster of this many nodes. None if the catalogue does not
+    /// limit them.
     pub fn clusters(&self, nodes: u32, spread: Spread) -> Option<(Capacity, Capacity)> {
         let least = self.tib_sizes.iter().copied().reduce(f64::min).or(self.tib_least)?;
         let fewest = self.counts.iter().min()?;
@@ -185,7 +186,7 @@ impl VolumeType {
         Some((capacity(smallest), capacity(largest)))
     }
 
-    /// Fails if nodes may not have so many of that size.
+    /// Fails if each of the nodes can't have this many volumes of that size.
     pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> Result<()> {
         if !self.counts.is_empty() && !self.counts.contains(&volumes) {
             let allowed = list(&self.counts);
@@ -219,8 +220,8 @@ impl VolumeType {
         Ok(())
     }
 
-    /// A volume of a size, with as much throughput and as many operations as wanted, or as are
-    /// included.
+    /// A volume of a size, with the throughput and the operations that are wanted, or with those
+    /// that are included.
     pub fn volume(
         &self,
         name: &str,
@@ -258,7 +259,7 @@ impl VolumeType {
     }
 }
 
-/// What is wanted of a volume, if it can have it.
+/// The wanted rate of a volume, or its own if none is wanted. Fails if the volume can't have it.
 fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f64>) -> Result<f64> {
     let most = most.unwrap_or(own);
     match wanted {
@@ -273,7 +274,7 @@ fn check_prices(what: &str, prices: &[Option<f64>]) -> Result<()> {
     if bad { Err(format!("{what} prices must be 0 or more")) } else { Ok(()) }
 }
 
-/// `4, 5, 6`; nothing of nothing.
+/// Joins texts: `4, 5, 6`; the empty text for none.
 fn list<T: ToString>(of: impl IntoIterator<Item = T>) -> String {
     let all: Vec<String> = of.into_iter().map(|one| one.to_string()).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }

@@ -1,4 +1,4 @@
-//! What our own work costs: measured CPU time by operation and size.
+//! The costs of requests: measured CPU time by operation and size.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,27 +8,27 @@ use crate::units::{GIB, Result, toml_error};
 /// The version of the file.
 const FORMAT: u32 = 1;
 
-/// Measured costs, as the file has them that `slipway plan --calibrate` writes.
+/// Measured costs, in the form of the file that `slipway plan --calibrate` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
     /// Its version, 1.
     pub format: u32,
-    /// What was measured, on which machine, and when.
+    /// The machine and the time of the measurement, and what was measured.
     pub source: String,
-    /// Of HEAD; sizes are 0.
+    /// The costs of HEAD; sizes are 0.
     pub head: Vec<Segment>,
-    /// Of GET.
+    /// The costs of GET.
     pub get: Vec<Segment>,
-    /// Of PUT.
+    /// The costs of PUT.
     pub put: Vec<Segment>,
 }
 
-/// What requests cost from one size to the next.
+/// The cost of requests from one size to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segment {
-    /// From this size on, bytes.
+    /// The size from which on it counts, bytes.
     pub size_bytes: f64,
     /// CPU time of a request of that size.
     pub seconds_per_request: f64,
@@ -37,7 +37,7 @@ pub struct Segment {
 }
 
 impl Costs {
-    /// Those that are built in: docs/BENCHMARKING.md.
+    /// The costs that are built in, from docs/BENCHMARKING.md.
     pub fn built_in() -> Result<Self> {
         Self::read(include_str!("../costs.toml"))
     }
@@ -69,13 +69,13 @@ impl Costs {
         Ok(costs)
     }
 
-    /// The file.
+    /// The text of the file.
     pub fn write(&self) -> Result<String> {
         toml::to_string(self).map_err(|e| e.to_string())
     }
 
-    /// Seconds of CPU time for one request on an object of so many bytes. Below the smallest that
-    /// was measured it is what that took.
+    /// Seconds of CPU time for one request on an object of `bytes`. Below the smallest size that
+    /// was measured, the time for that size.
     pub fn seconds(&self, operation: Operation, bytes: f64) -> f64 {
         let of = self.of(operation);
         let below = of.iter().rev().find(|segment| segment.size_bytes <= bytes);
@@ -95,7 +95,7 @@ impl Costs {
         }
     }
 
-    /// Makes costs of measured points: bytes and seconds, by size.
+    /// Makes costs from measured points: bytes and seconds, by size.
     pub(crate) fn of_points(source: String, points: impl Fn(Operation) -> Vec<(f64, f64)>) -> Self {
         let of = |operation| segments(&points(operation));
         Self {
@@ -108,8 +108,8 @@ impl Costs {
     }
 }
 
-/// Lines from point to point; the last goes on as the one before it. A larger object never costs
-/// less than a smaller one: where that was measured, it was noise.
+/// Lines from point to point; the last continues as the one before it. A larger object never costs
+/// less than a smaller one: a measurement that says otherwise was noise.
 fn segments(points: &[(f64, f64)]) -> Vec<Segment> {
     let mut most: f64 = 0.0;
     let rising: Vec<(f64, f64)> = points

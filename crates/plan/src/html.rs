@@ -8,7 +8,8 @@ use crate::model::{Bottleneck, Outcome};
 use crate::object::Footprint;
 use crate::show::{bottleneck_table, ceiling_table, facts, footprint_table, headroom_table, percent, size};
 
-/// The page. `asked` is the command line, or what else tells what was planned.
+/// Writes the page. `asked` is the command line, or another description of the load and the
+/// storage.
 pub fn html(outcome: &Outcome, asked: &str) -> String {
     let mut out = begin_page("slipway plan");
     let _ = write!(out, "<p><code>{}</code></p>\n<dl>", escaped(asked));

@@ -1,4 +1,4 @@
-//! What a load needs of a storage, what that storage gives, and what it costs.
+//! Predicts what a load needs of a storage, what the storage can do, and what it costs.
 //!
 //! A [`Load`] and a [`Storage`] become an [`Outcome`] by arithmetic alone: nothing here reads a
 //! file, asks a server or knows the time. What our own work costs is a table of measured figures,

@@ -1,8 +1,8 @@
-//! What clients do, and what they keep.
+//! The load: the requests of clients, and the objects that they store.
 
 use serde::Serialize;
 
-/// What a client asks for.
+/// An operation of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
@@ -18,7 +18,7 @@ impl Operation {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Head, Self::Get, Self::Put];
 
-    /// As on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Head => "HEAD",
@@ -34,18 +34,18 @@ impl Operation {
 pub enum Durability {
     /// Data, attributes and name are on disk.
     Full,
-    /// Data and attributes are.
+    /// Data and attributes are on disk.
     Data,
-    /// The kernel has it.
+    /// The data is in the kernel's memory.
     None,
 }
 
-/// Objects of one size.
+/// A size of objects, and their share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SizeShare {
     /// Bytes of each.
     pub bytes: f64,
-    /// Which share of all objects they are, and of all requests; all shares are 1.
+    /// Their share of all objects, and of all requests. The shares of all sizes together are 1.
     pub share: f64,
 }
 
@@ -64,13 +64,13 @@ pub struct Load {
     pub puts: f64,
     /// Clients at once.
     pub clients: f64,
-    /// By which share the objects grow in a year: 0.3 is 30 %.
+    /// The share by which the number of objects grows in a year: 0.3 is 30 %.
     pub growth: f64,
-    /// How many years the storage has to last.
+    /// The number of years for which the storage has to suffice.
     pub years: f64,
     /// When writes are acknowledged.
     pub durability: Durability,
-    /// Which share of reads the machines have in memory.
+    /// The share of reads that are served from the nodes' memory.
     pub from_memory: f64,
 }
 
@@ -80,12 +80,12 @@ impl Load {
         self.sizes.iter().map(|size| size.share * size.bytes).sum()
     }
 
-    /// Objects after so many years.
+    /// The number of objects after some years.
     pub fn objects_after(&self, years: f64) -> f64 {
         self.objects * (1.0 + self.growth).powf(years)
     }
 
-    /// How often an operation is asked for, a second.
+    /// The rate of an operation, per second.
     pub fn rate(&self, operation: Operation) -> f64 {
         match operation {
             Operation::Head => self.heads,
@@ -94,7 +94,7 @@ impl Load {
         }
     }
 
-    /// The same load, with other rates.
+    /// The same load with one request a second of this operation, and no others.
     pub(crate) fn only(&self, operation: Operation) -> Self {
         let rate = |of| if of == operation { 1.0 } else { 0.0 };
         Self {
@@ -105,7 +105,7 @@ impl Load {
         }
     }
 
-    /// Fails if a number is none.
+    /// Fails if a number makes no sense.
     pub(crate) fn check(&self) -> Result<(), String> {
         let shares: f64 = self.sizes.iter().map(|size| size.share).sum();
         if self.sizes.is_empty() || (shares - 1.0).abs() > 1e-6 {

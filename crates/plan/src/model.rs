@@ -1,4 +1,4 @@
-//! From a load and a storage to what binds.
+//! Computes from a load and a storage which resources are used, and which one limits the load.
 
 use serde::Serialize;
 
@@ -8,22 +8,22 @@ use crate::object::Footprint;
 use crate::storage::{Capacity, Storage};
 use crate::units::{KIB, MB, Result, TIB};
 
-/// How busy a gateway's processors and network should be when gateways are counted: what is above
-/// is for peaks.
+/// The share of a gateway's processors and network that may be busy when gateways are counted: the
+/// rest is for peaks.
 const GATEWAY_BUSY: f64 = 0.7;
-/// ext4 makes an inode for so many bytes unless it is told otherwise.
+/// The number of bytes for which ext4 makes an inode, unless it is told otherwise.
 const EXT4_BYTES_AN_INODE: f64 = 16.0 * KIB;
 
-/// Something that may be used up.
+/// A resource that may be used up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// What.
+    /// Its name.
     pub name: &'static str,
-    /// In which unit.
+    /// Its unit.
     pub unit: &'static str,
-    /// What the load needs.
+    /// The amount that the load needs.
     pub demand: f64,
-    /// What there is.
+    /// The amount that there is.
     pub limit: f64,
     /// Demand over limit.
     pub used: f64,
@@ -34,38 +34,38 @@ pub struct Bottleneck {
 /// The most that the storage does of one operation alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
-    /// Which.
+    /// The operation.
     pub operation: Operation,
     /// Requests a second.
     pub per_second: f64,
     /// MB/s of objects.
     pub mb_per_second: f64,
-    /// What binds.
+    /// The resource that limits it.
     pub bottleneck: &'static str,
-    /// All of them, at that rate.
+    /// All resources at that rate.
     pub bottlenecks: Vec<Bottleneck>,
 }
 
-/// How many gateways a load needs.
+/// The gateways that there are, and the gateways that a load needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gateways {
-    /// On so many nodes one runs.
+    /// The number of nodes that run one.
     pub there: f64,
-    /// So many would be 70 % busy at most, their nodes' network included. None: no number would,
-    /// because the traffic between nodes alone is more.
+    /// The least number that would be at most 70 % busy, their nodes' network included. None: no
+    /// number would be, because the traffic between nodes alone is more.
     pub needed: Option<f64>,
-    /// CPU seconds a second.
+    /// CPU seconds per second that the load takes.
     pub cpu: f64,
 }
 
-/// Space over time.
+/// The use of the space over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fill {
     /// TiB on all volumes at the beginning, with protection, inodes and directory entries.
     pub tib: f64,
     /// The share of the raw space that this is.
     pub share: f64,
-    /// The same after the years asked for.
+    /// The share after the years asked for.
     pub share_after: f64,
     /// Years and shares, from now until the years asked for.
     pub by_year: Vec<(f64, f64)>,
@@ -78,44 +78,44 @@ pub struct Fill {
 /// Prices, USD an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Price {
-    /// All nodes. None: not known.
+    /// The price of all nodes. None: not known.
     pub nodes: Option<f64>,
-    /// All volumes. None: not known.
+    /// The price of all volumes. None: not known.
     pub volumes: Option<f64>,
-    /// Both.
+    /// The sum of both.
     pub all: Option<f64>,
 }
 
-/// What comes of a load on a storage.
+/// The result of a prediction: a load on a storage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// Space.
     pub capacity: Capacity,
-    /// What may fail.
+    /// The failures that the storage survives, in words.
     pub survives: String,
-    /// What one object of each size takes.
+    /// The space and the operations that one object of each size takes.
     pub footprints: Vec<Footprint>,
-    /// How full it gets.
+    /// The use of the space over time.
     pub fill: Fill,
-    /// The most of each operation alone.
+    /// The highest rate of each operation alone.
     pub ceilings: Vec<Ceiling>,
-    /// What the load uses, the most used first. Empty if it asks for nothing.
+    /// The resources that the load uses, the most used first. Empty if it has no requests.
     pub bottlenecks: Vec<Bottleneck>,
     /// Gateways.
     pub gateways: Gateways,
     /// How long a request may take, if so many clients at once are to reach these rates.
     pub milliseconds_a_request: Option<f64>,
-    /// What it costs.
+    /// The price.
     pub price: Price,
-    /// Where the CPU costs come from.
+    /// The source of the CPU costs.
     pub costs: String,
-    /// True if it holds everything for the years asked for, at the rates asked for.
+    /// True if the storage holds everything for the years asked for, at the rates asked for.
     pub fits: bool,
-    /// What else there is to know.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
-/// Computes what comes of a load on a storage.
+/// Predicts the result of a load on a storage.
 pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
     load.check()?;
     storage.check()?;
@@ -151,7 +151,7 @@ pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
     })
 }
 
-/// CPU seconds a second.
+/// CPU seconds per second that the load takes.
 fn cpu(load: &Load, costs: &Costs) -> f64 {
     let of = |operation| {
         let seconds = load.sizes.iter().map(|size| size.share * costs.seconds(operation, size.bytes));
@@ -160,27 +160,27 @@ fn cpu(load: &Load, costs: &Costs) -> f64 {
     Operation::ALL.map(of).iter().sum()
 }
 
-/// The mean of all sizes.
+/// The mean of a figure over all sizes of objects.
 fn mean(load: &Load, footprints: &[Footprint], of: impl Fn(&Footprint) -> f64) -> f64 {
     load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum()
 }
 
-/// What goes one way over the network, MB/s.
+/// The traffic in one direction of the network, MB/s.
 struct Direction {
-    /// What the gateways share: the clients' traffic, and their own with other nodes.
+    /// The traffic that the gateways share: that of clients, and their own with other nodes.
     of_gateways: f64,
-    /// What a node has because it holds its share.
+    /// The traffic that a node has because of the data that it holds.
     of_node: f64,
 }
 
 impl Direction {
-    /// Of a node with one of so many gateways.
+    /// The traffic of a node with one of `gateways` gateways.
     fn of_one(&self, gateways: f64) -> f64 {
         self.of_gateways / gateways + self.of_node
     }
 }
 
-/// What the network carries into nodes and out of them: internal and external traffic share it.
+/// The traffic into nodes and out of them. Internal and external traffic share the network.
 fn traffic(load: &Load, storage: &Storage, footprints: &[Footprint]) -> [Direction; 2] {
     let nodes = f64::from(storage.nodes);
     let elsewhere = (nodes - 1.0) / nodes;
@@ -271,7 +271,8 @@ fn gateways(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footpri
     Gateways { there: storage.gateways(), needed: needed.is_finite().then_some(needed), cpu }
 }
 
-/// Says so where gateways are too few for peaks. The load fits nevertheless, if nothing is used up.
+/// A note for a load whose peaks need more gateways than there are. The load fits nevertheless, if
+/// no resource is used up.
 fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
     let (there, nodes) = (gateways.there, f64::from(storage.nodes));
     let Some(needed) = gateways.needed else {

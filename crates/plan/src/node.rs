@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 pub struct NodeType {
     /// Processors.
     pub vcpus: u32,
-    /// Memory, told and not used.
+    /// Memory, which is shown, but not used in computations.
     pub memory_gib: Option<f64>,
-    /// What the network carries in each direction, Gbit/s.
+    /// The bandwidth of the network in each direction, Gbit/s.
     pub network_gbit: f64,
-    /// What all volumes of a node carry together, Mbit/s, reads and writes. None: only their sum.
+    /// The bandwidth of all volumes of a node together, Mbit/s, reads and writes. None: the sum of
+    /// their own.
     pub volumes_mbit: Option<f64>,
-    /// What it costs.
+    /// Its price.
     pub usd_per_hour: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! What one object takes: space, inodes, operations of the volumes.
+//! Computes what one object takes: space, inodes, operations of the volumes.
 
 use serde::Serialize;
 
@@ -7,10 +7,11 @@ use crate::protection::{Local, Spread};
 use crate::storage::Storage;
 use crate::units::{BLOCK, RECORD};
 
-/// An inode with the record of its object (45 to 50 bytes, which fit it), and a directory's entry.
+/// The bytes of an inode, with the record of its object (45 to 50 bytes, which fit it), and of a
+/// directory's entry.
 const INODE: f64 = 512.0 + 64.0;
 
-/// What one object takes.
+/// The space and the operations that one object takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Footprint {
     /// Its size.
@@ -19,22 +20,23 @@ pub struct Footprint {
     pub bytes_on_volumes: f64,
     /// Inodes in the file system, as `df -i` counts.
     pub inodes: f64,
-    /// Bytes that one PUT writes to all volumes: the same, and a block of each journal.
+    /// Bytes that one PUT writes to all volumes: those of `bytes_on_volumes`, and a block of each
+    /// journal.
     pub put_bytes: f64,
-    /// Operations of all volumes for one PUT, at most: neighbours that wait at once share some.
+    /// Operations of all volumes for one PUT, at most: PUTs that wait at the same time share some.
     pub put_operations: f64,
     /// Bytes that one GET reads, if nothing is in memory.
     pub get_bytes: f64,
-    /// Operations for it.
+    /// Operations for one GET.
     pub get_operations: f64,
     /// Operations for a HEAD.
     pub head_operations: f64,
-    /// Bytes that a PUT sends to nodes, wherever they are.
+    /// Bytes that a PUT sends to nodes, its own included.
     pub spread_bytes: f64,
 }
 
 impl Footprint {
-    /// What an object of so many bytes takes.
+    /// The footprint of an object of `bytes`.
     pub fn of(bytes: f64, storage: &Storage, durability: Durability) -> Self {
         let (local, volumes) = (storage.local, storage.volumes);
         let blocks = (bytes / BLOCK).ceil();
@@ -63,7 +65,7 @@ impl Footprint {
     }
 }
 
-/// How often what is small and can't be striped is there within a node.
+/// The number of copies within a node of something that is too small to be striped.
 fn copies_within(local: Local, volumes: u32) -> f64 {
     match local {
         Local::Raidz(parity) => f64::from(parity) + 1.0,
@@ -71,7 +73,7 @@ fn copies_within(local: Local, volumes: u32) -> f64 {
     }
 }
 
-/// Operations on a node's volumes that write so many bytes.
+/// Operations on a node's volumes that write `bytes`.
 fn writes(storage: &Storage, bytes: f64) -> f64 {
     let (local, most) = (storage.local, storage.volume.io_bytes_most);
     let small = local.operations().0 * (bytes / most).ceil();

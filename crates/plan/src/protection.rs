@@ -1,4 +1,4 @@
-//! How data survive: within a node (RAID, ZFS) and across nodes (strips or copies).
+//! Protection of data within a node (RAID, ZFS) and across nodes (strips or copies).
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::units::{BLOCK, RECORD};
 pub enum Local {
     /// None: each volume by itself, or striped.
     None,
-    /// So many copies of everything: RAID 1 and 10, mirrors of ZFS.
+    /// A number of copies of everything: RAID 1 and 10, mirrors of ZFS.
     Mirror(u32),
-    /// RAID 5 and 6: so many volumes' worth of parity, rewritten in place.
+    /// RAID 5 and 6: a number of volumes' worth of parity, rewritten in place.
     Raid(u32),
-    /// ZFS: so many sectors of parity for each row of a block, never rewritten in place.
+    /// ZFS: a number of sectors of parity for each row of a block, never rewritten in place.
     Raidz(u32),
 }
 
@@ -26,7 +26,7 @@ pub enum Local {
 pub enum Spread {
     /// None: a file is on one node.
     None,
-    /// So many copies, each on another node.
+    /// A number of copies, each on another node.
     Copies(u32),
     /// Strips of data and of parity, each on another node.
     Strips {
@@ -38,7 +38,7 @@ pub enum Spread {
 }
 
 impl Local {
-    /// The share of raw space that holds data, of so many volumes.
+    /// The share of the raw space that holds data, for this many volumes.
     pub fn efficiency(self, volumes: u32) -> f64 {
         match self {
             Self::None => 1.0,
@@ -58,7 +58,7 @@ impl Local {
         }
     }
 
-    /// Blocks on the volumes for so many blocks of data. Of RAID a share, since its parity is there
+    /// Blocks on the volumes for `data` blocks of data. For RAID a share, since its parity is there
     /// anyway; of ZFS, for each record, a row of parity for each row of data, rounded up to what
     /// can be freed.
     pub(crate) fn blocks(self, data: f64, volumes: u32) -> f64 {
@@ -84,7 +84,7 @@ impl Local {
         }
     }
 
-    /// Fails if so many volumes can't have it.
+    /// Fails if it is not possible with this many volumes.
     pub(crate) fn check(self, volumes: u32) -> Result<(), String> {
         let needed = match self {
             Self::None => 1,
@@ -106,7 +106,7 @@ impl Local {
 }
 
 impl Spread {
-    /// The share of what the nodes hold that is data.
+    /// The share of the nodes' space that holds data.
     pub fn efficiency(self) -> f64 {
         match self {
             Self::None => 1.0,
@@ -133,7 +133,8 @@ impl Spread {
         }
     }
 
-    /// How a file of so many blocks lies: how many pieces there are of how many blocks each.
+    /// The pieces of a file of `blocks` blocks: pairs of a number of pieces, and the blocks of
+    /// each.
     pub(crate) fn pieces(self, blocks: f64) -> Vec<(f64, f64)> {
         match self {
             Self::None => vec![(1.0, blocks)],
@@ -147,7 +148,7 @@ impl Spread {
         }
     }
 
-    /// Fails if so many nodes can't have it.
+    /// Fails if it is not possible with this many nodes.
     pub(crate) fn check(self, nodes: u32) -> Result<(), String> {
         let width = self.width();
         if nodes < width {

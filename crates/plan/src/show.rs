@@ -8,7 +8,7 @@ use crate::load::Operation;
 use crate::model::{Bottleneck, Ceiling, Outcome};
 use crate::units::{GIB, HOURS_A_MONTH, KIB, MIB, TIB};
 
-/// Lines of cells, the first of each to the left and the others to the right.
+/// Lines of cells. The first cell of each is aligned to the left, the others to the right.
 pub(crate) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -20,7 +20,7 @@ impl Table {
         self.0.push(cells.into_iter().collect());
     }
 
-    /// As HTML.
+    /// The table as HTML.
     pub fn html(&self) -> String {
         let mut out = String::from("<div class=\"wide\"><table>");
         for (index, row) in self.0.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Table {
         out
     }
 
-    /// As text, with a line break at the end of each line.
+    /// The table as text, with a line break at the end of each line.
     pub fn text(&self) -> String {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -124,7 +124,7 @@ pub(crate) fn ceiling_table(ceilings: &[Ceiling]) -> Table {
     table
 }
 
-/// The headroom of what does not bind, for each operation.
+/// For each operation, the headroom of the resources that do not limit it.
 pub(crate) fn headroom_table(ceilings: &[Ceiling]) -> Table {
     let mut head = vec!["used at that rate"];
     head.extend(ceilings.iter().map(|one| one.operation.name()));
@@ -229,7 +229,7 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// All of it, as text.
+/// The whole outcome as text.
 pub fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (name, value) in facts(outcome) {
@@ -253,7 +253,7 @@ pub fn text(outcome: &Outcome) -> String {
     out
 }
 
-/// What a catalogue has, with the smallest and largest clusters.
+/// The catalogue as text, with the smallest and largest clusters.
 pub fn catalogue_text(catalogue: &Catalogue) -> String {
     let mut nodes = Table::new(&["node", "vCPU", "GiB", "network Gbit/s", "volumes Mbit/s", "USD/h"]);
     let known = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
@@ -296,7 +296,7 @@ pub fn catalogue_text(catalogue: &Catalogue) -> String {
     format!("{}\n{}\n{}", nodes.text(), clusters.text(), sizes.text().trim_end())
 }
 
-/// Measurements beside predictions.
+/// The measurements and their predictions as text.
 pub fn verdicts_text(verdicts: &[Verdict]) -> String {
     let mut table = Table::new(&["", "size", "measured us", "predicted us", "off by"]);
     for one in verdicts {

@@ -1,4 +1,4 @@
-//! A storage: nodes with volumes, and how they protect what they hold.
+//! A storage: nodes with volumes, and their protection.
 
 use std::ops::RangeInclusive;
 
@@ -8,17 +8,18 @@ use crate::node::NodeType;
 use crate::protection::{Local, Spread};
 use crate::units::{MB, MIB, Result};
 
-/// What a limit may be in its unit: nothing can be divided by 0, and no ratio gets infinite.
+/// The values that a limit may have, in its unit: so nothing is divided by 0, and no ratio is
+/// infinite.
 const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
 
 /// A volume: a disk, or what a cloud calls one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Volume {
-    /// What kind it is.
+    /// The name of its kind.
     pub name: String,
-    /// Its size.
+    /// Its size, TiB.
     pub tib: f64,
-    /// What it reads or writes.
+    /// The rate at which it reads or writes.
     pub mib_per_second: f64,
     /// Operations a second. None: not limited.
     pub iops: Option<f64>,
@@ -31,28 +32,28 @@ pub struct Volume {
 /// A storage of equal nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Storage {
-    /// How many.
+    /// The number of nodes.
     pub nodes: u32,
-    /// What each is.
+    /// The kind of each node.
     pub node: NodeType,
-    /// Volumes of each node.
+    /// The number of volumes of each node.
     pub volumes: u32,
-    /// What each is.
+    /// The kind of each volume.
     pub volume: Volume,
-    /// How volumes of a node protect each other.
+    /// The protection among the volumes of a node.
     pub local: Local,
-    /// How nodes do.
+    /// The protection across nodes.
     pub spread: Spread,
-    /// On how many of the nodes a gateway runs. None: on all.
+    /// The number of nodes on which a gateway runs. None: all.
     pub gateways: Option<u32>,
 }
 
-/// Space.
+/// The space of a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Capacity {
-    /// Of all volumes.
+    /// The space of all volumes, TiB.
     pub raw_tib: f64,
-    /// For data.
+    /// The space for data, TiB.
     pub usable_tib: f64,
     /// The share of the raw space that is usable.
     pub efficiency: f64,
@@ -67,33 +68,33 @@ impl Capacity {
 }
 
 impl Storage {
-    /// Its space.
+    /// The space of this storage.
     pub fn capacity(&self) -> Capacity {
         let efficiency = self.local.efficiency(self.volumes) * self.spread.efficiency();
         Capacity::new(f64::from(self.nodes) * f64::from(self.volumes) * self.volume.tib, efficiency)
     }
 
-    /// Nodes that a gateway runs on.
+    /// The number of nodes that run a gateway.
     pub(crate) fn gateways(&self) -> f64 {
         f64::from(self.gateways.unwrap_or(self.nodes))
     }
 
-    /// What the network of a node carries in each direction, MB/s.
+    /// The bandwidth of a node's network in each direction, MB/s.
     pub(crate) fn network_mb(&self) -> f64 {
         self.node.network_gbit * 1e9 / 8.0 / MB
     }
 
-    /// What all volumes of a node carry by the node's limit, MB/s.
+    /// The node's limit on the bandwidth of all its volumes together, MB/s.
     pub fn node_volumes_mb(&self) -> Option<f64> {
         self.node.volumes_mbit.map(|mbit| mbit * 1e6 / 8.0 / MB)
     }
 
-    /// The sum of what the volumes of a node carry, MB/s.
+    /// The sum of the bandwidths of a node's volumes, MB/s.
     pub fn volumes_sum_mb(&self) -> f64 {
         f64::from(self.volumes) * self.volume.mib_per_second * MIB / MB
     }
 
-    /// What fails, and is survived.
+    /// The failures that are survived, in words.
     pub fn survives(&self) -> String {
         let times = |n: u32, what: &str| format!("any {n} {what}{}", if n == 1 { "" } else { "s" });
         let across = match (self.spread.survives(), self.nodes) {
@@ -109,14 +110,14 @@ impl Storage {
         }
     }
 
-    /// What the volumes cost, and what the nodes do, USD/h; None where a price is missing.
+    /// The prices of the volumes and of the nodes, USD an hour; None if one is missing.
     pub(crate) fn usd_per_hour(&self) -> (Option<f64>, Option<f64>) {
         let nodes = f64::from(self.nodes);
         let volumes = self.volume.usd_per_hour.map(|price| price * nodes * f64::from(self.volumes));
         (volumes, self.node.usd_per_hour.map(|price| price * nodes))
     }
 
-    /// Fails if it can't be.
+    /// Fails if such a storage is not possible.
     pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
             return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0"

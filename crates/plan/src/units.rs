@@ -7,24 +7,24 @@ pub(crate) const KIB: f64 = 1024.0;
 pub(crate) const MIB: f64 = 1_048_576.0;
 pub(crate) const GIB: f64 = 1_073_741_824.0;
 pub(crate) const TIB: f64 = 1_099_511_627_776.0;
-/// As the makers of networks and disks count.
+/// A MB, as makers of networks and disks count.
 pub(crate) const MB: f64 = 1e6;
-/// Hours of a month, as clouds count.
+/// The hours of a month, as clouds count.
 pub(crate) const HOURS_A_MONTH: f64 = 730.0;
 
-/// What is wrong with a TOML file, on one line.
+/// The error of a TOML file, on one line.
 pub(crate) fn toml_error(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let message = error.message().lines().next().unwrap_or_default();
     format!("line {}: {message}", before.matches('\n').count() + 1)
 }
 
-/// What file systems allocate.
+/// The size of the blocks that file systems allocate.
 pub(crate) const BLOCK: f64 = 4096.0;
-/// What ZFS protects as one by default.
+/// The size of ZFS' records, by default: the unit of its protection.
 pub(crate) const RECORD: f64 = 131_072.0;
 
-/// True of numbers that amount to something.
+/// True for a number that is above 0 and finite.
 pub(crate) fn is_positive(number: f64) -> bool {
     number.is_finite() && number > 0.0
 }

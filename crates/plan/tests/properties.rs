@@ -1,5 +1,5 @@
-//! What holds of all plans: more of anything never makes it slower, and nothing is usable that is
-//! not there.
+//! Properties of all plans: more of any resource never makes a load slower, and nothing is usable
+//! that does not exist.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -71,13 +71,14 @@ fn planned(load: &Load, storage: &Storage) -> Outcome {
     plan::plan(load, storage, &Costs::built_in().unwrap()).unwrap()
 }
 
-/// The most used, of the load and of each operation alone.
+/// Figures that grow with the slowness of a storage: the time of each operation alone, and the
+/// highest use of a resource by the load.
 fn slowness(outcome: &Outcome) -> Vec<f64> {
     let used = outcome.bottlenecks.first().map_or(0.0, |one| one.used);
     outcome.ceilings.iter().map(|one| 1.0 / one.per_second).chain([used]).collect()
 }
 
-/// Makes a storage, or a load, another.
+/// A change of a storage or a load.
 type Change<'a, T> = &'a dyn Fn(&mut T);
 
 proptest! {
@@ -119,8 +120,9 @@ proptest! {
         }
     }
 
-    /// So many gateways as are needed are 70 % busy at most, and one less are not: their processors
-    /// and the network of their nodes, with what nodes tell each other.
+    /// With the number of gateways that are needed, they are at most 70 % busy, and with one less
+    /// they are not: their processors, and the network of their nodes with the traffic between
+    /// nodes.
     #[test]
     fn as_many_gateways_are_needed_as_keep_a_third_free(storage in storages(), load in loads()) {
         let busiest = |gateways: u32| {
@@ -154,8 +156,8 @@ proptest! {
         }
     }
 
-    /// A large object takes as much more space as the protection says; of ZFS a little more, for
-    /// its rows are not all full.
+    /// A large object takes as much more space as the protection says; with ZFS a little more,
+    /// since its rows are not all full.
     #[test]
     fn a_large_object_takes_what_protection_says(storage in storages()) {
         let bytes = 64.0 * 1_073_741_824.0;
@@ -165,7 +167,7 @@ proptest! {
         prop_assert!((0.999..most).contains(&factor), "{factor}");
     }
 
-    /// At its ceiling a load uses all of what binds, and no more of anything.
+    /// At its ceiling, a load uses up the resource that limits it, and no other.
     #[test]
     fn a_ceiling_is_where_something_is_used_up(storage in storages(), load in loads()) {
         for ceiling in planned(&load, &storage).ceilings {

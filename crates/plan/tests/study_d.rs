@@ -1,5 +1,5 @@
-//! The tables of a published study of a clustered file system in a cloud (2023), which the built-in
-//! catalogue has the inputs of, and what the study contradicts itself in (docs/PLAN.md lists that).
+//! The tables of a published study of a clustered file system in a cloud (2023), whose inputs are
+//! in the built-in catalogue, and the contradictions in the study (listed in docs/PLAN.md).
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -17,7 +17,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
-/// So many nodes with so many gp3 volumes.
+/// A storage of gp3 volumes.
 fn gp3(nodes: u32, kind: &str, volumes: u32, tib: f64, mib_per_second: f64) -> Storage {
     let catalogue = catalogue();
     catalogue.volume("gp3").unwrap().check("gp3", nodes, volumes, tib).unwrap();
@@ -32,7 +32,7 @@ fn gp3(nodes: u32, kind: &str, volumes: u32, tib: f64, mib_per_second: f64) -> S
     }
 }
 
-/// Its sequential test: files of 30 GiB, 12 clients.
+/// The study's sequential test: files of 30 GiB, 12 clients.
 fn of_its_test(storage: &Storage) -> Outcome {
     let load = Load {
         objects: 0.0,
@@ -114,7 +114,7 @@ fn clusters() {
     }
 }
 
-/// floor(1024 / (nodes x volumes)), one decimal, for all that is allowed; at most 16 TiB.
+/// floor(1024 / (nodes x volumes)), one decimal, for each allowed number; at most 16 TiB.
 #[test]
 fn largest_volumes() {
     let catalogue = catalogue();
@@ -158,8 +158,8 @@ fn st1_has_its_rate_by_its_size() {
     }
 }
 
-/// Its best two: once the volumes' sum is above the node's limit, how many there are and how large
-/// does not matter.
+/// The study's best two results: once the sum of the volumes is above the node's limit, their
+/// number and size do not matter.
 #[test]
 fn the_nodes_limit_binds_whatever_the_volumes() {
     let twelve = of_its_test(&gp3(6, "m5dn.12xlarge", 12, 1.0, 125.0));
@@ -183,7 +183,7 @@ fn the_nodes_limit_binds_whatever_the_volumes() {
     assert!((write - 6.0 * 5.0 * 125.0 * 1.048_576 / 1.5).abs() < 0.1, "{write}");
 }
 
-/// What the study says, and what follows from its own rules.
+/// The study's figures, and those that follow from its own rules.
 #[test]
 fn contradictions_are_not_copied() {
     let catalogue = catalogue();

@@ -12,7 +12,7 @@ use crate::request::Operation;
 use crate::summary::{Row, rows};
 use crate::units::{MIB, float, show_number, show_time};
 
-/// The page.
+/// Writes the page.
 pub fn html(report: &Report) -> String {
     let rows = rows(report);
     let mut out = begin_page("slipway bench");
@@ -182,8 +182,8 @@ fn errors(out: &mut String, report: &Report) {
 
 type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
 
-/// Figures over what was swept: lines over the endpoints, or over the requests at once; bars if
-/// neither changes.
+/// A chart of a figure over the number that was swept: lines over the endpoints, or over the
+/// requests at once; bars if neither changes.
 fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
     let several =
         |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;

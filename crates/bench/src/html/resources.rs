@@ -79,7 +79,7 @@ pub(super) fn parts(out: &mut String, report: &Report) {
     }
 }
 
-/// How many requests at once were tried, where the fastest was looked for.
+/// The numbers of requests at once that were tried to find the fastest.
 pub(super) fn trials(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.trials.is_empty()) {
         return;
@@ -101,7 +101,7 @@ pub(super) fn trials(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// What was sampled of the servers' processes.
+/// The resources that the servers' processes used.
 pub(super) fn servers(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.servers.is_empty()) {
         return;
@@ -156,7 +156,7 @@ pub(super) fn servers(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// What the devices did.
+/// The work of the devices.
 pub(super) fn devices(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.devices.is_empty()) {
         return;

@@ -8,22 +8,22 @@ use crate::request::Prepared;
 
 /// A load that keeps about as many objects alive as there were at its beginning.
 pub(crate) struct Churn {
-    /// For the same keys, all three.
+    /// Requests for the same keys as those of `get` and `delete`.
     put: Sets,
     get: Sets,
     delete: Sets,
     lanes: usize,
-    /// So many of the keys have an object at the beginning.
+    /// The number of keys that have an object at the beginning.
     alive: usize,
-    /// Where the lanes are between two runs.
+    /// The states of the lanes between two runs.
     left: Mutex<BTreeMap<usize, State>>,
 }
 
-/// Where a lane is. Its keys are its own.
+/// The state of a lane, which has keys of its own.
 #[derive(Debug, Default)]
 struct State {
     next: Verb,
-    /// The oldest first.
+    /// The keys that have an object, the oldest first.
     alive: VecDeque<usize>,
     free: VecDeque<usize>,
 }
@@ -37,7 +37,7 @@ enum Verb {
 }
 
 impl Churn {
-    /// The keys have to be more than are alive: by one for each lane, at least.
+    /// There must be more keys than objects alive, by at least one for each lane.
     pub fn new(put: Sets, get: Sets, delete: Sets, lanes: usize, alive: usize) -> Self {
         Self { put, get, delete, lanes: lanes.max(1), alive, left: Mutex::default() }
     }
@@ -53,7 +53,7 @@ impl Churn {
     }
 }
 
-/// What one lane does next. A further run goes on where it ends.
+/// Picks the requests of one lane. A further run continues where this one ends.
 pub(crate) struct ChurnPicker<'a> {
     churn: &'a Churn,
     lane: usize,

@@ -15,7 +15,7 @@ use crate::xml;
 /// How long a lane waits before it tries again to connect.
 const RECONNECT: Duration = Duration::from_millis(100);
 
-/// What the lanes of a thread share.
+/// State that the lanes of a thread share.
 pub(crate) struct Context<'a> {
     pub endpoints: &'a [Endpoint],
     pub shared: Shared,
@@ -29,7 +29,7 @@ pub(crate) struct Lane {
     pub endpoint: usize,
     part: Part,
     pub connection: Option<Connection>,
-    /// Of the last answer, where the request asked for it: its body and its ETag.
+    /// The body of the last answer, if the request asked for it; `etag` likewise.
     pub kept: Vec<u8>,
     pub etag: Option<String>,
     /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for
@@ -43,7 +43,8 @@ impl Lane {
         Self { endpoint, part, connection: None, kept: Vec::new(), etag: None, watchdog }
     }
 
-    /// Connects, if that is needed. What goes wrong is found again when there is something to send.
+    /// Connects, if that is needed. Callers may ignore an error: it occurs again when a request is
+    /// sent.
     pub async fn connect(&mut self, endpoints: &[Endpoint]) -> Result<(), Trouble> {
         if self.connection.is_none() {
             self.connection = Some(Connection::open(&endpoints[self.endpoint]).await?);
@@ -51,8 +52,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends a request that is due since `began`, and counts what comes of it. Returns when it
-    /// ended, and whether it went well.
+    /// Sends a request that is due since `began`, and counts its result. Returns when it ended, and
+    /// whether it succeeded.
     pub async fn perform(
         &mut self,
         context: &Context<'_>,
@@ -81,7 +82,7 @@ impl Lane {
         }
     }
 
-    /// The bytes that went well, or the name of the error.
+    /// Sends a request. Returns the bytes of bodies to count, or the name of the error.
     async fn attempt(&mut self, context: &Context<'_>, request: &Prepared) -> Result<u64, String> {
         let sent_at = Instant::now();
         let mut connection = match self.connection.take() {
@@ -139,13 +140,15 @@ impl Lane {
     }
 }
 
-/// A code as S3 has them. Other texts could have any length, and be all different.
+/// Returns a text that has the form of S3's error codes. Others are replaced: they could have any
+/// length, and all differ.
 fn error_code(text: &str) -> String {
     let is_code = text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
     if is_code { text.to_owned() } else { "(no code of S3's)".to_owned() }
 }
 
-/// Whether an answer is what the request is for.
+/// Checks that an answer is what the request asked for. Returns the bytes of bodies to count, or
+/// the name of the error.
 fn judge(connection: &Connection, request: &Prepared) -> Result<u64, String> {
     let answer = &connection.answer;
     let code = || xml::first(&answer.kept, "Code").map(|code| error_code(&code));

@@ -36,13 +36,13 @@ use work::{Picker, Work};
 
 /// How long connecting may take before the clock starts all the same.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long requests in flight may go on once someone wants an end, and what is due may be sent
-/// when the time is over.
+/// The time for which requests in flight may go on after a stop, and for which requests that are
+/// due may be sent after the end.
 const GRACE: Duration = Duration::from_secs(2);
-/// Longer than anything is measured.
+/// A time that is longer than any measurement.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
-/// How a load is run.
+/// The settings of a load.
 pub(crate) struct Load<'a> {
     pub endpoints: &'a [Endpoint],
     pub block: &'a Block,
@@ -56,28 +56,28 @@ pub(crate) struct Load<'a> {
     pub stop: &'a Stop,
 }
 
-/// What was measured.
+/// The result of a load.
 pub(crate) struct Measured {
     pub tally: Tally,
     pub seconds: f64,
-    /// Threads that sent.
+    /// The number of threads that sent requests.
     pub threads: usize,
-    /// What was stored, from the beginning of the warm-up on.
+    /// The objects that were stored, from the beginning of the warm-up on.
     pub stored: Stored,
 }
 
-/// Where a run stands; told every so often by the thread that waits for it.
+/// The progress of a run, as the thread that waits for its end reports it now and then.
 pub(crate) struct Moment {
-    /// The measuring has begun.
+    /// True once measuring has begun.
     pub measuring: bool,
-    /// It is over.
+    /// True once it is over.
     pub over: bool,
     pub elapsed: Duration,
     pub answers: u64,
     pub errors: u64,
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Common<'a> {
     load: &'a Load<'a>,
     work: Job<'a>,
@@ -85,10 +85,10 @@ struct Common<'a> {
     /// Passed when all are connected, and again when the window is known.
     barrier: Barrier,
     window: OnceLock<(Instant, Window)>,
-    /// Threads that have not ended, and who waits for them.
+    /// The number of threads that have not ended, and the thread that waits for them.
     running: AtomicUsize,
     watcher: Thread,
-    /// What the threads of a load of uploads share; `None` for other loads.
+    /// State that the threads of a load of uploads share; `None` for other loads.
     crew: Option<Crew>,
 }
 
@@ -103,7 +103,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// What a load is made of.
+/// The requests of a load.
 #[derive(Clone, Copy)]
 pub(crate) enum Job<'a> {
     Requests(&'a Work),
@@ -115,7 +115,7 @@ pub(crate) fn run(load: &Load<'_>, work: Job<'_>, watch: impl FnMut(&Moment)) ->
     run_watched(load, work, LOOK, watch)
 }
 
-/// The same, with a call at the latest after `every`.
+/// [`run`] that calls `watch` at least once in each time `every`.
 fn run_watched(
     load: &Load<'_>,
     work: Job<'_>,
@@ -312,7 +312,7 @@ pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)).min(8)
 }
 
-/// Requests a second in words.
+/// A number of requests a second, as text.
 pub(crate) fn shown_rate(answers: u64, elapsed: Duration) -> String {
     units::show_number(units::float(answers) / elapsed.as_secs_f64().max(0.001))
 }
@@ -326,7 +326,7 @@ mod tests {
     use crate::endpoint::Trust;
     use crate::request::Operation;
 
-    /// A server that says yes to each piece that it reads.
+    /// Starts a server that answers each piece that it reads with 200.
     fn server() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

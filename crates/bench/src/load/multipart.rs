@@ -31,15 +31,15 @@ pub(crate) struct Uploads<'a> {
     pub key: &'a str,
     pub size: u64,
     pub part_size: u64,
-    /// How many at the most.
+    /// The most uploads.
     pub most: Option<u64>,
-    /// After what time no further one is begun.
+    /// The time after which no further upload is begun.
     pub duration: Duration,
 }
 
 /// One upload in progress.
 struct Upload {
-    /// Counted from 1.
+    /// Its number, counted from 1.
     number: u64,
     id: String,
     next: AtomicUsize,
@@ -47,7 +47,7 @@ struct Upload {
     etags: Mutex<Vec<String>>,
 }
 
-/// What the leading thread has set the others to do.
+/// The work that the leading thread has given to the others.
 #[derive(Clone)]
 enum Stage {
     Waiting,
@@ -56,7 +56,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// True for more than the upload of this number, and all before it.
+    /// True once there is something after the upload with this number: another upload, or the end.
     fn is_after(&self, number: u64) -> bool {
         match self {
             Self::Waiting => false,
@@ -69,7 +69,7 @@ impl Stage {
 /// State that the threads of a load of uploads share: the leader opens and completes uploads, and
 /// all threads send parts.
 pub(crate) struct Crew {
-    /// All but the one that leads.
+    /// The number of threads that do not lead.
     others: u32,
     stage: watch::Sender<Stage>,
     /// A permit for each of the others that has no more parts to send.
@@ -79,7 +79,7 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Before the clock starts.
+    /// Makes the state before the clock starts.
     pub fn new(uploads: &Uploads<'_>, threads: usize) -> Self {
         let mut digests = BTreeMap::new();
         if uploads.payload == Payload::Signed {
@@ -98,7 +98,7 @@ impl Crew {
     }
 }
 
-/// The others end when the thread that leads does, however that is.
+/// Ends the other threads when it is dropped: when the leading thread ends, for whatever reason.
 struct Lead<'a>(&'a Crew);
 
 impl Drop for Lead<'_> {

@@ -1,5 +1,5 @@
-//! When requests of an open loop are due. The runtime's timer has steps of a millisecond, which is
-//! longer than most requests take; a timerfd has the kernel's own.
+//! Computes when requests of an open loop are due, and waits for it. The runtime's timer has steps
+//! of a millisecond, which is longer than most requests take; a timerfd has the kernel's own.
 
 use std::fs::File;
 use std::io;
@@ -13,16 +13,16 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::units;
 
-/// The times of one lane.
+/// The times at which the requests of one lane are due.
 pub(crate) struct Pace {
-    /// The timerfd: to the runtime it is one more thing to read from.
+    /// The timerfd, from which the runtime reads.
     timer: Receiver,
     next: Instant,
     every: Duration,
 }
 
 impl Pace {
-    /// `rate` a second by all `lanes` together, evenly spaced.
+    /// The times of a lane if all `lanes` together send `rate` requests a second, evenly spaced.
     pub fn new(start: Instant, rate: f64, lane: usize, lanes: usize) -> io::Result<Self> {
         let every = Duration::from_secs_f64(units::float(lanes as u64) / rate);
         let timer =
@@ -36,13 +36,14 @@ impl Pace {
         self.next
     }
 
-    /// How many are due from `first` on, which is one, and before `until`.
+    /// The number of requests that are due from `first` on, the time of one of them, and before
+    /// `until`.
     pub fn due_before(&self, first: Instant, until: Instant) -> u64 {
         let left = until.saturating_duration_since(first);
         units::whole((left.as_secs_f64() / self.every.as_secs_f64()).ceil())
     }
 
-    /// Waits until then, or not at all if that is past.
+    /// Waits until the next request is due; returns at once if it is already.
     pub async fn wait(&mut self) -> io::Result<()> {
         let due = self.next;
         self.next += self.every;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often it is looked whether someone wants an end.
+/// The interval at which it is checked whether the run should stop.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// Ends a run before its time.
@@ -10,12 +10,12 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks for the end.
+    /// Asks the run to end.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Someone has.
+    /// True once somebody has asked for that.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

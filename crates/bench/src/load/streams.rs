@@ -3,7 +3,7 @@
 use super::sets::Sets;
 use crate::request::{Body, Prepared};
 
-/// What all readers share.
+/// State that all readers share.
 pub(crate) struct Streams {
     /// A whole GetObject of each reader's object. Presigned, so that a range may be added.
     objects: Sets,

@@ -1,4 +1,4 @@
-//! What is counted while a load runs.
+//! Counts the results of requests while a load runs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,19 +11,19 @@ use crate::request::Operation;
 /// The longest latency that is told apart from longer ones: an hour, in nanoseconds.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// When it is that requests count.
+/// The measured time: only requests in it count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub from: Instant,
     pub until: Instant,
 }
 
-/// Which of several parts of a load a request belongs to.
+/// The parts of a load that a request belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Part {
-    /// Of several endpoints.
+    /// The number of the endpoint, if there are several.
     pub endpoint: Option<usize>,
-    /// Of several streams.
+    /// The number of the stream, if there are several.
     pub stream: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Done {
     pub ended: Instant,
 }
 
-/// Of a part of a load, all operations together.
+/// The counts of a part of a load, all operations together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartCounts {
     /// As [`Counts::latency`]; `None` where it is not kept, since there may be thousands of parts.
@@ -46,16 +46,16 @@ pub(crate) struct PartCounts {
     pub errors: u64,
 }
 
-/// Of one operation.
+/// The counts of one operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
-    /// Of successful requests that began in the window, in nanoseconds.
+    /// Latencies of successful requests that began in the window, in nanoseconds.
     pub latency: Histogram<u64>,
     /// Successful answers that ended in the window.
     pub answers: u64,
     /// Bytes of bodies in these, of request or answer.
     pub bytes: u64,
-    /// Failed requests by what was said: those that began or ended in the window.
+    /// Failed requests by the name of the error: those that began or ended in the window.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-/// The counts of a part, which are made when they are needed.
+/// The counts of a part, which are created when they are first needed.
 fn at(parts: &mut Vec<PartCounts>, index: usize) -> &mut PartCounts {
     if parts.len() <= index {
         parts.resize_with(index + 1, PartCounts::default);
@@ -86,24 +86,25 @@ fn at(parts: &mut Vec<PartCounts>, index: usize) -> &mut PartCounts {
     &mut parts[index]
 }
 
-/// Of all operations, by one thread or by all.
+/// The counts of all operations, of one thread or of all.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     operations: [Option<Box<Counts>>; Operation::COUNT],
     order: Vec<Operation>,
-    /// By endpoint, if there are several.
+    /// The counts by endpoint, if there are several.
     pub endpoints: Vec<PartCounts>,
-    /// By stream, if there are any.
+    /// The counts by stream, if there are any.
     pub streams: Vec<PartCounts>,
-    /// The last answer in the window.
+    /// The time of the last answer in the window.
     pub last: Option<Instant>,
     /// Failed requests outside of the window.
     pub outside: BTreeMap<String, u64>,
-    /// There was nothing more to do.
+    /// True if there was nothing more to do.
     pub exhausted: bool,
 }
 
-/// Names are what servers say: no more than so many are told apart.
+/// The number of different errors that are counted separately: their names are what servers say,
+/// and could be any number.
 const ERROR_NAMES_MAX: usize = 100;
 
 fn count_error(errors: &mut BTreeMap<String, u64>, name: String) {
@@ -190,7 +191,7 @@ impl Tally {
         self.operations().map(|(_, counts)| counts.answers).sum()
     }
 
-    /// How long it was measured: to the end of the window, or of the work.
+    /// The measured time: to the end of the window, or of the work.
     pub fn elapsed(&self, window: Window, stopped: bool) -> Duration {
         let end = if self.exhausted || stopped { self.last.unwrap_or(window.from) } else { window.until };
         end.saturating_duration_since(window.from)
@@ -209,7 +210,7 @@ fn merge_parts(ours: &mut Vec<PartCounts>, theirs: Vec<PartCounts>) {
     }
 }
 
-/// What can be seen of a thread's progress from outside. On a cache line of its own.
+/// A thread's progress, as other threads see it. On a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Live {
@@ -221,7 +222,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Only one thread writes, so that nothing has to be atomic but the store.
+    /// Adds 1. Only one thread writes to a counter, so that only the store has to be atomic.
     pub fn count(counter: &AtomicU64) {
         Self::add(counter, 1);
     }

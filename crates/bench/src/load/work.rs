@@ -1,4 +1,4 @@
-//! What lanes do.
+//! The requests of lanes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::streams::{StreamPicker, Streams};
 use crate::request::Prepared;
 use crate::units::Mix;
 
-/// What is to be done, by all lanes together, over and over or up to a number of requests.
+/// The requests of all lanes together, sent over and over or up to a number of them.
 pub(crate) struct Work {
     kind: Kind,
     taken: AtomicU64,
@@ -48,7 +48,7 @@ impl Work {
         Self::new(Kind::Streams(streams), most)
     }
 
-    /// True if each lane has something of its own to read, whose rate is worth knowing.
+    /// True if each lane reads an object of its own, so that the rate of each is of interest.
     pub fn is_streams(&self) -> bool {
         matches!(self.kind, Kind::Streams(_))
     }
@@ -67,13 +67,13 @@ pub(crate) struct Mixed {
     pub get: Sets,
     pub head: Sets,
     pub list: Sets,
-    /// For the same keys as `delete`.
+    /// Requests for the same keys as those of `delete`.
     pub put: Sets,
     pub delete: Sets,
     pub lanes: usize,
 }
 
-/// What one lane does next.
+/// Picks the requests of one lane.
 pub(crate) struct Picker<'a> {
     work: &'a Work,
     kind: PickerKind<'a>,
@@ -116,8 +116,8 @@ fn around(set: &[Prepared], number: u64) -> Option<&Prepared> {
 pub(crate) struct MixedPicker<'a> {
     mixed: &'a Mixed,
     random: u64,
-    /// Keys that are this lane's alone, and not in use; and those that it has put, the oldest
-    /// first.
+    /// The keys that are this lane's alone: those that are not in use, and those that it has put,
+    /// the oldest first.
     free: VecDeque<usize>,
     live: VecDeque<usize>,
 }

@@ -1,4 +1,4 @@
-//! Finds out with how many requests at once a step is fastest.
+//! Searches the number of requests at once with which a step is fastest.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use crate::load::Job;
 
 /// How long each number is tried, after a quarter of that as a warm-up.
 const TRIAL: Duration = Duration::from_secs(1);
-/// The most that is tried.
+/// The largest number that is tried.
 const MOST: usize = 1024;
 /// A number has to be faster than all smaller ones by this factor to be a reason to go on.
 const WORTH_MORE: f64 = 1.05;
-/// So many in a row that are not end it: one may be slow by chance.
+/// The search ends after this many numbers in a row that are not faster: one may be slow by chance.
 const IN_VAIN: usize = 2;
-/// What is this near to the highest rate is as good, and the least number that is so near is the
-/// best: more at once only wait for one another.
+/// Rates of at least this share of the highest are as good, and the smallest number with such a
+/// rate is the best: more requests at once only wait for one another.
 const AS_GOOD: f64 = 0.97;
 
 impl Runner<'_> {
-    /// Tries 1, 2, 4, ... requests at once. Answers a second, for each.
+    /// Tries 1, 2, 4, ... requests at once. Returns each number with its answers a second.
     pub(super) fn trials(&mut self, pass: &Pass, written: &str) -> Result<Vec<(usize, f64)>> {
         let mut trials = Vec::new();
         while let Some(concurrency) = next(&trials) {
@@ -35,7 +35,7 @@ impl Runner<'_> {
     }
 }
 
-/// How many at once to try next; `None` if more would not be faster.
+/// The next number to try; `None` if more requests at once would not be faster.
 fn next(trials: &[(usize, f64)]) -> Option<usize> {
     let Some((last, _)) = trials.last() else { return Some(1) };
     let mut highest = 0.0;
@@ -47,7 +47,7 @@ fn next(trials: &[(usize, f64)]) -> Option<usize> {
     (in_vain < IN_VAIN && *last < MOST).then_some(last * 2)
 }
 
-/// The best of what was tried; `None` if nothing was answered.
+/// The best of the numbers that were tried; `None` if no request was answered.
 pub(super) fn best(trials: &[(usize, f64)]) -> Option<usize> {
     let highest = trials.iter().map(|(_, rate)| *rate).reduce(f64::max).filter(|rate| *rate > 0.0)?;
     let good = trials.iter().filter(|(_, rate)| *rate >= highest * AS_GOOD);
@@ -58,7 +58,8 @@ pub(super) fn best(trials: &[(usize, f64)]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What is tried where the rate at each number is known, and what is found best.
+    /// Searches with a known rate for each number. Returns the numbers that were tried, and the
+    /// best.
     fn search(rate: impl Fn(usize) -> f64) -> (Vec<usize>, Option<usize>) {
         let mut trials = Vec::new();
         while let Some(concurrency) = next(&trials) {

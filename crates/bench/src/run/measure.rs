@@ -1,4 +1,4 @@
-//! Measures a pass: the load, what is used beside it, and what that says.
+//! Measures a pass: the load, the resources that are used meanwhile, and what they say.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::verdict::{self, Evidence, Share};
 use crate::watch::{Used, Watch};
 use crate::{process, processors};
 
-/// For what ends by itself.
+/// The duration of loads that end when their work is done.
 const ENDLESS: Duration = Duration::from_hours(24);
 
 impl Runner<'_> {
@@ -83,7 +83,7 @@ impl Runner<'_> {
         listening.filter(|pid| *pid != std::process::id()).collect()
     }
 
-    /// The counters of the devices, once all that was written before is on them.
+    /// The counters of the devices, after everything that was written before has reached them.
     fn flushed_counters(&self, place: &str) -> Vec<Counters> {
         if self.plan.devices.is_empty() {
             return Vec::new();
@@ -148,7 +148,7 @@ impl Runner<'_> {
     }
 }
 
-/// What tells by what a step was limited.
+/// The evidence for what limited a step.
 fn evidence(pass: &Pass, outcome: &Outcome) -> Evidence {
     let Outcome { measured, used, devices } = outcome;
     let of_time = |cpu_seconds: f64| cpu_seconds / used.seconds.max(1e-9);
@@ -192,14 +192,14 @@ fn part_result(name: String, connections: usize, counts: &PartCounts, seconds: f
     }
 }
 
-/// What came of a step.
+/// The result of a pass.
 pub(super) struct Outcome {
     measured: Measured,
     used: Used,
     devices: Vec<DeviceUse>,
 }
 
-/// What all servers took; `None` if that is less than can be seen, or if one is no more.
+/// The CPU time of all servers; `None` if it is too short to be measured, or if a server has ended.
 fn server_cpu_seconds(servers: &[process::ProcessUse]) -> Option<f64> {
     let sum: f64 = servers.iter().map(|server| server.cpu_seconds).sum();
     (sum > 0.0 && !servers.iter().any(|server| server.ended)).then_some(sum)

@@ -1,4 +1,4 @@
-//! What steps need before they can be measured.
+//! Prepares the objects and requests that steps need.
 
 use super::runner::{Event, Runner};
 use crate::error::Result;
@@ -91,7 +91,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Makes objects, unless they are there.
+    /// Makes the objects of a group, unless they exist.
     fn fill(&mut self, group: &str, count: usize, size: u64) -> Result<()> {
         if self.filled.get(group).is_some_and(|there| *there >= count) {
             return Ok(());

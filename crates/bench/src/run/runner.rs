@@ -5,17 +5,17 @@ use crate::plan::{Plan, Step};
 use crate::report::Round;
 use crate::store::Store;
 
-/// What happens while a plan is run.
+/// An event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// For a line on the terminal.
+    /// The progress, for a line on the terminal.
     Progress(String),
     /// A step is done.
     Done(&'a Round),
-    /// The bucket, or the prefix in one, that is worked in; removed in the end, unless it is to
-    /// stay.
+    /// The bucket, or the prefix in one, that the run works in. It is removed at the end, unless it
+    /// is to be kept.
     Made(String),
-    /// What was made stays there, as was asked for.
+    /// The bucket or prefix is kept, as was asked for.
     Left(String),
 }
 
@@ -25,11 +25,11 @@ pub(super) struct Runner<'a> {
     pub store: &'a Store<'a>,
     pub stop: &'a Stop,
     pub observe: &'a dyn Fn(Event<'_>),
-    /// Objects that are there to be read, by group.
+    /// The number of objects that exist to be read, by group.
     pub filled: BTreeMap<String, usize>,
     /// Numbers the groups that steps write to.
     pub serial: u32,
-    /// What is done.
+    /// The results so far.
     pub rounds: Vec<Round>,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Runner<'a> {
 pub(super) struct Pass {
     pub step: Step,
     pub round: u32,
-    /// Where the run stands, for the terminal.
+    /// The place of this pass in the run, for the terminal.
     pub place: String,
     pub title: String,
     /// Requests a second, in an open loop.
     pub rate: Option<f64>,
-    /// It ends when its work is done, whenever that is.
+    /// True if it ends when its work is done, however long that takes.
     pub until_done: bool,
-    /// How many at once were tried before, and the answers a second.
+    /// The numbers of requests at once that were tried before, and the answers a second of each.
     pub trials: Vec<(usize, f64)>,
 }

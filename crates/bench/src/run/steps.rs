@@ -1,4 +1,4 @@
-//! A step of a plan, as the measurements that it is made of.
+//! Measures the steps of a plan, each by one pass or several.
 
 use super::runner::{Event, Pass, Runner};
 use super::{fastest, prepare};
@@ -77,7 +77,7 @@ impl Runner<'_> {
         self.take(&Pass { title, rate: Some(peak * share), ..pass }, job).map(drop)
     }
 
-    /// Puts so many objects, then reads them, then deletes them.
+    /// Puts a number of objects, then reads them, then deletes them.
     fn burst(&mut self, pass: &Pass, written: &str) -> Result<()> {
         let (count, size) = (pass.step.objects(self.plan.objects), pass.step.size);
         for (operation, verb) in [

@@ -18,7 +18,8 @@ pub fn head() -> String {
     )
 }
 
-/// The lines of a step: one for each operation, those of its errors, and what was used for it.
+/// The lines of a step: one for each operation, those of its errors, and those of the resources
+/// that it used.
 pub fn lines(round: &Round) -> String {
     let mut out = String::new();
     let cpu = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{}us", show_number(us)));
@@ -56,7 +57,7 @@ pub fn title(round: &Round) -> String {
     format!("{}{servers}", round.title)
 }
 
-/// What is said at the end: memory, threads, files, problems.
+/// The lines at the end: memory, threads, files, problems.
 pub fn foot(report: &Report) -> String {
     let mut out = String::new();
     let mut servers: Vec<_> = report.rounds.iter().flat_map(|round| &round.servers).collect();

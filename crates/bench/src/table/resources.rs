@@ -1,4 +1,4 @@
-//! What was used beside a step, and what limited it.
+//! The lines on resources that a step used, and on what limited it.
 
 use std::fmt::Write as _;
 
