@@ -1,4 +1,4 @@
-//! What MD5 and SHA-256 differ in: the rest of this crate is the same for both.
+//! The differences between MD5 and SHA-256: the rest of this crate is the same for both.
 
 use std::array::from_fn;
 use std::fmt::Debug;
@@ -19,14 +19,14 @@ pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     type State<W: Word>: AsRef<[W]> + AsMut<[W]> + Copy + Debug + Send + Sync;
 
-    /// Before the first block.
+    /// The state before the first block.
     #[doc(hidden)]
     const START: Self::State<u32>;
-    /// Whether words, and the length at the end, have their high byte first.
+    /// True if words, and the length at the end, have their high byte first.
     #[doc(hidden)]
     const BIG_ENDIAN: bool;
 
-    /// A state of these words.
+    /// Makes a state of these words.
     #[doc(hidden)]
     fn state<W: Word>(word: impl FnMut(usize) -> W) -> Self::State<W>;
 

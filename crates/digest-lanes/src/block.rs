@@ -4,5 +4,5 @@ pub const LANES: usize = 16;
 
 pub(crate) const BLOCK_BYTES: usize = 64;
 
-/// What a digest takes at a time: sixteen words.
+/// The bytes that a digest takes at a time: sixteen words.
 pub(crate) type Block = [u8; BLOCK_BYTES];

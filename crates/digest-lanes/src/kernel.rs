@@ -1,6 +1,6 @@
 //! Ways to digest several streams at once, and what processors have them.
 
-/// How many lanes, by what instructions.
+/// The number of lanes, and the instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     /// One stream, in the lowest lane.
@@ -11,7 +11,7 @@ pub enum Kernel {
     Neonx8,
 }
 
-/// A kernel, and from how many streams it is better than what comes after it: the next way, or one
+/// A kernel, and the least number of streams for which it is better than the next way, or than one
 /// stream after the other.
 #[derive(Debug)]
 pub struct Way {
@@ -24,7 +24,7 @@ impl Kernel {
     pub(crate) const ALL: [Self; 5] =
         [Self::Avx512x1, Self::Avx512x8, Self::Avx512x16, Self::Avx2x8, Self::Neonx8];
 
-    /// How many streams it takes.
+    /// The number of streams that it takes.
     pub fn lanes(self) -> usize {
         match self {
             Self::Avx512x1 => 1,
@@ -33,7 +33,7 @@ impl Kernel {
         }
     }
 
-    /// Whether this processor has what it needs.
+    /// True if this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]

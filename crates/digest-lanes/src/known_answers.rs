@@ -1,4 +1,4 @@
-//! The answers that the standards give, by each way that this machine has.
+//! Tests each way that this machine has with the answers that the standards give.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::md5::Md5Steps;
 use crate::sha256::Sha256Steps;
 use crate::{Algorithm, LANES, Stream, Update, update_together};
 
-/// RFC 1321, appendix A.5.
+/// The texts and digests of RFC 1321, appendix A.5.
 const MD5: [(&str, &str); 7] = [
     ("", "d41d8cd98f00b204e9800998ecf8427e"),
     ("a", "0cc175b9c0f1b6a831c399e269772661"),
@@ -23,7 +23,7 @@ const MD5: [(&str, &str); 7] = [
     ),
 ];
 
-/// FIPS 180-4, as NIST's examples have it.
+/// The texts and digests of FIPS 180-4, as NIST's examples have them.
 const SHA256: [(&str, &str); 4] = [
     ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
     ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),

@@ -7,12 +7,12 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// Of [`Md5`](crate::Md5).
+/// The steps of [`Md5`](crate::Md5).
 #[derive(Debug, Clone)]
 pub struct Md5Steps;
 
-/// Two lanes of x86 already beat one stream after the other. Four of NEON do, if what is known of
-/// its cores' latencies is true: decision 0012.
+/// The ways to digest several streams. On x86, two lanes already beat one stream after the other.
+/// On aarch64, four of NEON do, if the known latencies of its cores are right (decision 0012).
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
@@ -67,19 +67,19 @@ fn f<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::choose(x, y, z))
 }
 
-/// Likewise G.
+/// The function G; see [`f`].
 #[inline(always)]
 fn g<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     W::add_chosen(sum, z, x, y)
 }
 
-/// Likewise H.
+/// The function H; see [`f`].
 #[inline(always)]
 fn h<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::parity(x, y, z))
 }
 
-/// Likewise I.
+/// The function I; see [`f`].
 #[inline(always)]
 fn i<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::md5_i(x, y, z))

@@ -7,20 +7,20 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// Of [`Sha256`](crate::Sha256).
+/// The rounds of [`Sha256`](crate::Sha256).
 #[derive(Debug, Clone)]
 pub struct Sha256Steps;
 
-/// Where the processor has no instructions for SHA-256. How many streams each way takes was
-/// measured: decision 0012.
+/// The ways to digest several streams on processors without instructions for SHA-256. The numbers
+/// of streams were measured: decision 0012.
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
     Way { kernel: Kernel::Avx2x8, fewest: 3 },
 ];
 
-/// Where it has them, which makes one stream as fast as five lanes of eight; AVX2 has none that are
-/// better.
+/// The ways on processors with instructions for SHA-256, which make one stream as fast as five of
+/// eight lanes: no way by AVX2 is better.
 const WAYS_BESIDE_INSTRUCTIONS: &[Way] =
     &[Way { kernel: Kernel::Avx512x16, fewest: 11 }, Way { kernel: Kernel::Avx512x8, fewest: 6 }];
 
@@ -63,7 +63,7 @@ impl Algorithm for Sha256Steps {
     }
 }
 
-/// Whether the processor has instructions for SHA-256, and `sha2` therefore uses them.
+/// True if the processor has instructions for SHA-256, which `sha2` then uses.
 fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("sha") && is_x86_feature_detected!("sse4.1");
@@ -73,7 +73,7 @@ fn has_instructions() -> bool {
     return false;
 }
 
-/// Section 4.2.2.
+/// The constants of section 4.2.2.
 #[rustfmt::skip] // Eight a line.
 const CONSTANTS: [[u32; 16]; 4] = [
     [

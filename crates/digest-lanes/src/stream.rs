@@ -1,4 +1,4 @@
-//! One stream: what has begun of a block, and the padding at the end.
+//! One stream: the block that has begun, and the padding at the end.
 
 use crate::algorithm::Algorithm;
 use crate::block::{BLOCK_BYTES, Block};
@@ -7,7 +7,7 @@ use crate::block::{BLOCK_BYTES, Block};
 #[derive(Debug, Clone)]
 pub struct Stream<A: Algorithm> {
     pub(crate) state: A::State<u32>,
-    /// The bytes of the block that has begun, and how many there are.
+    /// The block that has begun, and the number of its bytes that are there.
     begun: Block,
     begun_bytes: usize,
     pub(crate) length_bytes: u64,
@@ -54,8 +54,8 @@ impl<A: Algorithm> Stream<A> {
         stream.finish()
     }
 
-    /// Goes on with a block that has begun. Returns what is left of `bytes`: none, unless the block
-    /// is whole.
+    /// Adds bytes to a block that has begun. Returns the rest of `bytes`, which is empty if the
+    /// block is not whole yet.
     pub(crate) fn end_block<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let begun = self.begun_bytes;
         if begun == 0 {

@@ -10,7 +10,7 @@ use crate::stream::Stream;
 pub struct Update<'s, 'b, D> {
     /// The stream.
     pub stream: &'s mut D,
-    /// Its next bytes. What is left of them when [`update_together`] is done.
+    /// Its next bytes; after [`update_together`], the rest of them.
     pub bytes: &'b [u8],
 }
 
@@ -42,14 +42,15 @@ pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) 
     }
 }
 
-/// What is best for the first of so many streams; `None` if that is one after the other.
+/// The best kernel for the first of this many streams; `None` if digesting one after the other is
+/// best.
 fn kernel_for<A: Algorithm>(streams: usize) -> Option<Kernel> {
     let mut ways = A::ways().iter();
     ways.find(|way| streams >= way.fewest && way.kernel.is_available()).map(|way| way.kernel)
 }
 
-/// Adds so many blocks to each of no more streams than the kernel has lanes, which are all at the
-/// beginning of a block.
+/// Adds `blocks` blocks to each stream. There may be no more streams than the kernel has lanes, and
+/// all are at the beginning of a block.
 fn add_blocks_together<A: Algorithm>(
     kernel: Kernel,
     updates: &mut [Update<'_, '_, Stream<A>>],

@@ -1,13 +1,14 @@
-//! What steps compute with: a word of one stream in a register, or one of each stream in a vector.
+//! The values that steps compute with: a word of one stream in a register, or one word of each
+//! stream in a vector.
 
 use std::fmt::Debug;
 
 /// One word of one stream, or of several.
 pub trait Word: Copy + Debug + Send + Sync {
-    /// The same for all.
+    /// A value with the same word for all streams.
     fn splat(constant: u32) -> Self;
 
-    /// Modulo 2^32.
+    /// Adds modulo 2^32.
     fn add(self, other: Self) -> Self;
 
     /// Rotates left by `LEFT`, which is 32 less `RIGHT`.
@@ -35,7 +36,7 @@ pub trait Word: Copy + Debug + Send + Sync {
         sum.add(Self::choose(by, x, y))
     }
 
-    /// The other order of bytes.
+    /// Reverses the order of bytes.
     #[inline(always)]
     fn swap_bytes(self) -> Self {
         Self::choose(Self::splat(0x00ff_00ff), self.rotate::<8, 24>(), self.rotate::<24, 8>())

@@ -1,4 +1,4 @@
-//! Random streams in random pieces, alone and together, beside another implementation.
+//! Compares random streams in random pieces, alone and together, with another implementation.
 
 use std::slice::Iter;
 
@@ -8,7 +8,7 @@ use md5::Digest as _;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A stream: its bytes, in pieces whose lengths gather at the edges of blocks.
+/// A random stream: its bytes, in pieces whose lengths are mostly near the edges of blocks.
 fn stream() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let length = prop_oneof![0usize..4, 54usize..=66, 119usize..=130, 0usize..2000];
     vec(length.prop_flat_map(|length| vec(any::<u8>(), length)), 0..8)
@@ -32,8 +32,8 @@ fn alone<A: Algorithm>(mut stream: Stream<A>, pieces: &[Vec<u8>]) -> A::Output {
 /// A stream that has something to add, and its pieces after that.
 type Busy<'s, A> = (Update<'s, 's, Stream<A>>, Iter<'s, Vec<u8>>);
 
-/// As a server does it: a stream whose piece is used up goes on with its next, one that has ended
-/// makes room for another.
+/// Digests streams as a server does: a stream whose piece is used up continues with its next, one
+/// that has ended makes room for another.
 fn together<A: Algorithm>(start: &Stream<A>, streams: &[Vec<Vec<u8>>], lanes: usize) -> Vec<A::Output> {
     let mut digests = vec![start.clone(); streams.len()];
     let mut left: Vec<_> =
@@ -94,7 +94,7 @@ proptest! {
     }
 }
 
-/// Long ones, of about the lengths that a server has.
+/// Long streams, of about the lengths that a server has.
 #[test]
 fn long_streams() {
     let streams: Vec<_> = (0..16).map(|n| vec![vec![n; 100_000 + usize::from(n) * 777]]).collect();

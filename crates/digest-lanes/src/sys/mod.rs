@@ -11,8 +11,8 @@ use crate::block::Block;
 use crate::kernel::Kernel;
 
 impl Kernel {
-    /// Adds so many blocks, which each input must have, to each state; these are no more than there
-    /// are lanes.
+    /// Adds the first `blocks` blocks of each input, which must have as many, to its state. There
+    /// may be no more states than lanes.
     pub fn add<A: Algorithm>(self, states: &mut [&mut A::State<u32>], inputs: &[&[Block]], blocks: usize) {
         assert!(self.is_available(), "no {self:?}");
         match self {
@@ -46,7 +46,7 @@ mod tests {
         (0..blocks).map(|_| [0; BLOCK_BYTES].map(|_| byte())).collect()
     }
 
-    /// States after so many blocks, from states and blocks that are unlike each other.
+    /// The states after `blocks` blocks, from states and blocks that all differ.
     fn run<A: Algorithm>(
         streams: u32,
         blocks: usize,
@@ -60,7 +60,7 @@ mod tests {
         states
     }
 
-    /// Each way that this machine has gives what the scalar one does.
+    /// Requires that each way that this machine has gives the result of the scalar one.
     fn agree<A: Algorithm>() {
         let kernels = Kernel::ALL.into_iter().filter(|kernel| kernel.is_available());
         for (kernel, blocks) in kernels.flat_map(|kernel| [0, 1, 2, 7].map(|blocks| (kernel, blocks))) {

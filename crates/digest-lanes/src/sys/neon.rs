@@ -17,7 +17,7 @@ use crate::word::Word;
 pub(super) struct Eight([uint32x4_t; 2]);
 
 impl Eight {
-    /// What `half` gives for both registers.
+    /// Applies `half` to both registers.
     #[inline(always)]
     fn each(half: impl FnMut(usize) -> uint32x4_t) -> Self {
         Self(from_fn(half))
@@ -102,7 +102,7 @@ impl Vector<8> for Eight {
     }
 }
 
-/// Rows for columns.
+/// Transposes a matrix of words.
 #[inline(always)]
 fn transpose_4([a, b, c, d]: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
     // SAFETY: the processor has NEON.

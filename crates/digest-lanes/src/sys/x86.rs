@@ -190,7 +190,7 @@ impl Word for Eight {
     }
 }
 
-/// How vectors come from memory and back.
+/// The loads and stores of a vector, and its lanes.
 macro_rules! vector {
     ($word:ident, $lanes:literal, $load:ident, $store:ident, $transpose:ident) => {
         // SAFETY (all): as many words as the vector has lanes; only functions that are compiled for
