@@ -32,6 +32,8 @@ actions! {
     DeleteObject "s3:DeleteObject"
     DeleteObjectAnnotation "s3:DeleteObjectAnnotation"
     DeleteObjectTagging "s3:DeleteObjectTagging"
+    DeleteObjectVersion "s3:DeleteObjectVersion"
+    DeleteObjectVersionTagging "s3:DeleteObjectVersionTagging"
     GetAccelerateConfiguration "s3:GetAccelerateConfiguration"
     GetAnalyticsConfiguration "s3:GetAnalyticsConfiguration"
     GetBucketAbac "s3:GetBucketAbac"
@@ -63,6 +65,11 @@ actions! {
     GetObjectRetention "s3:GetObjectRetention"
     GetObjectTagging "s3:GetObjectTagging"
     GetObjectTorrent "s3:GetObjectTorrent"
+    GetObjectVersion "s3:GetObjectVersion"
+    GetObjectVersionAcl "s3:GetObjectVersionAcl"
+    GetObjectVersionAttributes "s3:GetObjectVersionAttributes"
+    GetObjectVersionTagging "s3:GetObjectVersionTagging"
+    GetObjectVersionTorrent "s3:GetObjectVersionTorrent"
     GetReplicationConfiguration "s3:GetReplicationConfiguration"
     ListAllMyBuckets "s3:ListAllMyBuckets"
     ListBucket "s3:ListBucket"
@@ -96,6 +103,8 @@ actions! {
     PutObjectLegalHold "s3:PutObjectLegalHold"
     PutObjectRetention "s3:PutObjectRetention"
     PutObjectTagging "s3:PutObjectTagging"
+    PutObjectVersionAcl "s3:PutObjectVersionAcl"
+    PutObjectVersionTagging "s3:PutObjectVersionTagging"
     PutReplicationConfiguration "s3:PutReplicationConfiguration"
     RestoreObject "s3:RestoreObject"
     UpdateBucketMetadataAnnotationTableConfiguration "s3:UpdateBucketMetadataAnnotationTableConfiguration"
@@ -104,9 +113,88 @@ actions! {
     UpdateObjectEncryption "s3:UpdateObjectEncryption"
 }
 
+impl S3Action {
+    /// The action on a version that a request names by its id: S3 has others for some of them.
+    #[must_use]
+    pub const fn of_version(self) -> Self {
+        match self {
+            Self::DeleteObject => Self::DeleteObjectVersion,
+            Self::DeleteObjectTagging => Self::DeleteObjectVersionTagging,
+            Self::GetObject => Self::GetObjectVersion,
+            Self::GetObjectAcl => Self::GetObjectVersionAcl,
+            Self::GetObjectAttributes => Self::GetObjectVersionAttributes,
+            Self::GetObjectTagging => Self::GetObjectVersionTagging,
+            Self::GetObjectTorrent => Self::GetObjectVersionTorrent,
+            Self::PutObjectAcl => Self::PutObjectVersionAcl,
+            Self::PutObjectTagging => Self::PutObjectVersionTagging,
+            other => other,
+        }
+    }
+}
+
+/// A set of actions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ActionSet(u128);
+
+const _: () = assert!(S3Action::ALL.len() <= u128::BITS as usize);
+
+impl ActionSet {
+    /// No action.
+    pub const NONE: Self = Self(0);
+
+    /// This set and an action.
+    #[must_use]
+    pub const fn and(self, action: S3Action) -> Self {
+        Self(self.0 | 1 << action as u32)
+    }
+
+    /// True if the action is in the set.
+    pub const fn has(self, action: S3Action) -> bool {
+        self.0 & 1 << action as u32 != 0
+    }
+
+    /// The actions, in the order of their names.
+    pub fn iter(self) -> impl Iterator<Item = S3Action> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let action = S3Action::ALL.get(rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(*action)
+        })
+    }
+}
+
+impl From<S3Action> for ActionSet {
+    fn from(action: S3Action) -> Self {
+        Self::NONE.and(action)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_has_what_was_added() {
+        assert_eq!(ActionSet::NONE.iter().count(), 0);
+        let all = S3Action::ALL.iter().fold(ActionSet::NONE, |set, action| set.and(*action));
+        assert!(all.iter().eq(S3Action::ALL.iter().copied()));
+        for action in S3Action::ALL {
+            let one = ActionSet::from(*action);
+            assert!(one.iter().eq([*action]) && one.has(*action));
+            assert!(S3Action::ALL.iter().all(|other| other == action || !one.has(*other)));
+        }
+    }
+
+    #[test]
+    fn actions_on_versions_are_named_after_the_others() {
+        let versions: Vec<_> =
+            S3Action::ALL.iter().filter(|action| action.of_version() != **action).collect();
+        assert_eq!(versions.len(), 9);
+        for action in versions {
+            assert_eq!(action.of_version().as_str(), action.as_str().replacen("Object", "ObjectVersion", 1));
+        }
+    }
 
     #[test]
     fn names_are_those_of_the_variants() {

@@ -18,7 +18,7 @@ mod names;
 mod range;
 
 pub use account::{RequesterFacts, UnixAccount};
-pub use action::S3Action;
+pub use action::{ActionSet, S3Action};
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use conditions::{Condition, Conditions, ETagCondition, IfRange, ReadVerdict};
 pub use digest::{Checksummer, Checksums, Digester, Digests, ETagSource};

@@ -124,12 +124,34 @@ impl Authorization {
 
     /// True if the signature is in the query.
     pub fn is_presigned(&self) -> bool {
+        self.facts().is_some_and(|facts| facts.presigned)
+    }
+
+    /// The kind, place and time of the signature; `None` for an anonymous request.
+    pub fn facts(&self) -> Option<SignatureFacts> {
         match self {
-            Self::Anonymous => false,
-            Self::SigV4(authorization) => authorization.is_presigned(),
-            Self::SigV2(authorization) => authorization.is_presigned(),
+            Self::Anonymous => None,
+            Self::SigV4(of) => Some(SignatureFacts {
+                algorithm: v4::ALGORITHM,
+                presigned: of.is_presigned(),
+                time: Some(of.signed_at()),
+            }),
+            Self::SigV2(of) => {
+                Some(SignatureFacts { algorithm: "AWS", presigned: of.is_presigned(), time: None })
+            }
         }
     }
+}
+
+/// What policies may ask about a signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignatureFacts {
+    /// `AWS4-HMAC-SHA256` or `AWS`.
+    pub algorithm: &'static str,
+    /// True if it is in the query.
+    pub presigned: bool,
+    /// When it was made, as the signer says; SigV2 signs no time that always means that.
+    pub time: Option<Timestamp>,
 }
 
 /// The headers with which a request is verified and performed: those that were sent, and signed

@@ -34,6 +34,7 @@ pub struct SigV4Authorization {
     signed_headers: Box<str>,
     signature: Box<str>,
     time: IsoBasic,
+    signed_at: Timestamp,
     security_token: Option<Box<str>>,
     presigned: bool,
 }
@@ -59,6 +60,7 @@ impl SigV4Authorization {
             signed_headers: signed_headers.into(),
             signature: signature.into(),
             time: basic,
+            signed_at: time,
             security_token: header(request.headers, "x-amz-security-token").map(Into::into),
             presigned: false,
         })
@@ -104,9 +106,15 @@ impl SigV4Authorization {
             signed_headers: signed_headers.into(),
             signature: signature.into(),
             time: basic,
+            signed_at: time,
             security_token: security_token(query, request.headers).map(Into::into),
             presigned: true,
         })
+    }
+
+    /// When it was signed, as the signer says.
+    pub const fn signed_at(&self) -> Timestamp {
+        self.signed_at
     }
 
     /// The access key of the claimed signer.
