@@ -35,6 +35,9 @@ pub enum BackendError {
     /// An id that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
+    /// What the requester may not know: that there is no such object, or another fact of it.
+    #[error("the requester may not know that")]
+    NotAllowed,
     /// No such upload of that key.
     #[error("the upload does not exist")]
     NoSuchUpload,
@@ -309,6 +312,7 @@ impl BackendError {
             | Self::BucketHoldsFiles
             | Self::BucketChanged
             | Self::NoSuchKey
+            | Self::NotAllowed
             | Self::NoSuchUpload
             | Self::NoSuchVersion(_)
             | Self::InvalidVersionId(_)

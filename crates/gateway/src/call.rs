@@ -1,12 +1,12 @@
 //! A request on its way to its operation.
 
-use backend::{Backend, BackendError, BucketState, Context, ObjectRef};
+use backend::{BackendError, BucketState, Context, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use iam::{Decision, Permission, RequestFacts, Requester};
+use iam::{Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
-use s3_types::{BucketName, ObjectKey};
+use s3_types::{ActionSet, BucketName, ObjectKey, S3Action};
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
@@ -14,6 +14,7 @@ use s3_wire::operation::Operation;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
+use crate::access::{Asker, Authorized};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
 use crate::errors::{ErrorSite, from_backend};
 use crate::gateway::{Gateway, Settings};
@@ -42,7 +43,7 @@ pub struct Call<'a> {
     /// What is asked for.
     pub operation: Operation,
     /// Who asks.
-    pub requester: Requester,
+    pub asker: &'a Asker<'a>,
     /// Where the requester's signature is.
     pub signed: Signed,
     /// The body.
@@ -52,11 +53,6 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Where objects are.
-    pub fn backend(&self) -> &'a dyn Backend {
-        self.gateway.backend.as_ref()
-    }
-
     /// The bucket. Requests without one are not routed to operations that call this.
     pub fn bucket(&self) -> Result<&'a BucketName> {
         self.target.bucket().ok_or_else(|| ErrorCode::InvalidBucketName.into())
@@ -73,7 +69,7 @@ impl<'a> Call<'a> {
     /// `NoSuchBucket` if the request's bucket does not exist: for operations that do not ask the
     /// storage for anything in it. What is known of a bucket does not prove that it exists.
     pub async fn require_bucket(&self) -> Result<()> {
-        match self.backend().bucket_exists(self.backend_cx, self.bucket()?).await {
+        match self.gateway.storage.bucket_exists(self.backend_cx, self.bucket()?).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.failed()(BackendError::NoSuchBucket)),
             Err(error) => Err(self.failed()(error)),
@@ -96,36 +92,32 @@ impl<'a> Call<'a> {
         Owner { display_name: Some(&identities.initiator().facts.name), ..self.account() }
     }
 
-    /// The operation's own action on its own target.
-    pub fn own_permission(&self) -> Permission<'a> {
-        Permission {
-            action: self.operation.info().action,
-            bucket: self.target.bucket(),
-            key: self.target.key(),
-        }
+    /// The operation's own action.
+    pub fn action(&self) -> S3Action {
+        self.operation.info().action
     }
 
-    /// `AccessDenied` unless the requester has the permission.
-    pub async fn authorize(&self, permission: &Permission<'_>) -> Result<()> {
-        let values = |name: &str| {
-            let header = self.headers.get(name).and_then(|value| value.to_str().ok());
-            header.or_else(|| self.query.get(name)).map(str::to_owned)
-        };
-        let facts = RequestFacts {
-            requester: &self.requester,
-            source_ip: self.cx.peer.ip(),
-            secure_transport: self.cx.peer.secure,
-            time_second: self.cx.now.as_second(),
-            values: &values,
-        };
-        match self.gateway.authorizer.decide(&facts, permission).await {
-            Decision::Allow => Ok(()),
-            Decision::Deny if self.requester.is_anonymous() && self.operation == Operation::CreateBucket => {
+    /// What the requester may do with a resource: these actions, or `AccessDenied`. `values` are
+    /// those of the conditions that depend on what the operation was asked to do.
+    pub fn authorize<'r>(
+        &self,
+        resource: Resource<'r>,
+        actions: ActionSet,
+        values: &Values<'_>,
+    ) -> Result<Authorized<'r>>
+    where
+        'a: 'r,
+    {
+        let authorized =
+            self.gateway.storage.authorize(self.backend_cx, self.asker, resource, actions, values);
+        authorized.ok_or_else(|| {
+            if self.asker.requester.is_anonymous() && self.operation == Operation::CreateBucket {
                 let message = "Anonymous users cannot invoke this API. Please authenticate.";
-                Err(S3Error::with_message(ErrorCode::AccessDenied, message))
+                S3Error::with_message(ErrorCode::AccessDenied, message)
+            } else {
+                S3Error::new(ErrorCode::AccessDenied)
             }
-            Decision::Deny => Err(S3Error::new(ErrorCode::AccessDenied)),
-        }
+        })
     }
 
     /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.
@@ -186,6 +178,11 @@ impl<'a> Call<'a> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
     }
+}
+
+/// The bucket and key of a target, as permissions have them.
+pub fn resource(target: &Target) -> Resource<'_> {
+    Resource { bucket: target.bucket(), key: target.key() }
 }
 
 fn about(error: BackendError, target: &Target, upload: Option<&str>) -> S3Error {

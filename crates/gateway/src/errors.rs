@@ -96,6 +96,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
     let bucket_error = |code| S3Error::new(code).detail("BucketName", bucket.unwrap_or_default());
     match error {
         B::NoSuchBucket => bucket_error(ErrorCode::NoSuchBucket),
+        B::NotAllowed => ErrorCode::AccessDenied.into(),
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),

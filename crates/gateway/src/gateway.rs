@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use backend::Backend;
 use iam::{Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::access::Storage;
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::metrics::Connections;
@@ -23,14 +23,14 @@ pub struct Settings {
     pub domains: Vec<String>,
 }
 
-/// A gateway: a backend, who may use it, and under which names.
+/// A gateway: a storage, who may use it, and under which names.
 pub struct Gateway {
     /// The storage.
-    pub backend: Arc<dyn Backend>,
+    pub storage: Storage,
     /// The settings that a reload changes.
     pub settings: ArcSwap<Settings>,
     /// Decides who may do what.
-    pub authorizer: Authorizer,
+    pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.
     pub signing: SigningPolicy,
     /// Signing keys that were already derived.

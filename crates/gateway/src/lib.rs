@@ -3,6 +3,7 @@
 //!
 //! Only this crate reads configuration, environment or clock.
 
+mod access;
 mod access_log;
 mod account;
 mod agreement;

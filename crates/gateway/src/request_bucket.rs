@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use backend::{Backend, BackendError, BucketState, Context};
-use iam::Requester;
+use backend::{BackendError, BucketState, Context};
+use iam::{Requester, Resource};
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::operation::Operation;
-use s3_wire::{ErrorCode, Result, S3Error, Target};
+use s3_wire::{ErrorCode, Result, S3Error};
 
+use crate::access::Storage;
 use crate::closed;
 use crate::errors::from_backend;
 
-/// The bucket that a request names.
+/// The bucket that a request names, or the bucket of the source of its copy.
 pub struct RequestBucket<'a> {
-    backend: &'a dyn Backend,
+    storage: &'a Storage,
     cx: &'a Context,
-    target: &'a Target,
+    resource: Resource<'a>,
     /// `None` if there is no bucket, or if the request makes it.
     name: Option<&'a BucketName>,
     /// What is known of the bucket, once it was found.
@@ -25,9 +26,9 @@ pub struct RequestBucket<'a> {
 }
 
 impl<'a> RequestBucket<'a> {
-    /// The bucket of `target`, which was not looked for yet.
-    pub fn of(backend: &'a dyn Backend, cx: &'a Context, target: &'a Target) -> Self {
-        Self { backend, cx, target, name: target.bucket(), state: None, is_new: false }
+    /// The bucket of `resource`, which was not looked for yet.
+    pub fn of(storage: &'a Storage, cx: &'a Context, resource: Resource<'a>) -> Self {
+        Self { storage, cx, resource, name: resource.bucket, state: None, is_new: false }
     }
 
     /// Looks for the bucket; `NoSuchBucket` if it does not exist. CreateBucket has none to be
@@ -35,11 +36,11 @@ impl<'a> RequestBucket<'a> {
     pub async fn find(mut self, operation: Operation, requester: &Requester) -> Result<Self> {
         self.name = self.name.filter(|_| operation != Operation::CreateBucket);
         let Some(name) = self.name else { return Ok(self) };
-        let known = self.backend.known_bucket(name);
+        let known = self.storage.known_bucket(name);
         self.is_new = known.is_none();
         let state = match known {
             Some(state) => state,
-            None => self.backend.load_bucket(self.cx, name).await.map_err(|error| self.about(error))?,
+            None => self.storage.load_bucket(self.cx, name).await.map_err(|error| self.about(error))?,
         };
         closed::check(&state, requester)?;
         self.state = Some(state);
@@ -54,15 +55,15 @@ impl<'a> RequestBucket<'a> {
     /// operation meets the bucket, so that only a request that is refused has to look for it.
     pub async fn refusal(&self, error: S3Error) -> S3Error {
         let Some(name) = self.name.filter(|_| !self.is_new && !shows_bucket(&error)) else { return error };
-        match self.backend.bucket_exists(self.cx, name).await {
+        match self.storage.bucket_exists(self.cx, name).await {
             Ok(false) => self.about(BackendError::NoSuchBucket),
             _ => error,
         }
     }
 
     fn about(&self, error: BackendError) -> S3Error {
-        let key = self.target.key().map(ObjectKey::as_str);
-        from_backend(error, self.target.bucket().map(BucketName::as_str), key)
+        let Resource { bucket, key } = self.resource;
+        from_backend(error, bucket.map(BucketName::as_str), key.map(ObjectKey::as_str))
     }
 }
 

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Authorizer, Identities};
+use iam::{Account, Identities, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::access::Storage;
 use crate::access_log::AccessLog;
 use crate::body::DigestServices;
 use crate::cli::{Cli, Said};
@@ -283,12 +284,12 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
         choices::SigV2::Off => s3_wire::auth::SigV2::Off,
     };
     Gateway {
-        backend,
+        storage: Storage::new(backend),
         settings: ArcSwap::from_pointee(Settings {
             identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
             domains: options.domain.clone(),
         }),
-        authorizer: Authorizer,
+        authorizer: Arc::new(RootOnly),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
         requests: Places::new(options.max_requests),

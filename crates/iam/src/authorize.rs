@@ -1,8 +1,10 @@
-use std::net::IpAddr;
+use std::borrow::Cow;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use s3_types::{BucketName, ObjectKey, RequesterFacts, S3Action};
 
+use crate::condition_key::ConditionKey;
 use crate::credential::Identity;
 
 /// Who makes a request.
@@ -34,51 +36,54 @@ impl Requester {
     }
 }
 
-/// The facts that a decision may depend on besides the action: the keys of policy conditions.
-#[derive(Clone)]
-pub struct RequestFacts<'a> {
-    /// Who asks.
-    pub requester: &'a Requester,
-    /// The client's address (`aws:SourceIp`); unknown on a unix socket.
-    pub source_ip: Option<IpAddr>,
-    /// True for a request over TLS (`aws:SecureTransport`).
-    pub secure_transport: bool,
-    /// The time, in seconds since 1970 (`aws:CurrentTime`).
-    pub time_second: i64,
-    /// Other values of the request, by lower-case name of a header or parameter (`s3:prefix`,
-    /// `s3:x-amz-acl`, ...).
-    pub values: &'a (dyn Fn(&str) -> Option<String> + Send + Sync),
-}
-
-/// An action on a resource, which must be allowed before an operation is performed.
-#[derive(Debug, Clone, Copy)]
-pub struct Permission<'a> {
-    /// The action.
-    pub action: S3Action,
-    /// The bucket, unless the action is about the service.
+/// What a permission is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resource<'a> {
+    /// The bucket; `None` for what is about the service.
     pub bucket: Option<&'a BucketName>,
-    /// The key, if the action is about an object.
+    /// The key, if it is about an object.
     pub key: Option<&'a ObjectKey>,
 }
 
-/// Whether a permission is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// Yes.
-    Allow,
-    /// No.
-    Deny,
+/// The values of condition keys; `None` for a key that the request has no value of.
+pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy)]
+pub struct Question<'q> {
+    /// Who asks.
+    pub requester: &'q Requester,
+    /// What the requester wants to do.
+    pub action: S3Action,
+    /// To what.
+    pub resource: Resource<'q>,
+    /// The values of condition keys.
+    pub values: &'q Values<'q>,
 }
 
-/// Decides about requests.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Authorizer;
+/// Whether an action is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Something allows it, and nothing denies it.
+    Allow,
+    /// A statement denies it, which nothing else can allow.
+    Deny,
+    /// Nothing allows it.
+    NoGrant,
+}
 
-impl Authorizer {
-    /// Decides whether the requester has a permission. Without policies and ACLs, root has all and
-    /// others have none. (It is asynchronous because a bucket's policy has to be read.)
-    #[allow(clippy::unused_async, reason = "see above: the callers must be able to wait")]
-    pub async fn decide(&self, facts: &RequestFacts<'_>, _permission: &Permission<'_>) -> Decision {
-        if facts.requester.is_root() { Decision::Allow } else { Decision::Deny }
+/// Decides what a requester may do.
+pub trait Authorizer: Debug + Send + Sync {
+    /// Decides. Never waits: all that it depends on is in memory.
+    fn decide(&self, question: &Question<'_>) -> Decision;
+}
+
+/// Allows root everything, and others nothing: there are no policies and ACLs yet.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RootOnly;
+
+impl Authorizer for RootOnly {
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        if question.requester.is_root() { Decision::Allow } else { Decision::NoGrant }
     }
 }

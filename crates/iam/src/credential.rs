@@ -120,8 +120,10 @@ impl Identities {
         Self { account, root: Arc::new(Identity { facts, is_root: true, credential }) }
     }
 
-    /// The identity with this access key id.
-    pub fn find(&self, access_key: &str) -> Option<&Arc<Identity>> {
+    /// The identity with this access key id. Asynchronous, since identities that are not in memory
+    /// will have to be asked for; one that is takes neither a wait nor an allocation.
+    #[allow(clippy::unused_async, reason = "callers must be able to wait")]
+    pub async fn find(&self, access_key: &str) -> Option<&Arc<Identity>> {
         (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
     }
 

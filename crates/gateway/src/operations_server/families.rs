@@ -28,7 +28,7 @@ pub async fn text(
     ready: bool,
 ) -> String {
     // A storage that hangs has nothing to tell, and must not hang who asks.
-    let storage = timeout(READY_TIME_MAX, gateway.backend.statistics()).await.unwrap_or_default();
+    let storage = timeout(READY_TIME_MAX, gateway.storage.statistics()).await.unwrap_or_default();
     let mut page = Page::new();
     page.family(&table::INFO).sample([version::NUMBER, version::COMMIT], 1);
     page.family(&table::READY).sample([], u8::from(ready));

@@ -165,7 +165,7 @@ async fn ready(observed: &Observed) -> Result<(), String> {
         return Err("the server is stopping".to_owned());
     }
     // A storage that hangs is not ready, and must not hang who asks.
-    let storage = timeout(READY_TIME_MAX, observed.gateway.backend.ready());
+    let storage = timeout(READY_TIME_MAX, observed.gateway.storage.ready());
     let (descriptors, storage) = tokio::join!(observed.descriptors.get(), storage);
     if let Some(Descriptors { used, allowed: Some(allowed) }) = descriptors.filter(|found| found.run_out()) {
         return Err(format!("{used} of {allowed} file descriptors are in use"));

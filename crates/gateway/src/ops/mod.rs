@@ -7,18 +7,19 @@ mod refused;
 mod slow;
 mod unset;
 mod upload;
+mod values;
 mod version;
 
 use futures_util::future::BoxFuture;
 use iam::AccountId;
-use iam::Permission;
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
 use s3_wire::operation::{Operation, Support};
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::call::Call;
+use crate::access::Authorized;
+use crate::call::{Call, resource};
 use crate::errors::read_only;
 use crate::outcome::Outcome;
 use handler::Handler;
@@ -30,13 +31,13 @@ use unset::Unset;
 /// largest.
 fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
     Box::pin(async move {
-        let handler = prepare::<H>(&call).await?;
-        handler.perform(call).await
+        let (handler, storage) = prepare::<H>(&call)?;
+        handler.perform(call, storage).await
     })
 }
 
 /// Does all checks that precede the work.
-async fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<H> {
+fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<(H, Authorized<'a>)> {
     let served = call.operation.info().support == Support::Served;
     if served {
         honoured::check(call.operation, call.query, call.headers, call.signed)?;
@@ -44,12 +45,13 @@ async fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<H> {
     check_trailer(call)?;
     check_expected_owner(call)?;
     let handler = H::parse(call)?;
-    authorize(call, handler.permissions(call)).await?;
+    let values = |key| handler.value(call, key);
+    let storage = call.authorize(resource(call.target), handler.needs(call).now(), &values)?;
     // Before its body is read.
-    if served && !call.operation.info().method.is_read() && !call.backend().capabilities().writes {
+    if served && !call.operation.info().method.is_read() && !call.gateway.storage.capabilities().writes {
         return Err(read_only());
     }
-    Ok(handler)
+    Ok((handler, storage))
 }
 
 /// Refuses trailing checksums, which only uploads may have, on other operations.
@@ -58,13 +60,6 @@ fn check_trailer(call: &Call<'_>) -> Result<()> {
     if trailer && !matches!(call.operation, Operation::PutObject | Operation::UploadPart) {
         let message = "The value of x-amz-content-sha256 header is invalid.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
-    }
-    Ok(())
-}
-
-async fn authorize(call: &Call<'_>, permissions: Vec<Permission<'_>>) -> Result<()> {
-    for permission in permissions {
-        call.authorize(&permission).await?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-use iam::Permission;
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use super::handler::Handler;
+use super::handler::{Handler, Needs};
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::outcome::Outcome;
 
@@ -15,14 +15,11 @@ impl<'a> Handler<'a> for Refused {
     }
 
     /// A form has its signature in its body, so that its requester is unknown until that is read.
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        if call.operation == Operation::PostObject { Vec::new() } else { vec![call.own_permission()] }
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        if call.operation == Operation::PostObject { Needs::Later } else { Needs::Now(call.action().into()) }
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
         let message = format!("{} is not implemented.", call.operation.name());
         Err(S3Error::with_message(ErrorCode::NotImplemented, message))
     }

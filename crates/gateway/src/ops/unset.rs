@@ -1,10 +1,15 @@
+use std::borrow::Cow;
+
 use backend::{ReadRequest, ReadSelector};
-use s3_types::{Conditions, VersionId};
+use iam::ConditionKey;
+use s3_types::{Conditions, S3Action, VersionId};
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
 
-use super::handler::Handler;
-use super::version::version_id;
+use super::handler::{Handler, Needs};
+use super::values;
+use super::version::{on_version, version_id};
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::outcome::Outcome;
 use crate::reply;
@@ -14,13 +19,27 @@ pub struct Unset {
     version: Option<VersionId>,
 }
 
+impl Unset {
+    fn action(&self, call: &Call<'_>) -> S3Action {
+        on_version(call.action(), self.version.as_ref())
+    }
+}
+
 impl<'a> Handler<'a> for Unset {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self { version: version_id(call.query.get("versionId"))? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
-        let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_cx);
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        Needs::Now(self.action(call).into())
+    }
+
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_version(self.version.as_ref(), key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
+        let bucket = call.bucket()?;
         let request = UnsetRequest {
             operation: call.operation,
             query: call.query,
@@ -31,7 +50,7 @@ impl<'a> Handler<'a> for Unset {
             let none = Conditions::default();
             let object = call.object()?.of(self.version.as_ref());
             let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
-            backend.head_object(cx, read).await.map_err(call.failed())?;
+            storage.find_object(self.action(&call), read).await.map_err(call.failed())?;
         } else {
             call.require_bucket().await?;
         }

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use http::HeaderMap;
 use iam::{Identities, Requester};
-use s3_wire::auth::PayloadMode;
-use s3_wire::auth::{self, Authorization, SignedRequest};
+use s3_wire::auth::{self, Authorization, PayloadMode, SignatureFacts, SignedRequest};
 use s3_wire::honoured::Signed;
 use s3_wire::{ErrorCode, Result, headers};
 
@@ -22,10 +21,12 @@ pub struct Authenticated<'a> {
     pub headers: Cow<'a, HeaderMap>,
     /// Where the signature is.
     pub signed: Signed,
+    /// The signature; `None` for an anonymous requester.
+    pub signature: Option<SignatureFacts>,
 }
 
 /// Verifies the signature. A request without one is anonymous.
-pub fn authenticate<'a>(
+pub async fn authenticate<'a>(
     gateway: &Gateway,
     identities: &Identities,
     cx: &RequestContext,
@@ -39,15 +40,17 @@ pub fn authenticate<'a>(
             payload,
             headers: Cow::Borrowed(request.headers),
             signed: Signed::Headers,
+            signature: None,
         });
     };
     // There are no temporary credentials yet, so that no token can be right.
     if authorization.security_token().is_some() {
         return Err(ErrorCode::InvalidToken.into());
     }
-    let identity = identities.find(access_key).ok_or_else(|| auth::invalid_access_key(access_key))?;
+    let identity = identities.find(access_key).await.ok_or_else(|| auth::invalid_access_key(access_key))?;
     let secret_key = identity.credential.secret_key.expose();
     let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
+    let signature = authorization.facts();
     let mut all = Cow::Borrowed(request.headers);
     let signed = match &authorization {
         _ if !authorization.is_presigned() => Signed::Headers,
@@ -58,5 +61,6 @@ pub fn authenticate<'a>(
     if signed == Signed::UrlV4 && headers::is_hoisted(request.query) {
         headers::hoist_query(request.query, all.to_mut())?;
     }
-    Ok(Authenticated { requester: Requester::Identity(identity.clone()), payload, headers: all, signed })
+    let requester = Requester::Identity(identity.clone());
+    Ok(Authenticated { requester, payload, headers: all, signed, signature })
 }

@@ -2,6 +2,8 @@
 
 mod authenticate;
 mod preflight;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,8 +21,9 @@ use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 use authenticate::{Authenticated, authenticate};
 use preflight::preflight;
 
+use crate::access::Asker;
 use crate::body::{InProgress, RequestBody, ResponseBody};
-use crate::call::Call;
+use crate::call::{self, Call};
 use crate::errors::{self, ErrorSite};
 use crate::gateway::{Gateway, Settings};
 use crate::observers::Report;
@@ -103,8 +106,8 @@ async fn perform<'h>(
     }
     let signed =
         SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
-    let Authenticated { requester, payload, headers, signed } =
-        authenticate(gateway, &settings.identities, cx, &signed)?;
+    let Authenticated { requester, payload, headers, signed, signature } =
+        authenticate(gateway, &settings.identities, cx, &signed).await?;
     (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
     let backend_cx = cx.backend_context(&requester);
     // S3 checks the names of bucket and key after the signature.
@@ -112,7 +115,7 @@ async fn perform<'h>(
     if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
-    let bucket = RequestBucket::of(gateway.backend.as_ref(), &backend_cx, target);
+    let bucket = RequestBucket::of(&gateway.storage, &backend_cx, call::resource(target));
     let operation = match route {
         Some(Route::Operation(operation)) => operation,
         Some(Route::Refused(error)) => return Err(error),
@@ -120,6 +123,15 @@ async fn perform<'h>(
         None => return Err(ErrorCode::InvalidURI.into()),
     };
     let bucket = bucket.find(operation, &requester).await?;
+    let asker = Asker {
+        authorizer: gateway.authorizer.as_ref(),
+        requester: &requester,
+        account: settings.identities.account(),
+        peer: cx.peer,
+        now: cx.now,
+        headers: &headers,
+        signature,
+    };
     let call = Call {
         gateway,
         settings,
@@ -131,7 +143,7 @@ async fn perform<'h>(
         target,
         state: bucket.state.as_deref(),
         operation,
-        requester,
+        asker: &asker,
         signed,
         body,
         payload: Some(payload),

@@ -29,7 +29,7 @@ pub async fn preflight(
     }
     let error = match bucket {
         Some(bucket) => {
-            match gateway.backend.bucket_exists(&cx.backend_context(&Requester::Anonymous), bucket).await {
+            match gateway.storage.bucket_exists(&cx.backend_context(&Requester::Anonymous), bucket).await {
                 Ok(false) => missing_bucket(),
                 _ => ErrorCode::AccessForbidden.into(),
             }

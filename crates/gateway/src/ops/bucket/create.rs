@@ -1,10 +1,14 @@
+use std::borrow::Cow;
+
 use backend::{BackendError, CreateBucketRequest};
 use http::StatusCode;
+use iam::ConditionKey;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
-use crate::call::Call;
-use crate::ops::handler::Handler;
+use crate::access::Authorized;
+use crate::call::{Call, resource};
+use crate::ops::handler::{Handler, Needs};
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -16,7 +20,12 @@ impl<'a> Handler<'a> for CreateBucket {
         Ok(Self)
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    /// The region is in the document. An anonymous requester is refused before that is read.
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        if call.asker.requester.is_anonymous() { Needs::Now(call.action().into()) } else { Needs::Later }
+    }
+
+    async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         let expected = ChecksumRequest::parse(call.headers)?;
         let parse = xml::CreateBucketConfiguration::parse;
@@ -26,9 +35,12 @@ impl<'a> Handler<'a> for CreateBucket {
             let message = "Tags and directory buckets are not implemented.";
             return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
+        let location = asked.location_constraint.as_deref().filter(|location| !location.is_empty());
+        let values = |key| location.filter(|_| key == ConditionKey::LocationConstraint).map(Cow::Borrowed);
+        let storage = call.authorize(resource(call.target), call.action().into(), &values)?;
         check_location(asked.location_constraint.as_deref(), region)?;
         let request = CreateBucketRequest::plain(bucket);
-        match call.backend().create_bucket(call.backend_cx, request).await {
+        match storage.create_bucket(request).await {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}

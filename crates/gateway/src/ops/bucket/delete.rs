@@ -1,6 +1,7 @@
 use http::StatusCode;
 use s3_wire::Result;
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -14,9 +15,9 @@ impl<'a> Handler<'a> for DeleteBucket {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
-        call.backend().delete_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
+        storage.delete_bucket(bucket).await.map_err(call.failed())?;
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

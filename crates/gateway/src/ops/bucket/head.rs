@@ -1,6 +1,7 @@
 use http::StatusCode;
 use s3_wire::Result;
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -14,7 +15,7 @@ impl<'a> Handler<'a> for HeadBucket {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.require_bucket().await?;
         let mut reply = reply::empty(StatusCode::OK);

@@ -3,6 +3,7 @@ use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListBucketsResult, ListedBucket};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -16,7 +17,7 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
         headers::ListBuckets::parse(call.query, &call.gateway.signing.region).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let Self(asked) = self;
         let region = call.gateway.signing.region.as_str();
         let query = ListBucketsQuery {
@@ -24,7 +25,7 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
             after: asked.after.as_ref().map(ToString::to_string),
             max_buckets: asked.max_buckets,
         };
-        let page = call.backend().list_buckets(call.backend_cx, &query).await.map_err(call.failed())?;
+        let page = storage.list_buckets(&query).await.map_err(call.failed())?;
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {
             owner: call.owner(),

@@ -1,5 +1,6 @@
 use s3_wire::{Result, xml};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -13,7 +14,7 @@ impl<'a> Handler<'a> for GetBucketLocation {
         Ok(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
         call.require_bucket().await?;
         // S3 has no name for its first region here.
         let region = Some(call.gateway.signing.region.as_str()).filter(|region| *region != "us-east-1");

@@ -1,15 +1,19 @@
+use std::borrow::Cow;
+
 use backend::{ObjectAttributes, ObjectPart, ReadRequest, ReadSelector};
-use iam::Permission;
-use s3_types::{Checksum, ChecksumType, S3Action, VersionId};
+use iam::ConditionKey;
+use s3_types::{ActionSet, Checksum, ChecksumType, S3Action, VersionId};
 use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
 use s3_wire::{Result, time};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::Handler;
+use crate::ops::handler::{Handler, Needs};
 use crate::ops::object::get::read_error;
-use crate::ops::version::version_id;
+use crate::ops::values;
+use crate::ops::version::{on_version, version_id};
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -26,20 +30,22 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         Ok(Self { version, asked })
     }
 
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        vec![Permission { action: S3Action::GetObject, ..call.own_permission() }, call.own_permission()]
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        let version = self.version.as_ref();
+        let actions = [S3Action::GetObject, call.action()].map(|action| on_version(action, version));
+        Needs::Now(actions.into_iter().fold(ActionSet::NONE, ActionSet::and))
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_version(self.version.as_ref(), key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
         let asked = self.asked;
         let conditions = read_conditions(call.headers, call.cx.now);
         let request = ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions };
-        let (backend, cx) = (call.backend(), call.backend_cx);
-        let read = match backend.head_object(cx, request).await {
+        let read = match storage.head_object(request).await {
             Ok(read) => read,
             Err(error) => return read_error(&call, error).map(Outcome::from),
         };

@@ -1,5 +1,7 @@
+use std::borrow::Cow;
+
 use backend::{BackendError, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
-use iam::Permission;
+use iam::{ConditionKey, Resource};
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
@@ -8,13 +10,16 @@ use s3_wire::headers::{
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{Result, S3Error};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow;
-use crate::ops::version::version_id;
+use crate::ops::values;
+use crate::ops::version::{on_version, version_id};
 use crate::outcome::Outcome;
+use crate::request_bucket::RequestBucket;
 
 /// CopyObject.
 pub struct CopyObject {
@@ -44,17 +49,24 @@ impl<'a> Handler<'a> for CopyObject {
         Ok(copy)
     }
 
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        vec![self.source.permission(), call.own_permission()]
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+        match key {
+            ConditionKey::CopySource => Some(self.source.path().into()),
+            ConditionKey::MetadataDirective => {
+                let given = call.headers.contains_key("x-amz-metadata-directive");
+                let directive = if self.metadata.is_some() { "REPLACE" } else { "COPY" };
+                given.then_some(directive.into())
+            }
+            ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().map(Into::into),
+            _ => values::of_new_object(call, &self.conditions, key),
+        }
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (backend, cx) = (call.gateway.backend.clone(), call.backend_cx.clone());
+        let source = self.source.authorize(&call).await?.detach();
+        let storage = storage.detach();
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
             let request = CopyRequest {
@@ -65,7 +77,7 @@ impl<'a> Handler<'a> for CopyObject {
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,
             };
-            match backend.copy_object(&cx, request).await {
+            match storage.authorized().copy_object(&source.authorized(), request).await {
                 Ok(receipt) => {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
                     let result =
@@ -109,10 +121,23 @@ impl Source {
         Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
-    /// The permission to read the source.
-    pub fn permission(&self) -> Permission<'_> {
+    /// The permission to read the source. Its bucket must be there, and not be closed.
+    pub async fn authorize<'r>(&'r self, call: &Call<'r>) -> Result<Authorized<'r>> {
         let CopySourceRef { bucket, key, .. } = &self.object;
-        Permission { action: S3Action::GetObject, bucket: Some(bucket), key: Some(key) }
+        let resource = Resource { bucket: Some(bucket), key: Some(key) };
+        let asker = call.asker;
+        if call.target.bucket() != Some(bucket) {
+            let bucket = RequestBucket::of(&call.gateway.storage, call.backend_cx, resource);
+            bucket.find(call.operation, asker.requester).await?;
+        }
+        let action = on_version(S3Action::GetObject, self.version.as_ref());
+        let values = |key| values::of_version(self.version.as_ref(), key);
+        call.authorize(resource, action.into(), &values)
+    }
+
+    /// The source as conditions of policies name it: `bucket/key`.
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.object.bucket, self.object.key.as_str())
     }
 
     /// The source and its conditions, as backends take them.

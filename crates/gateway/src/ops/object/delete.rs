@@ -1,13 +1,18 @@
+use std::borrow::Cow;
+
 use backend::DeleteRequest;
 use http::StatusCode;
+use iam::ConditionKey;
 use s3_types::{Conditions, VersionId};
 use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::Handler;
-use crate::ops::version::version_id;
+use crate::ops::handler::{Handler, Needs};
+use crate::ops::values;
+use crate::ops::version::{on_version, version_id};
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -23,13 +28,18 @@ impl<'a> Handler<'a> for DeleteObject {
         Ok(Self { version, conditions: delete_conditions(call.headers)? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        Needs::Now(on_version(call.action(), self.version.as_ref()).into())
+    }
+
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_version(self.version.as_ref(), key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
-        let receipt = call
-            .backend()
-            .delete_object(call.backend_cx, DeleteRequest { object, conditions: &self.conditions })
-            .await
-            .map_err(call.failed())?;
+        let request = DeleteRequest { object, conditions: &self.conditions };
+        let receipt = storage.delete_object(request).await.map_err(call.failed())?;
         let mut reply = reply::empty(StatusCode::NO_CONTENT);
         reply::set_version(reply.headers_mut(), receipt.version.as_ref());
         if receipt.delete_marker {

@@ -1,15 +1,18 @@
 use backend::{BackendError, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
-use iam::Permission;
+use iam::Resource;
 use s3_types::{BucketName, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::handler::Handler;
+use crate::ops::handler::{Handler, Needs};
+use crate::ops::values;
+use crate::ops::version::on_version;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -29,15 +32,12 @@ impl<'a> Handler<'a> for DeleteObjects {
         Ok(Self { checksum })
     }
 
-    /// Anonymous requests only: each key is authorized by itself, once the keys are known.
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        if call.requester.is_anonymous() { vec![call.own_permission()] } else { Vec::new() }
+    /// Each key is asked for by itself. An anonymous requester is refused before the body is read.
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        if call.asker.requester.is_anonymous() { Needs::Now(call.action().into()) } else { Needs::Later }
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
         let bucket = call.bucket()?;
         call.require_bucket().await?;
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
@@ -70,10 +70,12 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let version = entry.version_id.as_deref().map(VersionId::new).transpose();
     let version = version.map_err(|_| no_such_version())?;
     let object = ObjectRef::current(bucket, key).of(version.as_ref());
-    call.authorize(&Permission { action: S3Action::DeleteObject, bucket: Some(bucket), key: Some(key) })
-        .await?;
+    let action = on_version(S3Action::DeleteObject, version.as_ref());
+    let values = |key| values::of_version(version.as_ref(), key);
+    let storage =
+        call.authorize(Resource { bucket: Some(bucket), key: Some(key) }, action.into(), &values)?;
     let request = DeleteRequest { object, conditions: &entry.conditions };
-    let deleted = call.backend().delete_object(call.backend_cx, request).await;
+    let deleted = storage.delete_object(request).await;
     deleted.map(drop).map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();

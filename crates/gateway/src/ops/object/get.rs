@@ -1,7 +1,9 @@
+use std::borrow::Cow;
 use std::ops::Range;
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector};
 use http::{HeaderMap, StatusCode, header};
+use iam::ConditionKey;
 use s3_types::{Checksum, ChecksumType, Conditions, VersionId};
 use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
@@ -9,11 +11,13 @@ use s3_wire::headers::{
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
+use crate::access::Authorized;
 use crate::body::ResponseBody;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::Handler;
-use crate::ops::version::version_id;
+use crate::ops::handler::{Handler, Needs};
+use crate::ops::values;
+use crate::ops::version::{on_version, version_id};
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -36,7 +40,7 @@ struct ReadArguments {
 impl ReadArguments {
     fn parse(call: &Call<'_>) -> Result<Self> {
         let version = version_id(call.query.get("versionId"))?;
-        let signed = !call.requester.is_anonymous();
+        let signed = !call.asker.requester.is_anonymous();
         let (selector, range) = match selection(call.headers, call.query)? {
             Selection::Whole => (ReadSelector::Whole, None),
             Selection::Range(range, raw) => (ReadSelector::Range(range), Some(raw.to_owned())),
@@ -72,6 +76,10 @@ impl ReadArguments {
             }
             (error, _) => read_error(call, error).map(Outcome::from),
         }
+    }
+
+    fn needs(&self, call: &Call<'_>) -> Needs {
+        Needs::Now(on_version(call.action(), self.version.as_ref()).into())
     }
 
     fn outcome(&self, read: ObjectRead) -> Outcome {
@@ -147,10 +155,17 @@ impl<'a> Handler<'a> for GetObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        self.0.needs(call)
+    }
+
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_version(self.0.version.as_ref(), key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
-        let (backend, cx) = (call.backend(), call.backend_cx);
-        match backend.get_object(cx, arguments.request(object)).await {
+        match storage.get_object(arguments.request(object)).await {
             Ok(read) => Ok(arguments.outcome(read)),
             Err(error) => arguments.error(&call, error),
         }
@@ -162,10 +177,17 @@ impl<'a> Handler<'a> for HeadObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn needs(&self, call: &Call<'a>) -> Needs {
+        self.0.needs(call)
+    }
+
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_version(self.0.version.as_ref(), key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (object, arguments) = (call.object()?, self.0);
-        let (backend, cx) = (call.backend(), call.backend_cx);
-        match backend.head_object(cx, arguments.request(object)).await {
+        match storage.head_object(arguments.request(object)).await {
             Ok(read) => Ok(arguments.outcome(ObjectRead { body: ObjectBody::Empty, ..read })),
             Err(error) => arguments.error(&call, error),
         }

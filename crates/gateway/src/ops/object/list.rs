@@ -1,10 +1,15 @@
+use std::borrow::Cow;
+
 use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
+use iam::ConditionKey;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -17,9 +22,15 @@ impl<'a> Handler<'a> for ListObjects<'a> {
         headers::ListObjects::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        let Self(asked) = self;
+        values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let page =
+            page(&call, &storage, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.delimiter);
         let result = ListObjectsResult {
             bucket: bucket.as_str(),
@@ -63,13 +74,14 @@ pub fn start_of(position: &ListPosition) -> ListStart {
 /// One page of the request's bucket; an empty one if no keys are asked for.
 pub async fn page(
     call: &Call<'_>,
+    storage: &Authorized<'_>,
     prefix: &str,
     delimiter: Option<&str>,
     start: Option<ListStart>,
     max_keys: u32,
 ) -> Result<ListPage> {
     let max_items = page_items(max_keys);
-    let (bucket, backend, cx) = (call.bucket()?, call.backend(), call.backend_cx);
+    let bucket = call.bucket()?;
     if max_items == 0 {
         call.require_bucket().await?;
         return Ok(ListPage::default());
@@ -79,7 +91,7 @@ pub async fn page(
         ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
     });
     let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
-    backend.list_objects(cx, &query).await.map_err(call.failed())
+    storage.list_objects(&query).await.map_err(call.failed())
 }
 
 /// Answers with the entries of a page of objects; common prefixes come after the objects.

@@ -1,10 +1,15 @@
+use std::borrow::Cow;
+
+use iam::ConditionKey;
 use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::ListObjectsV2Result;
 
 use super::list::{objects_reply, page, start_of};
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 
 /// ListObjectsV2.
@@ -16,9 +21,15 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
         headers::ListObjectsV2::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        let Self(asked) = self;
+        values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page = page(&call, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let page =
+            page(&call, &storage, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
         let token = page.next.as_ref().map(|next| start_of(next).to_token());
         let result = ListObjectsV2Result {
             bucket: bucket.as_str(),

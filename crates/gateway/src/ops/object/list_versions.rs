@@ -1,11 +1,16 @@
+use std::borrow::Cow;
+
 use backend::ListPosition;
+use iam::ConditionKey;
 use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
 use super::list::{entries_reply, next_marker, page};
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 
 /// ListObjectVersions. There are no versions yet: each object is its own only version, with the id
@@ -18,10 +23,15 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         headers::ListVersions::parse(call.query).map(Self)
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        let Self(asked) = self;
+        values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
+    }
+
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let max_keys = if asked.is_past_the_end() { 0 } else { asked.max_keys };
-        let page = page(&call, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
+        let page = page(&call, &storage, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.grouping());
         let ends_with_a_key = matches!(page.next, Some(ListPosition::AfterKey(_)));
         let result = ListObjectVersionsResult {

@@ -1,15 +1,20 @@
+use std::borrow::Cow;
+
 use backend::{PutRequest, WriteOptions, WriteReceipt};
 use http::StatusCode;
+use iam::ConditionKey;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
 use s3_wire::headers::{
     ChecksumRequest, Md5Of, append_checksum, etag_value, object_metadata, write_conditions,
 };
 
+use crate::access::Authorized;
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -29,20 +34,27 @@ impl<'a> Handler<'a> for PutObject {
         })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+        let redirect = self.metadata.website_redirect_location.as_deref();
+        match key {
+            ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
+            _ => values::of_new_object(call, &self.conditions, key),
+        }
+    }
+
+    async fn perform(self, mut call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?;
-        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
-        let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
+        let plan = DigestPlan::new(call.gateway.storage.capabilities(), &call.gateway.digests);
         let body = call.decode_body()?;
         let options = WriteOptions {
             metadata: self.metadata,
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };
-        let mut writer = backend.put_object(cx, PutRequest { object, options }).await.map_err(failed)?;
+        let mut writer = storage.put_object(PutRequest { object, options }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
-        let receipt = writer.commit(digests).await.map_err(failed)?;
+        let receipt = storage.commit(writer, digests).await.map_err(failed)?;
         Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt)))
     }
 }

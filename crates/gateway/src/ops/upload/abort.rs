@@ -5,6 +5,7 @@ use s3_wire::Result;
 use s3_wire::headers::if_match_initiated_time;
 
 use super::named::upload_id;
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -22,11 +23,11 @@ impl<'a> Handler<'a> for AbortMultipartUpload {
         Ok(Self { id: upload_id(call)?, initiated: if_match_initiated_time(call.headers)? })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let upload = UploadRef { object: call.object()?, id: &self.id };
-        let (backend, cx, failed) = (call.backend(), call.backend_cx, call.failed());
+        let failed = call.failed();
         let request = AbortRequest { upload, if_initiated: self.initiated };
-        backend.abort_upload(cx, request).await.map_err(failed)?;
+        storage.abort_upload(request).await.map_err(failed)?;
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
     }
 }

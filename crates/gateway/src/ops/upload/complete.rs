@@ -1,14 +1,19 @@
+use std::borrow::Cow;
+
 use backend::{CompleteRequest, CompleteUpload, CompletedPart, ObjectRef, UploadRef};
+use iam::ConditionKey;
 use s3_types::{Conditions, UploadId};
 use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
 use s3_wire::{Result, limits};
 
 use super::named::upload_id;
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow;
+use crate::ops::values;
 use crate::outcome::Outcome;
 
 /// CompleteMultipartUpload.
@@ -31,7 +36,11 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+        values::of_new_object(call, &self.conditions, key)
+    }
+
+    async fn perform(self, mut call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let bytes_max = limits::COMPLETE_BODY_BYTES_MAX;
         let request = call.read_document(self.expected, bytes_max, CompleteUploadRequest::parse).await?;
@@ -47,13 +56,12 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
             size_bytes: self.whole.object_size_bytes,
         };
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (backend, cx, location) =
-            (call.gateway.backend.clone(), call.backend_cx.clone(), location(&call));
+        let (storage, location) = (storage.detach(), location(&call));
         let failed = call.failed_later();
         let work = async move {
             let upload = UploadRef { object: ObjectRef::current(&bucket, &key), id: &self.id };
-            let receipt =
-                backend.complete_upload(&cx, CompleteRequest { upload, complete }).await.map_err(failed)?;
+            let request = CompleteRequest { upload, complete };
+            let receipt = storage.authorized().complete_upload(request).await.map_err(failed)?;
             let result = CompleteUploadResult {
                 location: &location,
                 bucket: bucket.as_str(),

@@ -1,18 +1,21 @@
-use iam::Permission;
+use std::borrow::Cow;
 use std::ops::Range;
 
 use backend::{BackendError, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
+use iam::ConditionKey;
 use s3_types::UploadId;
 use s3_wire::headers::copy_source_range;
 use s3_wire::xml::CopyPartResult;
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use super::named::{part_number, upload_id};
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::object::copy::Source;
 use crate::ops::slow;
+use crate::ops::values;
 use crate::outcome::Outcome;
 
 /// UploadPartCopy.
@@ -30,17 +33,18 @@ impl<'a> Handler<'a> for UploadPartCopy {
         Ok(Self { id: upload_id(call)?, part_number, source, range: copy_source_range(call.headers)? })
     }
 
-    fn permissions<'p>(&'p self, call: &Call<'p>) -> Vec<Permission<'p>>
-    where
-        'a: 'p,
-    {
-        vec![self.source.permission(), call.own_permission()]
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        match key {
+            ConditionKey::CopySource => Some(self.source.path().into()),
+            _ => values::of_part(key),
+        }
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let (backend, cx) = (call.gateway.backend.clone(), call.backend_cx.clone());
+        let source = self.source.authorize(&call).await?.detach();
+        let storage = storage.detach();
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
             let request = CopyPartRequest {
@@ -49,7 +53,7 @@ impl<'a> Handler<'a> for UploadPartCopy {
                 upload: UploadRef { object: target, id: &self.id },
                 part_number: self.part_number,
             };
-            match backend.copy_part(&cx, request).await {
+            match storage.authorized().copy_part(&source.authorized(), request).await {
                 Ok(receipt) => {
                     let PartReceipt { etag, checksum, last_modified } = &receipt;
                     let result = CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified };

@@ -1,10 +1,16 @@
+use std::borrow::Cow;
+
 use backend::{CreateUploadRequest, NewUpload};
+use iam::ConditionKey;
+use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -20,12 +26,21 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         Ok(Self { upload })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+        let redirect = self.upload.metadata.website_redirect_location.as_deref();
+        match key {
+            ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
+            ConditionKey::ObjectCreationOperation => values::of_part(key),
+            _ => values::of_new_object(call, &Conditions::default(), key),
+        }
+    }
+
+    async fn perform(self, mut call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?;
         call.ignore_body().await?;
         let checksum = self.upload.checksum;
         let request = CreateUploadRequest { object, upload: self.upload };
-        let receipt = call.backend().create_upload(call.backend_cx, request).await.map_err(call.failed())?;
+        let receipt = storage.create_upload(request).await.map_err(call.failed())?;
         let result = InitiateUploadResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),

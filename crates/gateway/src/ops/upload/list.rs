@@ -4,6 +4,7 @@ use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{KeyEncoding, ListUploadsResult, ListedUpload, Owner};
 
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::errors::invalid_upload_marker;
 use crate::ops::handler::Handler;
@@ -22,9 +23,8 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
         Ok(Self { start: position(&asked)?, asked })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self { asked, start }) = (call.bucket()?, self);
-        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         let query = ListUploadsQuery {
             bucket,
@@ -37,7 +37,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
             call.require_bucket().await?;
             UploadPage::default()
         } else {
-            backend.list_uploads(cx, &query).await.map_err(|error| match error {
+            storage.list_uploads(&query).await.map_err(|error| match error {
                 BackendError::InvalidUploadMarker => invalid_upload_marker(asked.upload_id_marker),
                 error => failed(error),
             })?

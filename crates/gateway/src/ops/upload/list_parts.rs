@@ -5,6 +5,7 @@ use s3_wire::headers;
 use s3_wire::xml::{ListPartsResult, ListedPart};
 
 use super::named::upload_id;
+use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -22,15 +23,14 @@ impl<'a> Handler<'a> for ListParts {
         Ok(Self { id: upload_id(call)?, asked })
     }
 
-    async fn perform(self, call: Call<'a>) -> Result<Outcome> {
+    async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (object, asked) = (call.object()?, self.asked);
         let upload = UploadRef { object, id: &self.id };
-        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
         // Of none, the upload is asked all the same.
         let max_parts = asked.max_parts.max(1);
         let query = ListPartsQuery { upload, after: asked.part_number_marker, max_parts };
-        let mut page = backend.list_parts(cx, query).await.map_err(failed)?;
+        let mut page = storage.list_parts(query).await.map_err(failed)?;
         if asked.max_parts == 0 {
             page = PartPage { chosen: page.chosen, ..PartPage::default() };
         }

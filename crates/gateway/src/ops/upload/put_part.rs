@@ -1,14 +1,19 @@
+use std::borrow::Cow;
+
 use backend::{PartWriter, PutPartRequest, UploadRef};
 use http::StatusCode;
+use iam::ConditionKey;
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{ChecksumRequest, Md5Of};
 
 use super::named::{part_number, upload_id};
+use crate::access::Authorized;
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::{did_write, reply_headers};
+use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -25,21 +30,24 @@ impl<'a> Handler<'a> for UploadPart {
         Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })
     }
 
-    async fn perform(self, mut call: Call<'a>) -> Result<Outcome> {
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+        values::of_part(key)
+    }
+
+    async fn perform(self, mut call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?;
         let upload = UploadRef { object, id: &self.id };
-        let (backend, cx) = (call.backend(), call.backend_cx);
         let failed = call.failed();
-        let plan = DigestPlan::new(call.backend().capabilities(), &call.gateway.digests);
+        let plan = DigestPlan::new(call.gateway.storage.capabilities(), &call.gateway.digests);
         let body = call.decode_body()?;
         let size_hint = Some(body.length());
         let checksum = self.checksum.algorithm;
         let request = PutPartRequest { upload, part_number: self.part_number, size_hint, checksum };
-        let PartWriter { mut writer, chosen } = backend.put_part(cx, request).await.map_err(failed)?;
+        let PartWriter { mut writer, chosen } = storage.put_part(request).await.map_err(failed)?;
         let default = chosen.map_or(plan.default, |(algorithm, _)| algorithm);
         let plan = DigestPlan { default, ..plan };
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Other, plan, failed).await?;
-        let receipt = writer.commit(digests).await.map_err(failed)?;
+        let receipt = storage.commit(writer, digests).await.map_err(failed)?;
         let mut reply = reply::empty(StatusCode::OK);
         // What nobody asked for is kept for the checksum of the whole, and not told.
         let asked = checksum.is_some() || chosen.is_some();

@@ -1,0 +1,259 @@
+use std::io;
+use std::sync::Arc;
+
+use backend::{
+    AbortRequest, Backend, BackendError, BucketPage, CompleteRequest, Context, CopyPartRequest, CopyRequest,
+    CopySide, CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectWriter,
+    PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result, UploadPage,
+    UploadReceipt, VersionRef, WriteReceipt,
+};
+use iam::Resource;
+use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action};
+
+use super::asker::Asker;
+
+/// The permission to do some actions with one resource, and the storage to do them.
+///
+/// Each method stands for an action. Without the permission for it, or about another resource, it
+/// is an error of this program, and nothing is done. Whether a key exists is told only to those who
+/// may list the bucket ([`BackendError::NotAllowed`]).
+pub struct Authorized<'a> {
+    backend: &'a Arc<dyn Backend>,
+    cx: &'a Context,
+    resource: Resource<'a>,
+    actions: ActionSet,
+    sight: Sight<'a>,
+}
+
+/// Whether the requester may know which keys the bucket has.
+#[derive(Clone, Copy)]
+enum Sight<'a> {
+    /// To be decided when it matters.
+    Ask(&'a Asker<'a>),
+    /// Decided.
+    Decided(bool),
+}
+
+impl<'a> Authorized<'a> {
+    /// The permission for actions that were allowed.
+    pub(super) fn new(
+        backend: &'a Arc<dyn Backend>,
+        cx: &'a Context,
+        asker: &'a Asker<'a>,
+        resource: Resource<'a>,
+        actions: ActionSet,
+    ) -> Self {
+        Self { backend, cx, resource, actions, sight: Sight::Ask(asker) }
+    }
+
+    /// The same permission for work that may outlive the request.
+    pub fn detach(&self) -> Detached {
+        Detached {
+            backend: Arc::clone(self.backend),
+            cx: self.cx.clone(),
+            bucket: self.resource.bucket.cloned(),
+            key: self.resource.key.cloned(),
+            actions: self.actions,
+            may_list: self.may_list(),
+        }
+    }
+
+    /// `s3:ListAllMyBuckets`: one page of buckets.
+    pub async fn list_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage> {
+        self.check(S3Action::ListAllMyBuckets, Resource::default())?;
+        self.backend.list_buckets(self.cx, query).await
+    }
+
+    /// `s3:CreateBucket`: makes a bucket.
+    pub async fn create_bucket(&self, request: CreateBucketRequest<'_>) -> Result<()> {
+        self.check(S3Action::CreateBucket, of_bucket(request.name))?;
+        self.backend.create_bucket(self.cx, request).await
+    }
+
+    /// `s3:DeleteBucket`: removes a bucket.
+    pub async fn delete_bucket(&self, bucket: &BucketName) -> Result<()> {
+        self.check(S3Action::DeleteBucket, of_bucket(bucket))?;
+        self.backend.delete_bucket(self.cx, bucket).await
+    }
+
+    /// `s3:ListBucket` or `s3:ListBucketVersions`: one page of keys.
+    pub async fn list_objects(&self, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+        let versions = self.actions.has(S3Action::ListBucketVersions);
+        let action = if versions { S3Action::ListBucketVersions } else { S3Action::ListBucket };
+        self.check(action, of_bucket(query.bucket))?;
+        self.backend.list_objects(self.cx, query).await
+    }
+
+    /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes.
+    pub async fn head_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.check(read_action(request.object), of_object(request.object))?;
+        self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// Whether the object exists, for an operation that tells something else of it, which `action`
+    /// allows.
+    pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
+        self.check(action, of_object(request.object))?;
+        let found = self.backend.head_object(self.cx, request).await;
+        found.map(drop).map_err(|error| self.hide(error))
+    }
+
+    /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes and bytes.
+    pub async fn get_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.check(read_action(request.object), of_object(request.object))?;
+        self.backend.get_object(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:PutObject`: begins a write, which [`Authorized::commit`] ends.
+    pub async fn put_object(&self, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        self.check(S3Action::PutObject, of_object(request.object))?;
+        self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// Makes what was written an object or a part.
+    pub async fn commit(&self, writer: Box<dyn ObjectWriter>, digests: Digests) -> Result<WriteReceipt> {
+        writer.commit(digests).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:DeleteObject`, or `s3:DeleteObjectVersion`: removes an object.
+    pub async fn delete_object(&self, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
+        let action = by_version(S3Action::DeleteObject, request.object);
+        self.check(action, of_object(request.object))?;
+        self.backend.delete_object(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:PutObject`, and the permission to read the source: copies an object.
+    pub async fn copy_object(
+        &self,
+        source: &Authorized<'_>,
+        request: CopyRequest<'_>,
+    ) -> Result<WriteReceipt> {
+        self.check(S3Action::PutObject, of_object(request.target))?;
+        source.check(read_action(request.source.object), of_object(request.source.object))?;
+        let copied = self.backend.copy_object(self.cx, request).await;
+        copied.map_err(|error| self.hide_of_copy(source, error))
+    }
+
+    /// `s3:PutObject`: begins a multipart upload.
+    pub async fn create_upload(&self, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+        self.check(S3Action::PutObject, of_object(request.object))?;
+        self.backend.create_upload(self.cx, request).await
+    }
+
+    /// `s3:PutObject`: begins a part, which [`Authorized::commit`] ends.
+    pub async fn put_part(&self, request: PutPartRequest<'_>) -> Result<PartWriter> {
+        self.check(S3Action::PutObject, of_object(request.upload.object))?;
+        self.backend.put_part(self.cx, request).await
+    }
+
+    /// `s3:PutObject`, and the permission to read the source: makes a part of it.
+    pub async fn copy_part(
+        &self,
+        source: &Authorized<'_>,
+        request: CopyPartRequest<'_>,
+    ) -> Result<PartReceipt> {
+        self.check(S3Action::PutObject, of_object(request.upload.object))?;
+        source.check(read_action(request.source.object), of_object(request.source.object))?;
+        let copied = self.backend.copy_part(self.cx, request).await;
+        copied.map_err(|error| self.hide_of_copy(source, error))
+    }
+
+    /// `s3:PutObject`: makes the object of an upload.
+    pub async fn complete_upload(&self, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        self.check(S3Action::PutObject, of_object(request.upload.object))?;
+        self.backend.complete_upload(self.cx, request).await.map_err(|error| self.hide(error))
+    }
+
+    /// `s3:AbortMultipartUpload`: removes an upload.
+    pub async fn abort_upload(&self, request: AbortRequest<'_>) -> Result<()> {
+        self.check(S3Action::AbortMultipartUpload, of_object(request.upload.object))?;
+        self.backend.abort_upload(self.cx, request).await
+    }
+
+    /// `s3:ListMultipartUploadParts`: one page of parts.
+    pub async fn list_parts(&self, query: ListPartsQuery<'_>) -> Result<PartPage> {
+        self.check(S3Action::ListMultipartUploadParts, of_object(query.upload.object))?;
+        self.backend.list_parts(self.cx, query).await
+    }
+
+    /// `s3:ListBucketMultipartUploads`: one page of uploads.
+    pub async fn list_uploads(&self, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        self.check(S3Action::ListBucketMultipartUploads, of_bucket(query.bucket))?;
+        self.backend.list_uploads(self.cx, query).await
+    }
+
+    fn check(&self, action: S3Action, resource: Resource<'_>) -> Result<()> {
+        if self.actions.has(action) && self.resource == resource {
+            return Ok(());
+        }
+        let operation = "use a permission that was not asked for";
+        Err(BackendError::Io { operation, source: io::Error::other(action.as_str()) })
+    }
+
+    fn may_list(&self) -> bool {
+        match self.sight {
+            Sight::Ask(asker) => asker.may_list(self.resource),
+            Sight::Decided(may_list) => may_list,
+        }
+    }
+
+    /// Hides from those who may not list the bucket that there is no such key or version.
+    fn hide(&self, error: BackendError) -> BackendError {
+        let tells_keys = matches!(error, BackendError::NoSuchKey | BackendError::NoSuchVersion(_));
+        if tells_keys && !self.may_list() { BackendError::NotAllowed } else { error }
+    }
+
+    fn hide_of_copy(&self, source: &Authorized<'_>, error: BackendError) -> BackendError {
+        match error {
+            BackendError::Copy { side, error } => {
+                let of_side = if side == CopySide::Source { source } else { self };
+                BackendError::Copy { side, error: Box::new(of_side.hide(*error)) }
+            }
+            error => self.hide(error),
+        }
+    }
+}
+
+/// An [`Authorized`] that borrows nothing.
+pub struct Detached {
+    backend: Arc<dyn Backend>,
+    cx: Context,
+    bucket: Option<BucketName>,
+    key: Option<ObjectKey>,
+    actions: ActionSet,
+    may_list: bool,
+}
+
+impl Detached {
+    /// The permission again.
+    pub fn authorized(&self) -> Authorized<'_> {
+        Authorized {
+            backend: &self.backend,
+            cx: &self.cx,
+            resource: Resource { bucket: self.bucket.as_ref(), key: self.key.as_ref() },
+            actions: self.actions,
+            sight: Sight::Decided(self.may_list),
+        }
+    }
+}
+
+fn of_bucket(bucket: &BucketName) -> Resource<'_> {
+    Resource { bucket: Some(bucket), key: None }
+}
+
+fn of_object(object: ObjectRef<'_>) -> Resource<'_> {
+    Resource { bucket: Some(object.bucket), key: Some(object.key) }
+}
+
+fn read_action(object: ObjectRef<'_>) -> S3Action {
+    by_version(S3Action::GetObject, object)
+}
+
+/// The action for the current version, or for one that is named.
+fn by_version(action: S3Action, object: ObjectRef<'_>) -> S3Action {
+    match object.version {
+        VersionRef::Current => action,
+        VersionRef::Id(_) => action.of_version(),
+    }
+}

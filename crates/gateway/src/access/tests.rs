@@ -1,0 +1,399 @@
+//! Each method of [`Authorized`] needs its action on its resource, and tells of missing keys only
+//! those who may list the bucket.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use backend::{
+    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, Context,
+    CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest, CreateUploadRequest,
+    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload,
+    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadRef, WriteOptions,
+};
+use backend_null::NullBackend;
+use backend_posix::{Options, PosixBackend};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use iam::{Account, AccountId, Authorizer, Decision, Question, Requester, Resource};
+use s3_types::{
+    ActionSet, BucketName, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action, Timestamp,
+    UploadId, VersionId,
+};
+
+use super::{Asker, Authorized, Storage};
+use crate::peer::Peer;
+
+/// The calls that reached the storage.
+#[derive(Default)]
+struct Calls(Mutex<Vec<Call>>);
+
+impl CallObserver for Calls {
+    fn call_ended(&self, call: Call, _: Duration, _: Option<&BackendError>) {
+        self.0.lock().unwrap().push(call);
+    }
+
+    fn bytes_moved(&self, _: Call, _: u64) {}
+}
+
+/// Allows the actions of a set.
+#[derive(Debug)]
+struct Only(ActionSet);
+
+impl Authorizer for Only {
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        if self.0.has(question.action) { Decision::Allow } else { Decision::NoGrant }
+    }
+}
+
+struct Scene {
+    storage: Storage,
+    calls: Arc<Calls>,
+    cx: Context,
+    account: Account,
+    headers: HeaderMap,
+    bucket: BucketName,
+    key: ObjectKey,
+    other: ObjectKey,
+    upload: UploadId,
+    version: VersionId,
+    anything: Conditions,
+}
+
+impl Scene {
+    fn new(backend: Arc<dyn Backend>) -> Self {
+        let calls = Arc::new(Calls::default());
+        let id = AccountId::new("111122223333").unwrap();
+        Self {
+            storage: Storage::new(Arc::new(Metered::new(backend, calls.clone()))),
+            calls,
+            cx: Context::default(),
+            account: Account::new(id),
+            headers: HeaderMap::new(),
+            bucket: BucketName::new("bucket").unwrap(),
+            key: ObjectKey::new("key").unwrap(),
+            other: ObjectKey::new("other").unwrap(),
+            upload: UploadId::new("upload").unwrap(),
+            version: VersionId::new("null").unwrap(),
+            anything: Conditions::default(),
+        }
+    }
+
+    fn asker<'a>(&'a self, authorizer: &'a Only) -> Asker<'a> {
+        Asker {
+            authorizer,
+            requester: &Requester::Anonymous,
+            account: &self.account,
+            peer: Peer { address: None, tls: None, secure: false },
+            now: Timestamp::UNIX_EPOCH,
+            headers: &self.headers,
+            signature: None,
+        }
+    }
+
+    fn object(&self) -> ObjectRef<'_> {
+        ObjectRef::current(&self.bucket, &self.key)
+    }
+
+    fn version(&self) -> ObjectRef<'_> {
+        self.object().of(Some(&self.version))
+    }
+
+    fn upload(&self) -> UploadRef<'_> {
+        UploadRef { object: self.object(), id: &self.upload }
+    }
+
+    fn read<'a>(&'a self, object: ObjectRef<'a>) -> ReadRequest<'a> {
+        ReadRequest { object, selector: ReadSelector::Whole, conditions: &self.anything }
+    }
+
+    fn copy<'a>(&'a self, object: ObjectRef<'a>) -> CopyRequest<'a> {
+        CopyRequest {
+            source: source(object),
+            target: ObjectRef::current(&self.bucket, &self.other),
+            metadata: None,
+            website_redirect_location: None,
+            checksum_algorithm: None,
+            conditions: Conditions::default(),
+        }
+    }
+
+    fn complete(&self, conditions: Conditions) -> CompleteRequest<'_> {
+        let complete = CompleteUpload { conditions, ..CompleteUpload::default() };
+        CompleteRequest { upload: self.upload(), complete }
+    }
+
+    /// What is about the bucket, about the object, about another one, and about the service.
+    fn resources(&self) -> [Resource<'_>; 4] {
+        let bucket = Some(&self.bucket);
+        [
+            Resource { bucket, key: None },
+            Resource { bucket, key: Some(&self.key) },
+            Resource { bucket, key: Some(&self.other) },
+            Resource::default(),
+        ]
+    }
+
+    /// Permission for `actions` from an authorizer that grants them and `granted`.
+    fn allowed<'a>(
+        &'a self,
+        asker: &'a Asker<'a>,
+        resource: Resource<'a>,
+        actions: ActionSet,
+    ) -> Authorized<'a> {
+        self.storage.authorize(&self.cx, asker, resource, actions, &|_| None).unwrap()
+    }
+}
+
+fn source(object: ObjectRef<'_>) -> CopySource<'_> {
+    CopySource { object, conditions: Conditions::default() }
+}
+
+fn put(object: ObjectRef<'_>, conditions: Conditions) -> PutRequest<'_> {
+    PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() } }
+}
+
+/// A use of a permission, and of one for the source if it has any.
+type Use = for<'a> fn(&'a Scene, &'a Authorized<'a>, &'a Authorized<'a>) -> BoxFuture<'a, Result<()>>;
+
+/// What a use is about: [`Scene::resources`] by place.
+const BUCKET: usize = 0;
+const OBJECT: usize = 1;
+const OTHER: usize = 2;
+const SERVICE: usize = 3;
+
+/// Every method that asks the storage for something: its action, what it is about, the call that it
+/// makes.
+const USES: [(S3Action, usize, Call, Use); 22] = [
+    (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
+        async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
+    }),
+    (S3Action::CreateBucket, BUCKET, Call::CreateBucket, |s, a, _| {
+        a.create_bucket(CreateBucketRequest::plain(&s.bucket)).boxed()
+    }),
+    (S3Action::DeleteBucket, BUCKET, Call::DeleteBucket, |s, a, _| a.delete_bucket(&s.bucket).boxed()),
+    (S3Action::ListBucket, BUCKET, Call::ListObjects, list_objects),
+    (S3Action::ListBucketVersions, BUCKET, Call::ListObjects, list_objects),
+    (S3Action::GetObject, OBJECT, Call::HeadObject, |s, a, _| {
+        async { a.head_object(s.read(s.object())).await.map(drop) }.boxed()
+    }),
+    (S3Action::GetObjectVersion, OBJECT, Call::HeadObject, |s, a, _| {
+        async { a.head_object(s.read(s.version())).await.map(drop) }.boxed()
+    }),
+    (S3Action::GetObjectTagging, OBJECT, Call::HeadObject, |s, a, _| {
+        a.find_object(S3Action::GetObjectTagging, s.read(s.object())).boxed()
+    }),
+    (S3Action::GetObject, OBJECT, Call::GetObject, |s, a, _| {
+        async { a.get_object(s.read(s.object())).await.map(drop) }.boxed()
+    }),
+    (S3Action::GetObjectVersion, OBJECT, Call::GetObject, |s, a, _| {
+        async { a.get_object(s.read(s.version())).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OBJECT, Call::PutObject, |s, a, _| {
+        async { a.put_object(put(s.object(), Conditions::default())).await.map(drop) }.boxed()
+    }),
+    (S3Action::DeleteObject, OBJECT, Call::DeleteObject, |s, a, _| {
+        let request = DeleteRequest { object: s.object(), conditions: &s.anything };
+        async move { a.delete_object(request).await.map(drop) }.boxed()
+    }),
+    (S3Action::DeleteObjectVersion, OBJECT, Call::DeleteObject, |s, a, _| {
+        let request = DeleteRequest { object: s.version(), conditions: &s.anything };
+        async move { a.delete_object(request).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OTHER, Call::CopyObject, |s, a, source| {
+        async { a.copy_object(source, s.copy(s.object())).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OTHER, Call::CopyPart, |s, a, source| {
+        let object = ObjectRef::current(&s.bucket, &s.other);
+        let upload = UploadRef { object, id: &s.upload };
+        let request =
+            CopyPartRequest { source: self::source(s.object()), range: None, upload, part_number: 1 };
+        async { a.copy_part(source, request).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OBJECT, Call::CreateUpload, |s, a, _| {
+        let request = CreateUploadRequest { object: s.object(), upload: NewUpload::default() };
+        async { a.create_upload(request).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OBJECT, Call::PutPart, |s, a, _| {
+        let request = PutPartRequest { upload: s.upload(), part_number: 1, size_hint: None, checksum: None };
+        async move { a.put_part(request).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OBJECT, Call::CompleteUpload, |s, a, _| {
+        async { a.complete_upload(s.complete(Conditions::default())).await.map(drop) }.boxed()
+    }),
+    (S3Action::AbortMultipartUpload, OBJECT, Call::AbortUpload, |s, a, _| {
+        a.abort_upload(AbortRequest { upload: s.upload(), if_initiated: None }).boxed()
+    }),
+    (S3Action::ListMultipartUploadParts, OBJECT, Call::ListParts, |s, a, _| {
+        let query = ListPartsQuery { upload: s.upload(), after: 0, max_parts: 1 };
+        async move { a.list_parts(query).await.map(drop) }.boxed()
+    }),
+    (S3Action::ListBucketMultipartUploads, BUCKET, Call::ListUploads, |s, a, _| {
+        let bucket = &s.bucket;
+        let query = ListUploadsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+        async move { a.list_uploads(&query).await.map(drop) }.boxed()
+    }),
+    (S3Action::PutObject, OTHER, Call::CopyObject, |s, a, source| {
+        async { a.copy_object(source, s.copy(s.version())).await.map(drop) }.boxed()
+    }),
+];
+
+fn list_objects<'a>(s: &'a Scene, a: &'a Authorized<'a>, _: &'a Authorized<'a>) -> BoxFuture<'a, Result<()>> {
+    let bucket = &s.bucket;
+    let query = ListObjectsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
+    async move { a.list_objects(&query).await.map(drop) }.boxed()
+}
+
+fn all_actions() -> ActionSet {
+    all_but(&[])
+}
+
+fn all_but(actions: &[S3Action]) -> ActionSet {
+    let others = S3Action::ALL.iter().filter(|action| !actions.contains(action));
+    others.fold(ActionSet::NONE, |set, action| set.and(*action))
+}
+
+fn is_misuse(result: &Result<()>) -> bool {
+    matches!(result, Err(BackendError::Io { operation: "use a permission that was not asked for", .. }))
+}
+
+#[tokio::test]
+async fn without_its_action_on_its_resource_nothing_reaches_the_storage() {
+    let scene = Scene::new(Arc::new(NullBackend::new()));
+    let (everything, resources) = (Only(all_actions()), scene.resources());
+    let asker = scene.asker(&everything);
+    for (action, about, call, use_of) in USES {
+        let source = scene.allowed(&asker, resources[OBJECT], all_actions());
+        for (place, resource) in resources.into_iter().enumerate() {
+            // Those two actions are for the same method.
+            let others = match action {
+                S3Action::ListBucket | S3Action::ListBucketVersions => {
+                    all_but(&[S3Action::ListBucket, S3Action::ListBucketVersions])
+                }
+                _ => all_but(&[action]),
+            };
+            let sets = [(others, false), (ActionSet::from(action), place == about)];
+            for (actions, is_enough) in sets {
+                let authorized = scene.allowed(&asker, resource, actions);
+                let detached = authorized.detach();
+                for authorized in [&authorized, &detached.authorized()] {
+                    let result = use_of(&scene, authorized, &source).await;
+                    let reached = std::mem::take(&mut *scene.calls.0.lock().unwrap());
+                    let what = format!("{action:?} by {call:?} of {resource:?}: {result:?}");
+                    assert_eq!(is_misuse(&result), !is_enough, "{what}");
+                    assert_eq!(reached, if is_enough { vec![call] } else { vec![] }, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_copy_needs_permission_for_its_source() {
+    let scene = Scene::new(Arc::new(NullBackend::new()));
+    let (everything, resources) = (Only(all_actions()), scene.resources());
+    let asker = scene.asker(&everything);
+    let target = scene.allowed(&asker, resources[OTHER], S3Action::PutObject.into());
+    for (object, action) in
+        [(scene.object(), S3Action::GetObject), (scene.version(), S3Action::GetObjectVersion)]
+    {
+        for (place, resource) in resources.into_iter().enumerate() {
+            for (actions, is_enough) in [(all_but(&[action]), false), (action.into(), place == OBJECT)] {
+                let source = scene.allowed(&asker, resource, actions);
+                let result = target.copy_object(&source, scene.copy(object)).await.map(drop);
+                let reached = std::mem::take(&mut *scene.calls.0.lock().unwrap());
+                assert_eq!((is_misuse(&result), reached.len()), (!is_enough, usize::from(is_enough)));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_allowed_gives_no_permission() {
+    let scene = Scene::new(Arc::new(NullBackend::new()));
+    let only = Only(S3Action::GetObject.into());
+    let (asker, resource) = (scene.asker(&only), scene.resources()[OBJECT]);
+    let ask = |actions| scene.storage.authorize(&scene.cx, &asker, resource, actions, &|_| None).is_some();
+    assert!(ask(S3Action::GetObject.into()) && ask(ActionSet::NONE));
+    assert!(!ask(S3Action::PutObject.into()));
+    assert!(!ask(ActionSet::from(S3Action::GetObject).and(S3Action::PutObject)));
+}
+
+fn must_match() -> Conditions {
+    let etag = ETag::Md5([0; 16]);
+    Conditions { if_match: Some(ETagCondition::OneOf(vec![etag])), ..Conditions::default() }
+}
+
+/// The storage's error about a key that is not there, as this permission's user gets it.
+async fn errors_about_missing(
+    scene: &Scene,
+    object: &Authorized<'_>,
+    target: &Authorized<'_>,
+) -> Vec<BackendError> {
+    let conditions = must_match();
+    let delete = DeleteRequest { object: scene.object(), conditions: &conditions };
+    let begun = object.put_object(put(scene.object(), must_match())).await;
+    let put = match begun {
+        Ok(writer) => object.commit(writer, no_digests()).await.map(drop),
+        Err(error) => Err(error),
+    };
+    let results = [
+        object.head_object(scene.read(scene.object())).await.map(drop),
+        object.get_object(scene.read(scene.object())).await.map(drop),
+        object.find_object(S3Action::GetObjectTagging, scene.read(scene.object())).await,
+        object.delete_object(delete).await.map(drop),
+        put,
+        target.copy_object(object, scene.copy(scene.object())).await.map(drop),
+    ];
+    results.into_iter().map(Result::unwrap_err).collect()
+}
+
+fn no_digests() -> Digests {
+    Digests { etag: ETag::Md5([0; 16]), checksum: None }
+}
+
+#[tokio::test]
+async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
+    let tree = tempfile::tempdir().unwrap();
+    std::fs::create_dir(tree.path().join("bucket")).unwrap();
+    let backend = PosixBackend::open(tree.path(), Options::default()).unwrap();
+    let scene = Scene::new(Arc::new(backend));
+    let of_source = |error| match error {
+        BackendError::Copy { side: CopySide::Source, error } => *error,
+        error => error,
+    };
+    for may_list in [true, false] {
+        let granted = if may_list { all_actions() } else { all_but(&[S3Action::ListBucket]) };
+        let only = Only(granted);
+        let (asker, resources) = (scene.asker(&only), scene.resources());
+        let object = scene.allowed(&asker, resources[OBJECT], granted);
+        let target = scene.allowed(&asker, resources[OTHER], granted);
+        let (detached, detached_target) = (object.detach(), target.detach());
+        let mut errors = errors_about_missing(&scene, &object, &target).await;
+        errors.extend(
+            errors_about_missing(&scene, &detached.authorized(), &detached_target.authorized()).await,
+        );
+        assert_eq!(errors.len(), 12);
+        for error in errors.into_iter().map(of_source) {
+            match error {
+                BackendError::NoSuchKey => assert!(may_list),
+                BackendError::NotAllowed => assert!(!may_list),
+                error => panic!("{error:?}"),
+            }
+        }
+        // What is there is told to all who may read it, and what it does not fulfil.
+        let bytes = bytes::Bytes::from_static(b"x");
+        let mut writer = object.put_object(put(scene.object(), Conditions::default())).await.unwrap();
+        writer.write(bytes).await.unwrap();
+        object.commit(writer, no_digests()).await.unwrap();
+        object.head_object(scene.read(scene.object())).await.unwrap();
+        let conditions = Conditions { if_match: Some(ETagCondition::OneOf(vec![])), ..Conditions::default() };
+        let read = ReadRequest { conditions: &conditions, ..scene.read(scene.object()) };
+        let error = object.head_object(read).await.map(drop).unwrap_err();
+        assert!(matches!(error, BackendError::PreconditionFailed(_)), "{error:?}");
+        object
+            .delete_object(DeleteRequest { object: scene.object(), conditions: &scene.anything })
+            .await
+            .unwrap();
+    }
+}

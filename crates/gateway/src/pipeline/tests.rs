@@ -1,0 +1,207 @@
+//! What each operation asks to be allowed, and what a refusal keeps from happening: by requests as
+//! clients send them.
+
+mod rows;
+mod scene;
+
+use std::collections::HashSet;
+
+use iam::ConditionKey;
+use s3_types::Timestamp;
+use s3_wire::operation::{OPERATIONS, Operation, Support};
+
+use rows::{Header, MD5_OF_GONE, MD5_OF_TWO_KEYS, ROWS, Row, TWO_KEYS};
+use scene::{Scene, Signed, TIME_MAX};
+
+#[tokio::test]
+async fn each_operation_asks_for_its_actions_with_the_values_it_acts_on() {
+    let scene = Scene::new();
+    let mut id = String::new();
+    for Row(operation, line, headers, body, status, questions) in ROWS {
+        let (method, target) = line.split_once(' ').unwrap();
+        let (target, body) =
+            (target.replace("ID", &id), body.replace("ETAG", "4b3a6218bb3e3a7303e8a171a60fcf92"));
+        let (answered, answer) = scene.ask(method, &target, headers, &body).await;
+        assert_eq!(answered, *status, "{line}: {answer}");
+        // Keys of one DeleteObjects are asked for in any order.
+        let mut asked = scene.questions();
+        asked.sort_by_key(|question| questions.iter().position(|known| known == question));
+        assert_eq!(asked, *questions, "{line}");
+        if *operation == Operation::CreateMultipartUpload {
+            id = answer.split("UploadId>").nth(1).unwrap().trim_end_matches("</").to_owned();
+        }
+    }
+    let asked: HashSet<_> = ROWS.iter().map(|row| row.0).collect();
+    let served = OPERATIONS.iter().filter(|row| row.support == Support::Served).map(|row| row.operation);
+    let left_out: Vec<_> = served.filter(|operation| !asked.contains(operation)).collect();
+    assert_eq!(left_out, [], "a served operation without a row");
+}
+
+#[tokio::test]
+async fn what_is_not_served_asks_for_its_action_all_the_same() {
+    let scene = Scene::with_object();
+    for (line, status, question) in [
+        ("GET /bkt?policy", 404, "GetBucketPolicy bkt"),
+        ("GET /bkt/k?tagging", 200, "GetObjectTagging bkt/k"),
+        ("GET /bkt/k?tagging&versionId=null", 200, "GetObjectVersionTagging bkt/k VersionId=null"),
+        ("PUT /bkt?policy", 501, "PutBucketPolicy bkt"),
+    ] {
+        let (method, target) = line.split_once(' ').unwrap();
+        let (answered, answer) = scene.ask(method, target, &[], "").await;
+        assert_eq!((answered, scene.questions()), (status, vec![question.to_owned()]), "{line}: {answer}");
+        let denied: &'static str = question.split(" VersionId").next().unwrap();
+        scene.deny(&[denied]);
+        assert_eq!(scene.ask(method, target, &[], "").await.0, 403, "{line}");
+        scene.deny(&[]);
+        scene.asked();
+    }
+}
+
+#[tokio::test]
+async fn every_request_has_the_values_that_the_gateway_knows() {
+    let scene = Scene::with_object();
+    let headers = [("user-agent", "tests"), ("referer", "http://example.com/")];
+    for signed in [Signed::InHeaders, Signed::InUrl, Signed::Not] {
+        assert_eq!(scene.send("GET", "/bkt/k", &[], "", signed, &headers).await.0, 200);
+        let [asked] = &scene.asked()[..] else { panic!("one question") };
+        assert_eq!(asked.what, "GetObject bkt/k");
+        let value = |key: ConditionKey| asked.values.get(key.as_str()).map(String::as_str);
+        assert_eq!(value(ConditionKey::SourceIp), Some("192.0.2.1"));
+        assert_eq!(value(ConditionKey::SecureTransport), Some("false"));
+        assert_eq!(value(ConditionKey::TlsVersion), None);
+        assert_eq!(value(ConditionKey::UserAgent), Some("tests"));
+        assert_eq!(value(ConditionKey::Referer), Some("http://example.com/"));
+        assert_eq!(value(ConditionKey::ResourceAccount), Some("111122223333"));
+        let second: i64 = value(ConditionKey::EpochTime).unwrap().parse().unwrap();
+        assert!((Timestamp::now().as_second() - second).abs() <= TIME_MAX.as_secs().cast_signed());
+        let current: Timestamp = value(ConditionKey::CurrentTime).unwrap().parse().unwrap();
+        assert_eq!(current.as_second(), second);
+        let kind = match signed {
+            Signed::InHeaders => Some("REST-HEADER"),
+            Signed::InUrl => Some("REST-QUERY-STRING"),
+            Signed::Not => None,
+        };
+        assert_eq!(value(ConditionKey::AuthType), kind);
+        assert_eq!(value(ConditionKey::SignatureVersion), kind.map(|_| "AWS4-HMAC-SHA256"));
+        let age = value(ConditionKey::SignatureAge).map(|age| age.parse::<u64>().unwrap());
+        assert_eq!(age.is_some(), kind.is_some());
+        assert!(age.is_none_or(|age_ms| age_ms < 60_000), "{age:?}");
+        let sha256 = (signed == Signed::InHeaders).then_some("UNSIGNED-PAYLOAD");
+        assert_eq!(value(ConditionKey::ContentSha256), sha256);
+    }
+}
+
+/// A presigned URL's parameters are signed, and headers beside it are not: what is decided about is
+/// what is done, whichever of both that is.
+#[tokio::test]
+async fn a_header_beside_a_parameter_does_not_change_what_is_decided() {
+    let scene = Scene::with_object();
+    let listing = "/bkt?list-type=2&prefix=mine";
+    let beside = [("prefix", "yours"), ("max-keys", "1")];
+    assert_eq!(scene.send("GET", listing, &[], "", Signed::InUrl, &beside).await.0, 200);
+    assert_eq!(scene.questions(), ["ListBucket bkt prefix=mine"]);
+    let put = "/bkt/new?x-amz-website-redirect-location=%2Fsigned";
+    let beside = [("x-amz-website-redirect-location", "/other")];
+    let (status, answer) = scene.send("PUT", put, &[], "", Signed::InUrl, &beside).await;
+    assert_eq!(status, 403, "{answer}");
+    assert_eq!((scene.questions(), scene.has("bkt/new")), (vec![], false));
+    assert_eq!(scene.send("PUT", put, &[], "", Signed::InUrl, &[]).await.0, 200);
+    let asked = scene.questions();
+    assert_eq!(
+        asked,
+        ["PutObject bkt/new ObjectCreationOperation=true x-amz-website-redirect-location=/signed"]
+    );
+}
+
+#[tokio::test]
+async fn a_copy_is_refused_for_its_source_and_for_its_target() {
+    let scene = Scene::with_object();
+    let copy = async || scene.ask("PUT", "/bkt/copy", &[("x-amz-copy-source", "bkt/k")], "").await.0;
+    for denied in ["GetObject bkt/k", "PutObject bkt/copy"] {
+        scene.deny(&[denied]);
+        assert_eq!((copy().await, scene.has("bkt/copy")), (403, false), "{denied}");
+    }
+    scene.deny(&[]);
+    assert_eq!((copy().await, scene.has("bkt/copy")), (200, true));
+    // A source's bucket that is not there is not found before its key is.
+    let (status, answer) = scene.ask("PUT", "/bkt/copy", &[("x-amz-copy-source", "nowhere/k")], "").await;
+    assert!(status == 404 && answer.contains("<Code>NoSuchBucket<"), "{status} {answer}");
+}
+
+#[tokio::test]
+async fn a_denied_action_changes_nothing() {
+    let scene = Scene::with_object();
+    let denied = [
+        ("PUT /other", "CreateBucket other"),
+        ("PUT /bkt/k", "PutObject bkt/k"),
+        ("DELETE /bkt/k", "DeleteObject bkt/k"),
+        ("DELETE /bkt/k?versionId=null", "DeleteObjectVersion bkt/k"),
+        ("DELETE /bkt", "DeleteBucket bkt"),
+        ("POST /bkt/k?uploads", "PutObject bkt/k"),
+        ("GET /bkt/k", "GetObject bkt/k"),
+        ("GET /bkt/k?versionId=null", "GetObjectVersion bkt/k"),
+        ("GET /bkt", "ListBucket bkt"),
+    ];
+    for (line, action) in denied {
+        scene.deny(&[action]);
+        let (method, target) = line.split_once(' ').unwrap();
+        let body = if target == "/bkt/k" { "other" } else { "" };
+        let (status, answer) = scene.ask(method, target, &[], body).await;
+        assert!(status == 403 && answer.contains("<Code>AccessDenied<"), "{line}: {status} {answer}");
+    }
+    assert_eq!(std::fs::read_to_string(scene.tree.path().join("bkt/k")).unwrap(), "bytes");
+    assert!(!scene.has("other") && !scene.has("bkt/.slipway/uploads"));
+}
+
+#[tokio::test]
+async fn keys_of_one_request_are_decided_one_by_one() {
+    let scene = Scene::with_object();
+    for key in ["x", "y"] {
+        std::fs::write(scene.tree.path().join("bkt").join(key), "").unwrap();
+    }
+    scene.deny(&["DeleteObjectVersion bkt/y"]);
+    let (status, answer) = scene.ask("POST", "/bkt?delete", &[MD5_OF_TWO_KEYS], TWO_KEYS).await;
+    assert!(status == 200 && answer.contains("<Deleted><Key>x</Key>"), "{status} {answer}");
+    assert!(answer.contains("<Code>AccessDenied<") && answer.contains("<Key>y</Key>"), "{answer}");
+    assert_eq!((scene.has("bkt/x"), scene.has("bkt/y")), (false, true));
+}
+
+#[tokio::test]
+async fn who_may_not_list_is_not_told_that_a_key_is_missing() {
+    let scene = Scene::with_object();
+    let gone = TWO_KEYS.replace("<VersionId>null</VersionId>", "<ETag>0</ETag>");
+    for (may_list, status, code) in [(true, 404, "NoSuchKey"), (false, 403, "AccessDenied")] {
+        scene.deny(if may_list { &[] } else { &["ListBucket bkt"] });
+        let must_match = [("if-match", "\"0\"")];
+        let from_gone = [("x-amz-copy-source", "bkt/gone")];
+        let requests: [(&str, &str, &[Header]); 5] = [
+            ("GET", "/bkt/gone", &[]),
+            ("GET", "/bkt/gone?tagging", &[]),
+            ("PUT", "/bkt/gone", &must_match),
+            ("DELETE", "/bkt/gone", &must_match),
+            ("PUT", "/bkt/new", &from_gone),
+        ];
+        for (method, target, headers) in requests {
+            let (answered, answer) = scene.ask(method, target, headers, "").await;
+            assert_eq!(answered, status, "{method} {target}: {answer}");
+            assert!(answer.contains(&format!("<Code>{code}<")), "{method} {target}: {answer}");
+        }
+        assert_eq!(scene.ask("HEAD", "/bkt/gone", &[], "").await.0, status);
+        let (_, answer) = scene.ask("POST", "/bkt?delete", &[MD5_OF_GONE], &gone).await;
+        assert!(answer.contains(&format!("<Code>{code}<")), "{answer}");
+        assert_eq!(scene.ask("GET", "/bkt/k", &[], "").await.0, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_requester_without_a_signature_is_asked_about_like_others() {
+    let scene = Scene::with_object();
+    assert_eq!(scene.send("GET", "/bkt/k", &[], "", Signed::Not, &[]).await.0, 200);
+    scene.deny(&["GetObject bkt/k", "CreateBucket other", "DeleteObject bkt"]);
+    assert_eq!(scene.send("GET", "/bkt/k", &[], "", Signed::Not, &[]).await.0, 403);
+    // Before their documents are read, which are none.
+    for (method, target) in [("PUT", "/other"), ("POST", "/bkt?delete")] {
+        let sent = scene.send(method, target, &[MD5_OF_TWO_KEYS], "<nothing", Signed::Not, &[]).await;
+        assert_eq!(sent.0, 403, "{target}: {}", sent.1);
+    }
+}

@@ -1,0 +1,182 @@
+//! Requests of every operation that is served, and what each asks to be allowed.
+
+use s3_wire::operation::Operation::{self, self as O};
+
+/// A header: its name and value.
+pub type Header = (&'static str, &'static str);
+
+/// A request: its operation, method, target, headers and body; its status, and what is asked. `ID`
+/// in a target stands for the id of an upload, `ETAG` in a body for the ETag of `bytes`. Work that
+/// outlives its request asks beforehand whether its requester may list the bucket.
+pub struct Row(
+    pub Operation,
+    pub &'static str,
+    pub &'static [Header],
+    pub &'static str,
+    pub u16,
+    pub &'static [&'static str],
+);
+
+const REDIRECT: Header = ("x-amz-website-redirect-location", "/there");
+const STANDARD: Header = ("x-amz-storage-class", "STANDARD");
+const PART: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>ETAG</ETag></Part></CompleteMultipartUpload>";
+pub const TWO_KEYS: &str =
+    "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
+pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
+pub const MD5_OF_TWO_KEYS: Header = ("content-md5", "mbmxbaOTGF0NTP97fZ6shQ==");
+const IRELAND: &str = "<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>";
+/// Requests in an order in which each has what it needs.
+pub const ROWS: &[Row] = &[
+    Row(O::CreateBucket, "PUT /bkt", &[], "", 200, &["CreateBucket bkt"]),
+    Row(
+        O::CreateBucket,
+        "PUT /other",
+        &[],
+        IRELAND,
+        400,
+        &["CreateBucket other LocationConstraint=eu-west-1"],
+    ),
+    Row(O::HeadBucket, "HEAD /bkt", &[], "", 200, &["ListBucket bkt"]),
+    Row(O::ListBuckets, "GET /", &[], "", 200, &["ListAllMyBuckets "]),
+    Row(O::GetBucketLocation, "GET /bkt?location", &[], "", 200, &["GetBucketLocation bkt"]),
+    Row(
+        O::PutObject,
+        "PUT /bkt/k",
+        &[REDIRECT, STANDARD, ("if-none-match", "*")],
+        "bytes",
+        200,
+        &["PutObject bkt/k ObjectCreationOperation=true if-none-match=* x-amz-storage-class=STANDARD \
+           x-amz-website-redirect-location=/there"],
+    ),
+    Row(
+        O::PutObject,
+        "PUT /bkt/k",
+        &[("if-match", "\"00000000000000000000000000000000\"")],
+        "bytes",
+        412,
+        &["PutObject bkt/k ObjectCreationOperation=true if-match=\"00000000000000000000000000000000\""],
+    ),
+    Row(O::GetObject, "GET /bkt/k", &[], "", 200, &["GetObject bkt/k"]),
+    Row(O::GetObject, "GET /bkt/k?versionId=null", &[], "", 200, &["GetObjectVersion bkt/k VersionId=null"]),
+    Row(O::HeadObject, "HEAD /bkt/k", &[], "", 200, &["GetObject bkt/k"]),
+    Row(
+        O::HeadObject,
+        "HEAD /bkt/k?versionId=null",
+        &[],
+        "",
+        200,
+        &["GetObjectVersion bkt/k VersionId=null"],
+    ),
+    Row(
+        O::GetObjectAttributes,
+        "GET /bkt/k?attributes",
+        &[("x-amz-object-attributes", "ETag")],
+        "",
+        200,
+        &["GetObject bkt/k", "GetObjectAttributes bkt/k"],
+    ),
+    Row(O::ListObjects, "GET /bkt", &[], "", 200, &["ListBucket bkt"]),
+    Row(O::ListObjects, "GET /bkt?prefix=", &[], "", 200, &["ListBucket bkt prefix="]),
+    Row(
+        O::ListObjectsV2,
+        "GET /bkt?list-type=2&prefix=p%2F&delimiter=%2F&max-keys=7",
+        &[],
+        "",
+        200,
+        &["ListBucket bkt delimiter=/ max-keys=7 prefix=p/"],
+    ),
+    Row(
+        O::ListObjectVersions,
+        "GET /bkt?versions&prefix=p",
+        &[],
+        "",
+        200,
+        &["ListBucketVersions bkt prefix=p"],
+    ),
+    Row(
+        O::CopyObject,
+        "PUT /bkt/copy",
+        &[("x-amz-copy-source", "/bkt/k"), ("x-amz-metadata-directive", "REPLACE"), STANDARD],
+        "",
+        200,
+        &[
+            "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k \
+           x-amz-metadata-directive=REPLACE x-amz-storage-class=STANDARD",
+            "GetObject bkt/k",
+            "ListBucket bkt",
+            "ListBucket bkt",
+        ],
+    ),
+    Row(
+        O::CopyObject,
+        "PUT /bkt/copy",
+        &[("x-amz-copy-source", "bkt/k?versionId=null")],
+        "",
+        200,
+        &[
+            "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k",
+            "GetObjectVersion bkt/k VersionId=null",
+            "ListBucket bkt",
+            "ListBucket bkt",
+        ],
+    ),
+    Row(
+        O::CreateMultipartUpload,
+        "POST /bkt/u?uploads",
+        &[STANDARD],
+        "",
+        200,
+        &["PutObject bkt/u ObjectCreationOperation=false x-amz-storage-class=STANDARD"],
+    ),
+    Row(O::ListMultipartUploads, "GET /bkt?uploads", &[], "", 200, &["ListBucketMultipartUploads bkt"]),
+    Row(
+        O::UploadPartCopy,
+        "PUT /bkt/u?partNumber=1&uploadId=ID",
+        &[("x-amz-copy-source", "bkt/k")],
+        "",
+        200,
+        &[
+            "PutObject bkt/u ObjectCreationOperation=false x-amz-copy-source=bkt/k",
+            "GetObject bkt/k",
+            "ListBucket bkt",
+            "ListBucket bkt",
+        ],
+    ),
+    Row(
+        O::UploadPart,
+        "PUT /bkt/u?partNumber=1&uploadId=ID",
+        &[],
+        "bytes",
+        200,
+        &["PutObject bkt/u ObjectCreationOperation=false"],
+    ),
+    Row(O::ListParts, "GET /bkt/u?uploadId=ID", &[], "", 200, &["ListMultipartUploadParts bkt/u"]),
+    Row(
+        O::CompleteMultipartUpload,
+        "POST /bkt/u?uploadId=ID",
+        &[("if-none-match", "*")],
+        PART,
+        200,
+        &["PutObject bkt/u ObjectCreationOperation=true if-none-match=*", "ListBucket bkt"],
+    ),
+    Row(O::AbortMultipartUpload, "DELETE /bkt/u?uploadId=ID", &[], "", 404, &["AbortMultipartUpload bkt/u"]),
+    Row(
+        O::DeleteObjects,
+        "POST /bkt?delete",
+        &[MD5_OF_TWO_KEYS],
+        TWO_KEYS,
+        200,
+        &["DeleteObject bkt/x", "DeleteObjectVersion bkt/y VersionId=null"],
+    ),
+    Row(O::DeleteObject, "DELETE /bkt/copy", &[], "", 204, &["DeleteObject bkt/copy"]),
+    Row(
+        O::DeleteObject,
+        "DELETE /bkt/k?versionId=null",
+        &[],
+        "",
+        204,
+        &["DeleteObjectVersion bkt/k VersionId=null"],
+    ),
+    Row(O::DeleteObject, "DELETE /bkt/u", &[], "", 204, &["DeleteObject bkt/u"]),
+    Row(O::DeleteBucket, "DELETE /bkt", &[], "", 204, &["DeleteBucket bkt"]),
+];

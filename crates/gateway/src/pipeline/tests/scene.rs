@@ -1,0 +1,241 @@
+//! A gateway of a tree of its own, with an authorizer that writes down the questions.
+
+use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use backend_posix::{Options, PosixBackend};
+use http::header::{CONTENT_LENGTH, HOST, HeaderName};
+use http::{HeaderMap, HeaderValue, Method};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use iam::{
+    AccessKeyId, Account, AccountId, Authorizer, ConditionKey, Credential, Decision, Identities, Question,
+    SecretKey,
+};
+use s3_types::{BucketName, ObjectKey, Timestamp};
+use s3_wire::auth::sign::{Signer, Unsigned};
+use s3_wire::auth::{SigV2, SigningKeyCache, SigningPolicy};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::Semaphore;
+
+use super::super::handle;
+use crate::access::Storage;
+use crate::body::DigestServices;
+use crate::clients::Clients;
+use crate::gateway::{Gateway, Places, Settings};
+use crate::metrics::Connections;
+use crate::peer::Peer;
+use crate::phase::Phase;
+use crate::request_id::{HostId, RequestIds};
+
+const SIGNER: Signer<'static> =
+    Signer { access_key: "TESTKEY", secret_key: "test-secret", security_token: None, region: "us-east-1" };
+/// The most that a request may take.
+pub const TIME_MAX: Duration = Duration::from_mins(1);
+
+/// The keys whose values operations give; all others have one in every request.
+const OF_OPERATIONS: [ConditionKey; 13] = [
+    ConditionKey::Prefix,
+    ConditionKey::Delimiter,
+    ConditionKey::MaxKeys,
+    ConditionKey::VersionId,
+    ConditionKey::CopySource,
+    ConditionKey::MetadataDirective,
+    ConditionKey::Acl,
+    ConditionKey::StorageClass,
+    ConditionKey::WebsiteRedirectLocation,
+    ConditionKey::IfMatch,
+    ConditionKey::IfNoneMatch,
+    ConditionKey::ObjectCreationOperation,
+    ConditionKey::LocationConstraint,
+];
+
+/// A question: `GetObject bucket/key`, and the values of condition keys by their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    pub what: String,
+    pub values: BTreeMap<&'static str, String>,
+}
+
+impl Asked {
+    /// The values that the operation gave, as `name=value`.
+    fn of_operation(&self) -> Vec<String> {
+        let names: HashSet<_> = OF_OPERATIONS.iter().map(|key| key.as_str()).collect();
+        let given = self.values.iter().filter(|(name, _)| names.contains(*name));
+        given.map(|(name, value)| format!("{}={value}", name.rsplit(':').next().unwrap())).collect()
+    }
+}
+
+/// Writes down the questions, and allows all that is not in `denied`.
+#[derive(Debug, Default)]
+struct Recorder {
+    asked: Mutex<Vec<Asked>>,
+    denied: Mutex<Vec<&'static str>>,
+}
+
+impl Authorizer for Recorder {
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        let bucket = question.resource.bucket.map_or("", BucketName::as_str);
+        let key = question.resource.key.map(|key: &ObjectKey| format!("/{}", key.as_str()));
+        let action = question.action.as_str().trim_start_matches("s3:");
+        let what = format!("{action} {bucket}{}", key.unwrap_or_default());
+        let value = |key: &ConditionKey| Some((key.as_str(), (question.values)(*key)?.into_owned()));
+        let values = ConditionKey::ALL.iter().filter_map(value).collect();
+        let is_denied = self.denied.lock().unwrap().contains(&what.as_str());
+        self.asked.lock().unwrap().push(Asked { what, values });
+        if is_denied { Decision::Deny } else { Decision::Allow }
+    }
+}
+
+/// How a request is signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signed {
+    InHeaders,
+    InUrl,
+    Not,
+}
+
+pub struct Scene {
+    gateway: Arc<Gateway>,
+    recorder: Arc<Recorder>,
+    pub tree: tempfile::TempDir,
+}
+
+impl Scene {
+    /// A gateway of an empty tree.
+    pub fn new() -> Self {
+        let tree = tempfile::tempdir().unwrap();
+        let backend = PosixBackend::open(tree.path(), Options::default()).unwrap();
+        let recorder = Arc::new(Recorder::default());
+        let account = Account::new(AccountId::new("111122223333").unwrap());
+        let credential = Credential {
+            access_key: AccessKeyId::new(SIGNER.access_key).unwrap(),
+            secret_key: SecretKey::new(SIGNER.secret_key).unwrap(),
+        };
+        let gateway = Gateway {
+            storage: Storage::new(Arc::new(backend)),
+            settings: ArcSwap::from_pointee(Settings {
+                identities: Identities::root_only(account, credential, None),
+                domains: Vec::new(),
+            }),
+            authorizer: recorder.clone(),
+            signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
+            signing_keys: SigningKeyCache::new(),
+            requests: Places::new(10),
+            digests: DigestServices::new(),
+            large_documents: Semaphore::new(1),
+            stall_timeout: TIME_MAX,
+            request_ids: RequestIds::new(),
+            host_id: HostId::random(),
+            clients: Clients::default(),
+            connections: Connections::default(),
+            observers: None,
+        };
+        Self { gateway: Arc::new(gateway), recorder, tree }
+    }
+
+    /// A gateway of a tree with `b/k`.
+    pub fn with_object() -> Self {
+        let scene = Self::new();
+        std::fs::create_dir(scene.tree.path().join("bkt")).unwrap();
+        std::fs::write(scene.tree.path().join("bkt/k"), "bytes").unwrap();
+        scene
+    }
+
+    pub fn has(&self, path: &str) -> bool {
+        self.tree.path().join(path).exists()
+    }
+
+    pub fn deny(&self, denied: &[&'static str]) {
+        *self.recorder.denied.lock().unwrap() = denied.to_vec();
+    }
+
+    /// The questions since this was called last.
+    pub fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.recorder.asked.lock().unwrap())
+    }
+
+    /// Those and the values that operations gave, as texts.
+    pub fn questions(&self) -> Vec<String> {
+        let text = |asked: &Asked| [vec![asked.what.clone()], asked.of_operation()].concat().join(" ");
+        self.asked().iter().map(text).collect()
+    }
+
+    /// Sends a request signed in its headers; status and body of the answer.
+    pub async fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
+        self.send(method, target, headers, body, Signed::InHeaders, &[]).await
+    }
+
+    /// Sends a request; `unsigned` are headers that are added to it afterwards.
+    pub async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+        signed: Signed,
+        unsigned: &[(&str, &str)],
+    ) -> (u16, String) {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let (raw_path, raw_query) = target.split_once('?').unwrap_or((target, ""));
+        let request = Unsigned { method: &method, raw_path, raw_query, virtual_bucket: None };
+        let mut all = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
+        add(&mut all, headers);
+        let (mut query, now) = (raw_query.to_owned(), Timestamp::now());
+        match signed {
+            Signed::InHeaders => {
+                SIGNER.sign_headers(&request, &mut all, "UNSIGNED-PAYLOAD", now).map(drop).unwrap();
+            }
+            Signed::InUrl => query = SIGNER.presign(&request, &all, 60, now).unwrap(),
+            Signed::Not => {}
+        }
+        add(&mut all, unsigned);
+        all.insert(CONTENT_LENGTH, body.len().into());
+        let mut text = format!("{method} {raw_path}?{query} HTTP/1.1\r\nconnection: close\r\n");
+        for (name, value) in &all {
+            text.extend([name.as_str(), ": ", value.to_str().unwrap(), "\r\n"]);
+        }
+        let answer = self.exchange(format!("{text}\r\n{body}")).await;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+
+    /// Sends bytes on a connection of their own; all that comes back.
+    async fn exchange(&self, request: String) -> String {
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let (gateway, phase) = (self.gateway.clone(), Arc::new(Phase::default()));
+        let service = service_fn(move |request| {
+            let (gateway, phase) = (gateway.clone(), phase.clone());
+            let peer = Peer { address: Some(([192, 0, 2, 1], 5).into()), tls: None, secure: false };
+            phase.request_begins();
+            async move { Ok::<_, Infallible>(handle(&gateway, peer, phase, request).await) }
+        });
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(server), service);
+        let exchange = async {
+            client.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).await.unwrap();
+            String::from_utf8(answer).unwrap()
+        };
+        let both = async { tokio::join!(serving, exchange) };
+        let (connection, answer) = tokio::time::timeout(TIME_MAX, both).await.unwrap();
+        connection.unwrap();
+        answer
+    }
+}
+
+fn add(all: &mut HeaderMap, headers: &[(&str, &str)]) {
+    for (name, value) in headers {
+        all.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+    }
+}

@@ -1,0 +1,87 @@
+macro_rules! condition_keys {
+    ($($(#[$doc:meta])* $variant:ident $name:literal)*) => {
+        /// A key of the conditions of policies whose value a request may have.
+        ///
+        /// Source: "Actions, resources, and condition keys for Amazon S3" in the Service
+        /// Authorization Reference, and "AWS global condition context keys" in the IAM User Guide.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ConditionKey { $($(#[$doc])* $variant,)* }
+
+        impl ConditionKey {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name in policies, such as `s3:prefix`. Its case does not matter.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+condition_keys! {
+    /// The client's address.
+    SourceIp "aws:SourceIp"
+    /// `true` for a request by TLS.
+    SecureTransport "aws:SecureTransport"
+    /// The time, in ISO 8601.
+    CurrentTime "aws:CurrentTime"
+    /// The time, in seconds since 1970.
+    EpochTime "aws:EpochTime"
+    /// The `User-Agent` header.
+    UserAgent "aws:UserAgent"
+    /// The `Referer` header.
+    Referer "aws:Referer"
+    /// The id of the account that owns the resource.
+    ResourceAccount "s3:ResourceAccount"
+    /// The version of TLS of the connection to this server: `1.2` or `1.3`.
+    TlsVersion "s3:TlsVersion"
+    /// `REST-HEADER` or `REST-QUERY-STRING`: where the signature is.
+    AuthType "s3:authType"
+    /// `AWS4-HMAC-SHA256` or `AWS`: how the signature was made.
+    SignatureVersion "s3:signatureversion"
+    /// The age of a SigV4 signature, in milliseconds.
+    SignatureAge "s3:signatureAge"
+    /// What the request says of its body's SHA-256.
+    ContentSha256 "s3:x-amz-content-sha256"
+
+    /// The prefix of a listing.
+    Prefix "s3:prefix"
+    /// The delimiter of a listing.
+    Delimiter "s3:delimiter"
+    /// The most entries of a page that a listing asks for.
+    MaxKeys "s3:max-keys"
+    /// The id of the version that the request names.
+    VersionId "s3:VersionId"
+    /// The source of a copy: `bucket/key`.
+    CopySource "s3:x-amz-copy-source"
+    /// `COPY` or `REPLACE`, if a copy says so.
+    MetadataDirective "s3:x-amz-metadata-directive"
+    /// The canned ACL.
+    Acl "s3:x-amz-acl"
+    /// The storage class.
+    StorageClass "s3:x-amz-storage-class"
+    /// The address that a website sends readers of the object to.
+    WebsiteRedirectLocation "s3:x-amz-website-redirect-location"
+    /// The ETag that the object to be replaced must have.
+    IfMatch "s3:if-match"
+    /// `*` if there must be no object.
+    IfNoneMatch "s3:if-none-match"
+    /// `true` for a request that makes an object, `false` for one that makes a part of an upload.
+    ObjectCreationOperation "s3:ObjectCreationOperation"
+    /// The region that a new bucket is asked for in.
+    LocationConstraint "s3:LocationConstraint"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_differ_in_more_than_their_case() {
+        let names: HashSet<_> = ConditionKey::ALL.iter().map(|key| key.as_str().to_lowercase()).collect();
+        assert_eq!(names.len(), ConditionKey::ALL.len());
+    }
+}
