@@ -252,7 +252,8 @@ const fn subresource_of(selector: Selector) -> Option<&'static str> {
     }
 }
 
-fn is_form(headers: &HeaderMap) -> bool {
+/// True for a body as forms of web pages send it.
+pub fn is_form(headers: &HeaderMap) -> bool {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
 }

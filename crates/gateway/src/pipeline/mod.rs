@@ -1,6 +1,7 @@
 //! A request's life, top to bottom.
 
 mod authenticate;
+mod fork;
 mod preflight;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use s3_wire::target::bucket_of_host;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
 
 use authenticate::{Authenticated, authenticate};
+use fork::Fork;
 use preflight::preflight;
 
 use crate::access::Asker;
@@ -94,8 +96,10 @@ async fn perform<'h>(
         Ok(target) => Ok(&*known.target.insert(target)),
         Err(error) => Err(error),
     };
-    if head.method == Method::OPTIONS {
-        return Err(preflight(gateway, cx, target?.bucket(), &headers).await);
+    match Fork::of(&head.method, target.as_ref().ok().map(|target| target.shape()), &headers) {
+        Fork::Preflight => return Err(preflight(gateway, cx, target?.bucket(), &headers).await),
+        // Until they are built, these are refused as operations that are not served.
+        Fork::Action | Fork::Form | Fork::Operation => {}
     }
     let route = match &target {
         Ok(target) => Some(route(&head.method, target.shape(), query, &headers)?),
