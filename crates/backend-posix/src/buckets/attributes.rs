@@ -1,5 +1,7 @@
 //! The attributes of a bucket as a whole: when it was created, and which bucket of its name it is.
 
+use std::sync::Arc;
+
 use backend::{BackendError, BucketAttributes, Result};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
@@ -23,36 +25,61 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
     Ok(BucketAttributes { name: name.clone(), created: file_info::timestamp(created_ns) })
 }
 
-/// When a bucket was created.
+/// What a bucket is told from others by, and when it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
+pub(crate) struct Traits {
     /// The time in the bucket's record; `None` if it has none, or one that can't be read.
     pub time_ns: Option<i64>,
-    /// The same, or else what is known of its directory.
+    /// Its directory; `None` where directories are not known.
+    pub birth: Option<Birth>,
+    /// The time in the record, or else what is known of its directory.
     pub created: Timestamp,
 }
 
-/// When a bucket was created, also of one that may not be read, in which objects may be read all
-/// the same.
-pub(super) fn times(store: &Store, name: &BucketName) -> Result<Times> {
-    let (time_ns, born_ns) = match store.bucket(name) {
-        Ok(bucket) => match time_ns(&bucket) {
-            Ok(Some(time_ns)) => (Some(time_ns), None),
-            _ => (None, birth_ns(&bucket.fd).ok()),
-        },
+/// What no other directory of a file system has or can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Birth {
+    /// Not 0.
+    pub inode: u64,
+    pub born_ns: i64,
+}
+
+impl Birth {
+    /// That of an open directory. `None` where the file system tells no times of birth, or its
+    /// inode numbers do not last.
+    pub fn of(store: &Store, directory: impl AsFd) -> Option<Self> {
+        let inode = store.lasting_inode(&directory, &file_info::of(&directory).ok()?)?;
+        let born_ns = i64::try_from(file_info::born_ns(&directory)?).ok()?;
+        (inode != 0).then_some(Self { inode, born_ns })
+    }
+}
+
+/// The traits of a bucket, also of one that may not be read, in which objects may be read all the
+/// same.
+pub(super) fn traits(store: &Store, name: &BucketName) -> Result<Traits> {
+    let (time_ns, directory) = match store.bucket(name) {
+        Ok(bucket) => (time_ns(&bucket).unwrap_or_default(), bucket.fd),
         Err(BackendError::Denied { .. }) => {
             let place = PLACE | OFlags::DIRECTORY;
             let place = resolve::plain(&store.root, name.as_str(), place).op("look at a bucket")?;
-            (None, birth_ns(place).ok())
+            (None, Arc::new(place))
         }
         Err(error) => return Err(error),
     };
-    let known_ns = time_ns.map(i128::from).or(born_ns).unwrap_or_default();
-    Ok(Times { time_ns, created: file_info::timestamp(known_ns) })
+    Ok(Traits::of(store, directory, time_ns))
+}
+
+impl Traits {
+    /// Those of a bucket's directory whose record has this time.
+    pub fn of(store: &Store, directory: impl AsFd, time_ns: Option<i64>) -> Self {
+        let known_ns = time_ns.map(i128::from).or_else(|| birth_ns(&directory).ok());
+        let created = file_info::timestamp(known_ns.unwrap_or_default());
+        Self { time_ns, birth: Birth::of(store, directory), created }
+    }
 }
 
 /// When its record says that it was created.
-fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
+pub(super) fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
     let record =
         records::of_directory::<BucketRecord>(bucket.store, &bucket.fd).op("read a bucket's record")?;
     Ok(record.known().and_then(|record| record.time_ns))

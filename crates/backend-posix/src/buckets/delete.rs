@@ -18,6 +18,7 @@ use s3_types::BucketName;
 use super::aside::Aside;
 use super::attributes::{head, mark, sync_root};
 use super::documents;
+use crate::base::step::step;
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::reading::{entries, read_names};
@@ -37,6 +38,7 @@ use crate::write::{key_lock, orphans, recovery};
 /// Removes a bucket, and then its documents.
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
     delete_directory(store, name)?;
+    step("a bucket is gone").op("remove a bucket")?;
     documents::forget(store, name);
     Ok(())
 }
@@ -65,6 +67,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         let remove_own = |(own, aside)| remove_own(&bucket, own, name, aside, &mut waits);
         let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
             refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
+            step("a bucket is empty").attempt("remove a bucket")?;
             remove(store, name)
         });
         let done = matches!(removed, Ok(Removal::Done));

@@ -6,22 +6,30 @@ mod delete;
 pub(crate) mod documents;
 mod root;
 
+use std::sync::Arc;
+
 use backend::{BackendError, BucketPage, ListBucketsQuery, Result};
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
+use crate::base::step::step;
 use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::fs::linking::move_to_free;
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files, flat};
+use crate::layout::aside::aside_of_nothing;
 use crate::layout::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
 use crate::records;
+use crate::tree::bucket::Bucket;
+use crate::tree::made::{Before, open_made};
+use crate::tree::own;
 use crate::tree::store::Store;
 
-use attributes::{mark, sync_root};
-use documents::Initial;
+use attributes::{Traits, mark, sync_root};
+use documents::{Initial, Prepared};
 
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
@@ -105,12 +113,83 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     if !matches!(store.bucket(name), Err(BackendError::NoSuchBucket)) {
         return Err(BackendError::BucketExists);
     }
-    prepared.write(initial, created)?;
-    let made = create_directory(store, name, *account, created);
+    if initial.is_empty() {
+        prepared.clear()?;
+        return create_directory(store, name, *account, created);
+    }
+    let made = retrying(|| create_with_documents(store, new, created, &prepared));
     if made.is_err() {
         prepared.undo(store);
     }
-    made
+    made?;
+    step("a bucket has its name").op("make a bucket")?;
+    sync_root(store)
+}
+
+/// Makes the directory of a bucket under another name, with its record, and gives it the bucket's
+/// name when its documents are there.
+fn create_with_documents(
+    store: &Store,
+    new: &NewBucket,
+    created: Timestamp,
+    prepared: &Prepared<'_>,
+) -> Result<(), Fail> {
+    const OPEN: &str = "open a bucket that was made";
+    let NewBucket { name, account, initial } = new;
+    let (before, aside) = (Before::making(), aside_of_nothing());
+    make_directory(store, &aside).map_err(|error| match error {
+        // Of a network file system, which has lost its first answer.
+        Fail::Storage(BackendError::BucketExists) => Fail::lost("make a bucket under another name"),
+        error => error,
+    })?;
+    let bucket = match open_made(&store.root, &aside, before) {
+        Ok(fd) => Bucket { store, fd: Arc::new(fd) },
+        Err(errno) => {
+            let _ = rustix::fs::unlinkat(&store.root, &aside, AtFlags::REMOVEDIR);
+            return match errno {
+                Errno::AGAIN => Err(Fail::lost_to(OPEN, errno)),
+                errno => Err(errno).attempt(OPEN),
+            };
+        }
+    };
+    let place = || {
+        step("a directory is there").attempt("make a bucket")?;
+        files::give(&bucket.fd, *account).attempt("give a bucket its owner")?;
+        mark(&bucket, created)?;
+        step("a directory has its record").attempt("make a bucket")?;
+        let traits = Traits::of(store, &bucket.fd, attributes::time_ns(&bucket)?);
+        place_directory(&bucket, &aside, name, || prepared.write(initial, &traits))
+    };
+    let placed = place();
+    if placed.is_err() {
+        undo(&bucket);
+        let _ = rustix::fs::unlinkat(&store.root, &aside, AtFlags::REMOVEDIR);
+    }
+    placed
+}
+
+/// Gives a directory with the name `aside` that of its bucket, after `write` has written the
+/// bucket's documents.
+fn place_directory(
+    bucket: &Bucket<'_>,
+    aside: &str,
+    name: &BucketName,
+    write: impl FnOnce() -> Result<()>,
+) -> Result<(), Fail> {
+    let root = &bucket.store.root;
+    // What its documents are bound to must not be gone after a power cut under which they stay.
+    documents::sync(&bucket.fd).attempt("sync a bucket")?;
+    write()?;
+    step("a bucket has documents").attempt("make a bucket")?;
+    let ours = file_info::of(&bucket.fd).attempt("stat a bucket")?.id();
+    let is_ours = || file_info::at(root, name.as_str()).is_ok_and(|info| info.id() == ours);
+    match move_to_free(root, aside, root, name.as_str()) {
+        // By a network file system, which has lost its first answer.
+        Err(_) if is_ours() => Ok(()),
+        Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => Err(has_name(bucket.store, name)),
+        Err(errno) if flat::is_full(errno, root) => Err(BackendError::DirectoryFull.into()),
+        result => result.attempt("name a bucket"),
+    }
 }
 
 /// Makes the directory of a bucket, and its record.
@@ -120,21 +199,16 @@ fn create_directory(
     owner: Option<UnixAccount>,
     created: Timestamp,
 ) -> Result<()> {
-    let mode = Mode::from_raw_mode(store.options.directory_mode);
     retrying(|| {
-        match rustix::fs::mkdirat(&store.root, name.as_str(), mode) {
-            Err(Errno::EXIST) => match store.bucket(name) {
-                Err(BackendError::NoSuchBucket) => return Err(taken(store, name)),
-                _ => return Err(BackendError::BucketExists.into()),
-            },
-            Err(errno) if flat::is_full(errno, &store.root) => {
-                return Err(BackendError::DirectoryFull.into());
-            }
-            result => result.op("make a bucket")?,
-        }
+        make_directory(store, name.as_str()).map_err(|error| match error {
+            Fail::Storage(BackendError::BucketExists) => has_name(store, name),
+            error => error,
+        })?;
         let marked = mark_new(store, name, owner, created);
         if matches!(marked, Err(Fail::Storage(_))) {
-            undo(store, name);
+            if let Ok(bucket) = store.bucket(name) {
+                undo(&bucket);
+            }
             let _ = rustix::fs::unlinkat(&store.root, name.as_str(), AtFlags::REMOVEDIR);
         }
         marked
@@ -142,13 +216,30 @@ fn create_directory(
     sync_root(store)
 }
 
+/// Makes a directory in the root. [`BackendError::BucketExists`] if something has the name.
+fn make_directory(store: &Store, name: &str) -> Result<(), Fail> {
+    let mode = Mode::from_raw_mode(store.options.directory_mode);
+    match rustix::fs::mkdirat(&store.root, name, mode) {
+        Err(Errno::EXIST) => Err(BackendError::BucketExists.into()),
+        Err(errno) if flat::is_full(errno, &store.root) => Err(BackendError::DirectoryFull.into()),
+        result => result.attempt("make a bucket"),
+    }
+}
+
+/// The error for a new bucket whose name something has.
+fn has_name(store: &Store, name: &BucketName) -> Fail {
+    match store.bucket(name) {
+        Err(BackendError::NoSuchBucket) => taken(store, name),
+        _ => BackendError::BucketExists.into(),
+    }
+}
+
 /// Removes what marking a new bucket made in it, as far as no one uses it.
-fn undo(store: &Store, name: &BucketName) {
-    let Ok(bucket) = store.bucket(name) else { return };
-    let _ = records::clear(store, &bucket.fd);
+fn undo(bucket: &Bucket<'_>) {
+    let _ = records::clear(bucket.store, &bucket.fd);
     if let Ok(own) = bucket.own() {
-        let _ = rustix::fs::unlinkat(own, STAGING, AtFlags::REMOVEDIR);
-        let _ = rustix::fs::unlinkat(&bucket.fd, OWN_DIRECTORY, AtFlags::REMOVEDIR);
+        let _ = rustix::fs::unlinkat(&own, STAGING, AtFlags::REMOVEDIR);
+        let _ = own::remove_marked(bucket, &own);
     }
 }
 

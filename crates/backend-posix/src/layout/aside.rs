@@ -6,7 +6,7 @@ use crate::base::unique;
 
 /// The prefix of the name of a directory in the root that waits to be removed. The bucket, the time
 /// of its creation and a unique part follow. Names without a bucket are those of directories in
-/// which a file system is tested, and of a `.slipway` that is being made.
+/// which a file system is tested, and of a `.slipway` or a bucket that is being made.
 pub(crate) const PREFIX: &str = ".slipway,deleting,";
 
 pub(crate) fn prefix_of(name: &BucketName, identity: &str) -> String {

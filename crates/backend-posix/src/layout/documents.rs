@@ -8,3 +8,6 @@ pub(crate) const LOCK: &str = ",lock";
 
 /// The file that will replace another one. Only the holder of the lock has it.
 pub(crate) const STAGED: &str = ",new";
+
+/// A file whose removal changes the time of the directory. Only the holder of the lock has it.
+pub(crate) const SPARE: &str = ",spare";

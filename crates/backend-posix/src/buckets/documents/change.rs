@@ -1,20 +1,18 @@
 //! Changes documents of buckets.
 //!
-//! A file of documents names its bucket by the time in the bucket's record. It is written before
-//! its bucket is made and removed after the bucket is, so that no bucket is ever without documents
-//! that it should have. A crash leaves a file without a bucket, which the next bucket of that name
-//! replaces.
-
-use std::collections::BTreeMap;
+//! A file of documents names its bucket by the inode and the birth of the bucket's directory, and
+//! by the time in its record ([`Binding`]). It is written before the directory has its name and
+//! removed after the directory is, so that no bucket is ever without documents that it should have.
+//! A crash leaves a file without a bucket, which the next bucket of that name replaces.
 
 use backend::{BackendError, BucketTag, DOCUMENTS_BYTES_MAX, DocumentChanges, Documents, Result};
 use bytes::Bytes;
-use s3_types::{BucketName, Timestamp};
+use s3_types::BucketName;
 
-use super::contents::{Contents, number, number_of};
+use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, Found};
 use super::place::Place;
-use crate::buckets::attributes::{self, Times};
+use crate::buckets::attributes::{self, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::lock::Lock;
@@ -32,18 +30,17 @@ pub(crate) struct Change {
 pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let Change { name, expected, changes } = change;
     // Nothing is made for one that does not exist.
-    attributes::times(store, name)?;
+    attributes::traits(store, name)?;
     let place = Place::find_or_make(store)?;
     let _lock = place.lock()?;
-    let times = attributes::times(store, name)?;
-    let found = Found::read(Some(&place), name, &times);
+    let traits = attributes::traits(store, name)?;
+    let found = Found::read(Some(&place), name, &traits)?;
     if found.tag != *expected {
         return Err(BackendError::BucketChanged);
     }
-    let none = Contents { time_ns: 0, stored: BTreeMap::new() };
     let mut contents = match (found.contents, found.closed) {
         (Some(contents), _) => contents,
-        (None, None) => none,
+        (None, None) => Contents::none(),
         // What else was in it would be lost, and so what it forbids.
         (None, Some(closed)) => return Err(unreadable(&closed)),
     };
@@ -54,8 +51,12 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
         return place.remove(name.as_str());
     }
     check_size(&contents)?;
-    contents.time_ns = time_of_record(store, name, &times)?;
-    place.write(name.as_str(), &contents.pack())
+    let time_ns = time_of_record(store, name, &traits)?;
+    write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()))
+}
+
+fn write(place: &Place<'_>, name: &BucketName, contents: Contents, binding: Binding) -> Result<()> {
+    place.write(name.as_str(), &Contents { binding, ..contents }.pack())
 }
 
 fn unreadable(closed: &Closed) -> BackendError {
@@ -70,12 +71,12 @@ fn check_size(contents: &Contents) -> Result<()> {
 }
 
 /// The time in the bucket's record, which one that a person made gets here.
-fn time_of_record(store: &Store, name: &BucketName, times: &Times) -> Result<i64> {
-    if let Some(time_ns) = times.time_ns {
+fn time_of_record(store: &Store, name: &BucketName, traits: &Traits) -> Result<i64> {
+    if let Some(time_ns) = traits.time_ns {
         return Ok(time_ns);
     }
-    attributes::mark(&store.bucket(name)?, times.created).map_err(Fail::for_good)?;
-    let marked = attributes::times(store, name)?.time_ns;
+    attributes::mark(&store.bucket(name)?, traits.created).map_err(Fail::for_good)?;
+    let marked = attributes::traits(store, name)?.time_ns;
     // It has one that can't be read, and is kept.
     marked.ok_or(BackendError::Unsupported("documents of a bucket whose record cannot be read"))
 }
@@ -88,9 +89,8 @@ pub(crate) struct Initial {
 }
 
 impl Initial {
-    fn contents(&self, created: Timestamp) -> Contents {
-        let time_ns = attributes::nanoseconds(created);
-        let mut contents = Contents { time_ns, stored: BTreeMap::new() };
+    fn contents(&self) -> Contents {
+        let mut contents = Contents::none();
         for (kind, document) in &self.documents {
             contents.set(number_of(*kind), Some(document.clone()));
         }
@@ -98,6 +98,11 @@ impl Initial {
             contents.set(number::OWNER, Some(Bytes::copy_from_slice(owner.as_bytes())));
         }
         contents
+    }
+
+    /// True if the bucket has neither at first.
+    pub fn is_empty(&self) -> bool {
+        self.owner.is_none() && self.documents.is_empty()
     }
 }
 
@@ -114,35 +119,50 @@ pub(crate) fn prepare<'s>(
     name: &'s BucketName,
     initial: &Initial,
 ) -> Result<Option<Prepared<'s>>> {
-    let has_any = initial.owner.is_some() || !initial.documents.is_empty();
-    let place = match Place::find(store).op("open the documents of buckets")? {
-        None if !has_any => return Ok(None),
-        None => Place::find_or_make(store)?,
-        Some(place) => place,
+    let place = if initial.is_empty() {
+        let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(None) };
+        place
+    } else {
+        Place::find_or_make(store)?
     };
     let lock = place.lock()?;
     Ok(Some(Prepared { place, name, _lock: lock }))
 }
 
 impl Prepared<'_> {
-    /// Writes the documents of a bucket that will be made with this time, and removes those that
-    /// another one of its name has left. The caller has seen that there is no bucket.
-    pub fn write(&self, initial: &Initial, created: Timestamp) -> Result<()> {
-        let contents = initial.contents(created);
-        if contents.stored.is_empty() {
-            return self.place.remove(self.name.as_str());
-        }
+    /// Removes documents that another bucket of the name has left. The caller has seen that there
+    /// is no bucket.
+    pub fn clear(&self) -> Result<()> {
+        self.place.remove(self.name.as_str())
+    }
+
+    /// Writes the documents of a bucket whose directory has these traits, and does not have its
+    /// name yet. The caller has seen that there is no other.
+    pub fn write(&self, initial: &Initial, traits: &Traits) -> Result<()> {
+        let contents = initial.contents();
         check_size(&contents)?;
-        self.place.write(self.name.as_str(), &contents.pack())
+        let time_ns =
+            traits.time_ns.ok_or(BackendError::Unsupported("documents of a bucket without a record"))?;
+        write(&self.place, self.name, contents, Binding::new(time_ns, traits.birth, self.place.birth()))
     }
 
     /// Removes what was written for a bucket that could not be made. If it is there all the same,
     /// its documents stay.
     pub fn undo(&self, store: &Store) {
-        if matches!(store.bucket(self.name), Err(BackendError::NoSuchBucket)) {
-            // What stays is replaced by the next one of its name.
-            let _ = self.place.remove(self.name.as_str());
-        }
+        // What stays is replaced by the next one of its name.
+        let _ = remove_strays(store, &self.place, self.name);
+    }
+}
+
+/// Removes the documents under a bucket's name, unless they are those of the bucket that has it.
+/// The caller has the lock.
+fn remove_strays(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
+    match attributes::traits(store, name) {
+        Err(BackendError::NoSuchBucket) => place.remove(name.as_str()),
+        traits => match Found::read(Some(place), name, &traits?)?.closed {
+            Some(Closed::OfAnother) => place.remove(name.as_str()),
+            _ => Ok(()),
+        },
     }
 }
 
@@ -151,11 +171,8 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
     let forget = || {
         let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(()) };
         let _lock = place.lock()?;
-        match store.bucket(name) {
-            Err(BackendError::NoSuchBucket) => place.remove(name.as_str()),
-            // Another one has the name by now, and what it needs.
-            result => result.map(drop),
-        }
+        // Another one may have the name by now, and what it needs.
+        remove_strays(store, &place, name)
     };
     if let Err(error) = forget() {
         tracing::warn!(

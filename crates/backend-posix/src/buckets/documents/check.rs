@@ -14,7 +14,7 @@ use crate::error::Op;
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::layout::documents::{LOCK, STAGED};
+use crate::layout::documents::{LOCK, SPARE, STAGED};
 use crate::layout::keymap::{self, join};
 use crate::tree::store::Store;
 
@@ -52,7 +52,7 @@ pub(crate) fn check(
     };
     let opened = resolve::plain(&directory.fd, "", DIRECTORY).op("open the documents of buckets")?;
     for (name, _) in entries(&opened).op("read the documents of buckets")? {
-        if matches!(&*name, LOCK | STAGED) || keymap::is_lingering(&name) {
+        if matches!(&*name, LOCK | STAGED | SPARE) || keymap::is_lingering(&name) {
             continue;
         }
         let fault = match BucketName::new(&name) {
@@ -75,11 +75,11 @@ fn of_bucket(
     age: Duration,
 ) -> Result<Option<Fault>> {
     let is_old = || removing::is_older(opened, name.as_str(), age);
-    let times = match attributes::times(store, name) {
+    let traits = match attributes::traits(store, name) {
         Err(BackendError::NoSuchBucket) => return Ok(is_old().then_some(Fault::NoBucket)),
-        times => times?,
+        traits => traits?,
     };
-    let found = Found::read(Some(place), name, &times);
+    let found = Found::read(Some(place), name, &traits)?;
     match &found.closed {
         Some(Closed::OfAnother) if !is_old() => return Ok(None),
         Some(closed) => return Ok(Some(Fault::Closed(closed.clone()))),

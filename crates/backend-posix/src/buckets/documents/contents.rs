@@ -10,9 +10,11 @@ use backend::DocumentKind;
 use bytes::Bytes;
 use s3_types::{ChecksumAlgorithm, Checksummer};
 
+use crate::buckets::attributes::{Birth, Traits};
+
 /// The first byte of a file.
 const VERSION: u8 = 1;
-const HEAD_BYTES: usize = 10;
+const HEAD_BYTES: usize = 42;
 const ENTRY_BYTES: usize = 13;
 const CHECKSUM_BYTES: usize = 8;
 
@@ -76,11 +78,40 @@ impl Stored {
     }
 }
 
+/// The bucket that documents belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Binding {
+    /// The time in the bucket's record, which whoever owns the bucket's directory can change.
+    pub time_ns: i64,
+    /// The bucket's directory, which nobody can make another one to be; `None` where that is not
+    /// known.
+    pub bucket: Option<Birth>,
+    /// The directory of documents. Where it is another one by now, the tree was copied or restored,
+    /// and so the bucket's directory is another one as well.
+    pub place: Option<Birth>,
+}
+
+impl Binding {
+    /// The bucket with these traits, whose documents are in this place.
+    pub const fn new(time_ns: i64, bucket: Option<Birth>, place: Option<Birth>) -> Self {
+        Self { time_ns, bucket, place }
+    }
+
+    /// True if it is the bucket with these traits, by its directory. By the time in its record
+    /// alone where directories are not known, or were others before the tree was copied or
+    /// restored.
+    pub fn is_of(&self, traits: &Traits, place: Option<Birth>) -> bool {
+        match (self.bucket, self.place) {
+            (Some(bucket), Some(_)) if self.place == place => traits.birth == Some(bucket),
+            _ => traits.time_ns == Some(self.time_ns),
+        }
+    }
+}
+
 /// The contents of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// The time in the record of the bucket that they belong to.
-    pub time_ns: i64,
+    pub binding: Binding,
     /// The documents by the number of their kind. Those of an unknown kind, and damaged ones, are
     /// kept as they are.
     pub stored: BTreeMap<u8, Stored>,
@@ -95,6 +126,11 @@ pub(super) enum Unread {
 }
 
 impl Contents {
+    /// No documents, of no bucket.
+    pub const fn none() -> Self {
+        Self { binding: Binding::new(0, None, None), stored: BTreeMap::new() }
+    }
+
     /// Puts a document, or removes it.
     pub fn set(&mut self, number: u8, document: Option<Bytes>) {
         match document {
@@ -111,7 +147,12 @@ impl Contents {
 
     pub fn pack(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend_from_slice(&self.time_ns.to_le_bytes());
+        bytes.extend_from_slice(&self.binding.time_ns.to_le_bytes());
+        for birth in [self.binding.bucket, self.binding.place] {
+            let Birth { inode, born_ns } = birth.unwrap_or(Birth { inode: 0, born_ns: 0 });
+            bytes.extend_from_slice(&inode.to_le_bytes());
+            bytes.extend_from_slice(&born_ns.to_le_bytes());
+        }
         // A number is a byte, and 0 is none, so that there are at most 255.
         bytes.push(u8::try_from(self.stored.len()).unwrap_or(u8::MAX));
         for (number, Stored { bytes: document, checksum }) in &self.stored {
@@ -143,7 +184,12 @@ impl Contents {
         if *rest.first_chunk::<CHECKSUM_BYTES>()? != checksum(&[table]) {
             return None;
         }
-        let time_ns = i64::from_le_bytes(table.get(1..9)?.try_into().ok()?);
+        let number = |at: usize| Some(u64::from_le_bytes(*table.get(at..)?.first_chunk()?));
+        let birth = |at: usize| {
+            let (inode, born_ns) = (number(at)?, number(at + 8)?.cast_signed());
+            Some((inode != 0).then_some(Birth { inode, born_ns }))
+        };
+        let binding = Binding { time_ns: number(1)?.cast_signed(), bucket: birth(9)?, place: birth(25)? };
         let (mut stored, mut at) = (BTreeMap::new(), table_bytes + CHECKSUM_BYTES);
         for entry in table.get(HEAD_BYTES..)?.chunks_exact(ENTRY_BYTES) {
             let (number, length) = (entry[0], u32::from_le_bytes(entry.get(1..5)?.try_into().ok()?));
@@ -156,7 +202,7 @@ impl Contents {
             }
             at = end;
         }
-        (file.len() <= at).then_some(Self { time_ns, stored })
+        (file.len() <= at).then_some(Self { binding, stored })
     }
 }
 
@@ -174,8 +220,12 @@ mod tests {
 
     use super::*;
 
+    const fn binding(time_ns: i64) -> Binding {
+        Binding::new(time_ns, Some(Birth { inode: 2, born_ns: 3 }), Some(Birth { inode: 4, born_ns: -5 }))
+    }
+
     fn contents() -> Contents {
-        let mut contents = Contents { time_ns: 7, stored: BTreeMap::new() };
+        let mut contents = Contents { binding: binding(7), stored: BTreeMap::new() };
         contents.set(number::POLICY, Some(Bytes::from_static(b"policy")));
         contents.set(number::CORS, Some(Bytes::new()));
         contents.set(number::LIFECYCLE, Some(Bytes::from_static(b"lifecycle")));
@@ -198,13 +248,40 @@ mod tests {
 
     #[test]
     fn a_file_is_a_known_answer() {
-        let mut contents = Contents { time_ns: 1, stored: BTreeMap::new() };
+        let mut contents = Contents { binding: binding(1), stored: BTreeMap::new() };
         contents.set(number::CORS, Some(Bytes::from_static(b"a")));
         let file = contents.pack();
-        assert_eq!(file[..15], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 8, 1, 0, 0, 0]);
-        assert_eq!((file.len(), file[31]), (32, b'a'));
-        assert_eq!(file[15..23], checksum(&[&[8, b'a']]));
-        assert_eq!(file[23..31], checksum(&[&file[..23]]));
+        assert_eq!(file[..9], [1, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(file[9..25], [2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(file[25..41], [4, 0, 0, 0, 0, 0, 0, 0, 251, 255, 255, 255, 255, 255, 255, 255]);
+        assert_eq!(file[41..47], [1, 8, 1, 0, 0, 0]);
+        assert_eq!((file.len(), file[63]), (64, b'a'));
+        assert_eq!(file[47..55], checksum(&[&[8, b'a']]));
+        assert_eq!(file[55..63], checksum(&[&file[..55]]));
+    }
+
+    /// What the owner of a directory can write does not make another bucket's documents count.
+    #[test]
+    fn a_bucket_is_known_by_its_directory_and_else_by_its_record() {
+        let (known, other) = (Birth { inode: 2, born_ns: 3 }, Birth { inode: 2, born_ns: 4 });
+        let place = Some(Birth { inode: 4, born_ns: -5 });
+        let is = |binding: Binding, time_ns, birth, place| {
+            let created = s3_types::Timestamp::UNIX_EPOCH;
+            binding.is_of(&Traits { time_ns, birth, created }, place)
+        };
+        for time_ns in [None, Some(7), Some(8)] {
+            assert!(is(binding(7), time_ns, Some(known), place));
+            assert!(!is(binding(7), time_ns, Some(other), place));
+            assert!(!is(binding(7), time_ns, None, place), "mounted over by one that hides it");
+        }
+        for moved in [None, Some(other)] {
+            assert!(is(binding(7), Some(7), Some(other), moved));
+            assert!(!is(binding(7), Some(8), Some(known), moved));
+            assert!(!is(binding(7), None, Some(known), moved));
+        }
+        let weak = Binding::new(7, None, None);
+        assert!(is(weak, Some(7), None, None) && is(weak, Some(7), Some(known), place));
+        assert!(!is(weak, Some(8), None, None) && !is(weak, None, None, None));
     }
 
     /// In the order of numbers: CORS, lifecycle, policy.
@@ -249,9 +326,12 @@ mod tests {
         #[test]
         fn what_was_packed_is_read(
             time_ns: i64,
+            born_ns: Option<i64>,
             documents in proptest::collection::btree_map(1_u8.., proptest::collection::vec(any::<u8>(), 0..40), 0..9),
         ) {
-            let mut contents = Contents { time_ns, stored: BTreeMap::new() };
+            let birth = born_ns.map(|born_ns| Birth { inode: u64::MAX, born_ns });
+            let binding = Binding::new(time_ns, birth, None);
+            let mut contents = Contents { binding, stored: BTreeMap::new() };
             for (number, bytes) in documents {
                 contents.set(number, Some(bytes.into()));
             }

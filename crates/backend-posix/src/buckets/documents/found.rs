@@ -7,9 +7,10 @@ use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Timestamp};
 
 use super::contents::{Contents, Unread, kind_of, number, number_of};
 use super::place::Place;
-use crate::buckets::attributes::{self, Times};
-use crate::error::Op;
+use crate::buckets::attributes::{self, Birth, Traits};
+use crate::error::{Op, storage_error};
 use crate::fs::file_info::FileInfo;
+use crate::limits::{STATES_LOOKS_MAX, STATES_PAUSE};
 use crate::tree::store::Store;
 
 /// Why a bucket is closed.
@@ -50,7 +51,7 @@ impl Closed {
             }
             Self::OfAnother => {
                 "its documents are those of another bucket of this name, which was not removed through \
-                S3, or it has lost its record"
+                S3, or its directory was replaced or restored without them"
                     .to_owned()
             }
         }
@@ -77,26 +78,75 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Looks for the documents of the bucket whose record has this time. Without a place there are
-    /// none of any bucket.
-    pub fn read(place: Option<&Place<'_>>, name: &BucketName, times: &Times) -> Self {
-        let read = place.map_or(Ok(None), |place| place.read(name.as_str()));
-        let (bytes, file, closed) = match read {
-            Ok(Some((bytes, info))) => (Some(bytes), Some(info), None),
-            Ok(None) => (None, None, None),
-            Err(errno) => (None, None, Some(Closed::Unreadable(errno))),
+    /// Looks for the documents of the bucket with these traits. Without a place there are none of
+    /// any bucket. An error if they can't be read, but for want of something that the process has
+    /// none of at the moment.
+    pub fn read(place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> Result<Self> {
+        let Some(place) = place else { return Ok(Self::none(traits)) };
+        let (bytes, file) = match place.read(name.as_str()) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Ok(Self::none(traits)),
+            Err(errno) => return Self::unreadable(traits, errno),
         };
-        let tag = tag(times, bytes.as_ref());
-        let (contents, closed) = match bytes.as_ref().map(Contents::unpack) {
-            None => (None, closed),
-            Some(Err(Unread::Damaged)) => (None, Some(Closed::Damaged)),
-            Some(Err(Unread::Newer)) => (None, Some(Closed::Newer)),
-            Some(Ok(contents)) => {
-                let closed = closed_by(&contents, times);
+        let (contents, closed) = match Contents::unpack(&bytes) {
+            Err(Unread::Damaged) => (None, Some(Closed::Damaged)),
+            Err(Unread::Newer) => (None, Some(Closed::Newer)),
+            Ok(contents) if !contents.binding.is_of(traits, place.birth()) => {
+                (Some(contents), Some(Closed::OfAnother))
+            }
+            Ok(contents) => {
+                let closed = closed_by(&contents);
                 (Some(contents), closed)
             }
         };
-        Self { contents, file, tag, closed }
+        Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
+    }
+
+    /// [`Found::read`] of a bucket that had these traits, which is read once more under the lock
+    /// if it looks like one with another's documents: it may have been made just now. Returns the
+    /// traits with which it was read last.
+    pub fn read_surely(
+        store: &Store,
+        place: Option<&Place<'_>>,
+        name: &BucketName,
+        traits: Traits,
+    ) -> Result<(Traits, Self)> {
+        let found = Self::read(place, name, &traits)?;
+        match place {
+            Some(place) if found.closed == Some(Closed::OfAnother) => Self::read_again(store, place, name),
+            _ => Ok((traits, found)),
+        }
+    }
+
+    /// Reads under the lock, or after a pause where it can't be had. The bucket may be deleted
+    /// meanwhile: FUSE has no record of a directory that is gone, though it is open.
+    fn read_again(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<(Traits, Self)> {
+        let lock = place.lock().ok();
+        if lock.is_none() {
+            std::thread::sleep(STATES_PAUSE);
+        }
+        let mut traits = attributes::traits(store, name)?;
+        for _ in 1..STATES_LOOKS_MAX {
+            let found = Self::read(Some(place), name, &traits)?;
+            let after = attributes::traits(store, name)?;
+            if found.closed != Some(Closed::OfAnother) || after == traits {
+                return Ok((traits, found));
+            }
+            traits = after;
+        }
+        Ok((traits, Self::read(Some(place), name, &traits)?))
+    }
+
+    fn none(traits: &Traits) -> Self {
+        Self { contents: None, file: None, tag: tag(traits, None), closed: None }
+    }
+
+    /// What is found where no documents can be read; see [`Found::read`].
+    pub fn unreadable(traits: &Traits, errno: Errno) -> Result<Self> {
+        if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
+            return Err(storage_error("read the documents of a bucket", errno));
+        }
+        Ok(Self { closed: Some(Closed::Unreadable(errno)), ..Self::none(traits) })
     }
 
     /// A document; an error if it is damaged, or if nothing of the file can be read.
@@ -140,10 +190,8 @@ impl Found {
     }
 }
 
-fn closed_by(contents: &Contents, times: &Times) -> Option<Closed> {
-    if times.time_ns != Some(contents.time_ns) {
-        return Some(Closed::OfAnother);
-    }
+/// The reason why these documents of the bucket close it.
+fn closed_by(contents: &Contents) -> Option<Closed> {
     let known = |number: u8| number == number::OWNER || kind_of(number).is_some();
     let not_known = |number: &u8| number & number::CRITICAL != 0 && !known(*number);
     if let Some(number) = contents.stored.keys().copied().find(not_known) {
@@ -157,15 +205,18 @@ fn closed_by(contents: &Contents, times: &Times) -> Option<Closed> {
     (!damaged.is_empty()).then_some(Closed::DamagedDocuments(damaged))
 }
 
-/// Computes the tag of a state, from the bytes of the file and the time of the bucket: of two
+/// Computes the tag of a state, from the bytes of the file and the traits of the bucket: of two
 /// buckets that had the same name, neither with documents, the tags differ.
-fn tag(times: &Times, file: Option<&Bytes>) -> BucketTag {
+fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
     let mut checksummer = Checksummer::new(ChecksumAlgorithm::Sha256);
-    checksummer.update(&times.time_ns.map_or([0; 9], |ns| {
-        let mut time = [1; 9];
-        time[1..].copy_from_slice(&ns.to_le_bytes());
-        time
-    }));
+    let mut number = |number: Option<u64>| {
+        checksummer.update(&[u8::from(number.is_some())]);
+        checksummer.update(&number.unwrap_or_default().to_le_bytes());
+    };
+    number(traits.time_ns.map(i64::cast_unsigned));
+    let birth = traits.birth.map(|Birth { inode, born_ns }| (inode, born_ns.cast_unsigned()));
+    number(birth.map(|(inode, _)| inode));
+    number(birth.map(|(_, born_ns)| born_ns));
     if let Some(file) = file {
         checksummer.update(file);
     }
@@ -174,7 +225,7 @@ fn tag(times: &Times, file: Option<&Bytes>) -> BucketTag {
 
 /// Reads a document of a bucket.
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
-    let times = attributes::times(store, name)?;
+    let traits = attributes::traits(store, name)?;
     let place = Place::find(store).op("open the documents of buckets")?;
-    Found::read(place.as_ref(), name, &times).document(kind)
+    Found::read(place.as_ref(), name, &traits)?.document(kind)
 }

@@ -8,7 +8,8 @@ mod found;
 mod place;
 mod states;
 
-pub(crate) use change::{Change, Initial, change, forget, prepare};
+pub(crate) use change::{Change, Initial, Prepared, change, forget, prepare};
 pub(crate) use check::{Fault, check};
 pub(crate) use found::{Closed, document};
+pub(crate) use place::sync;
 pub(crate) use states::States;

@@ -15,13 +15,16 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::base::step::step;
+use crate::buckets::attributes::Birth;
 use crate::error::{Fail, Io, Op, retrying};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::files;
 use crate::fs::linking::write_whole;
 use crate::fs::locking::try_lock_file;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::layout::documents::{DOCUMENTS, LOCK, STAGED};
+use crate::layout::aside::aside_of_nothing;
+use crate::layout::documents::{DOCUMENTS, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::lock::Lock;
@@ -57,21 +60,11 @@ impl<'s> Place<'s> {
 
     /// The directory, made if there is none.
     pub fn find_or_make(store: &'s Store) -> Result<Self> {
-        const OPERATION: &str = "make a directory for documents of buckets";
         if store.is_only_read() {
             return Err(BackendError::ReadOnly);
         }
-        for path in [OWN_DIRECTORY, &path()] {
-            match rustix::fs::mkdirat(&store.root, path, Mode::RWXU) {
-                Ok(()) => {
-                    let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-                    let above = resolve::plain(&store.root, above, DIRECTORY).op(OPERATION)?;
-                    sync(&above).op(OPERATION)?;
-                }
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno).op(OPERATION),
-            }
-        }
+        make(store, "", OWN_DIRECTORY)?;
+        make(store, OWN_DIRECTORY, DOCUMENTS)?;
         Self::find(store).and_then(|place| place.ok_or(Errno::NOENT)).op("open the documents of buckets")
     }
 
@@ -91,8 +84,17 @@ impl<'s> Place<'s> {
             if !try_lock_file(&file).attempt("lock")? {
                 lock_wait::wait(&self.fd, &file, || try_lock_file(&file))?;
             }
+            if !self.store.volume.kind.is_local() {
+                // From here on the client looks names up anew that others may have changed.
+                file_info::fresh(&self.fd).attempt("look at the documents of buckets")?;
+            }
             Lock::of(file, &self.fd, LOCK)
         })
+    }
+
+    /// What tells it from other directories, if that is known.
+    pub fn birth(&self) -> Option<Birth> {
+        Birth::of(self.store, &*self.fd)
     }
 
     /// Reads the file of a bucket, if there is one. EINVAL if it is no file, or longer than any
@@ -110,29 +112,72 @@ impl<'s> Place<'s> {
         Ok(Some((files::read_at(&file, 0, length)?.into(), info)))
     }
 
-    /// Replaces the file of a bucket; the caller holds the lock.
+    /// Replaces the file of a bucket; the caller holds the lock. The directory's time changes once
+    /// more after the rename ([`Place::change`]).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        const OPERATION: &str = "replace the documents of a bucket";
         // Of a crash: who holds the lock is the only one who writes.
         let _ = rustix::fs::unlinkat(&self.fd, STAGED, AtFlags::empty());
         write_whole(&self.fd, STAGED, bytes, true).map_err(Fail::for_good)?;
-        let placed = rustix::fs::renameat(&self.fd, STAGED, &self.fd, name);
-        placed.and_then(|()| sync(&self.fd)).op("replace the documents of a bucket")
+        step("documents are staged").op(OPERATION)?;
+        self.change(OPERATION, || {
+            rustix::fs::renameat(&self.fd, STAGED, &self.fd, name)?;
+            step("documents have their name")
+        })
     }
 
     /// Removes the file of a bucket, if there is one; the caller holds the lock.
     pub fn remove(&self, name: &str) -> Result<()> {
-        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-            Ok(()) => sync(&self.fd),
-            Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(errno),
+        const OPERATION: &str = "remove the documents of a bucket";
+        if file_info::at(&self.fd, name).map(drop) == Err(Errno::NOENT) {
+            return Ok(());
         }
-        .op("remove the documents of a bucket")
+        self.change(OPERATION, || {
+            rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?;
+            step("documents have lost their name")
+        })
     }
+
+    /// Changes a name in the directory, and then the directory's time once more.
+    ///
+    /// The kernel sets the time of a directory before a change of its names shows. Who looks in
+    /// between has the new time, and the old file. So a spare file that was made before is removed
+    /// after, which comes before the acknowledgement.
+    fn change(&self, operation: &'static str, change: impl FnOnce() -> Io<()>) -> Result<()> {
+        let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
+        write_whole(&self.fd, SPARE, &[], false).map_err(Fail::for_good)?;
+        let change = || {
+            step("a spare file is there")?;
+            change()?;
+            rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty())?;
+            step("the time has changed once more")?;
+            sync(&self.fd)
+        };
+        change().op(operation)
+    }
+}
+
+/// Makes a directory, if it does not exist. The time of the one above changes once more after that,
+/// as in [`Place::change`].
+fn make(store: &Store, above: &str, name: &str) -> Result<()> {
+    let make = || {
+        let above = resolve::plain(&store.root, above, DIRECTORY)?;
+        match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
+            Err(Errno::EXIST) => return Ok(()),
+            result => result?,
+        }
+        step("a directory for documents is there")?;
+        let spare = aside_of_nothing();
+        rustix::fs::mkdirat(&above, &spare, Mode::RWXU)?;
+        rustix::fs::unlinkat(&above, &spare, AtFlags::REMOVEDIR)?;
+        sync(&above)
+    };
+    make().op("make a directory for documents of buckets")
 }
 
 /// Puts names in a directory on disk, whatever the durability level: what these documents forbid
 /// must not come back with a power cut.
-fn sync(directory: &OwnedFd) -> Io<()> {
+pub(crate) fn sync(directory: &OwnedFd) -> Io<()> {
     match rustix::fs::fsync(directory) {
         // A file system that cannot; where the level needs it, it is not served.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),

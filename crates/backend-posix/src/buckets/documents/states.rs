@@ -20,16 +20,15 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::found::{Closed, Found};
+use super::found::Found;
 use super::place::{self, Place};
-use crate::buckets::attributes::{self, Times};
-use crate::error::{Io, storage_error};
+use crate::buckets::attributes::{self, Traits};
+use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::limits::{
-    STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_PAUSE,
-    STATES_SEEN_MAX,
+    STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
 use crate::tree::store::Store;
 use crate::volume::kind::Volume;
@@ -137,7 +136,7 @@ struct Look {
 #[derive(Debug)]
 struct Entry {
     state: Arc<BucketState>,
-    times: Times,
+    traits: Traits,
     /// When the state was read, or seen to be that of the file.
     mark: Mark,
     file: KnownFile,
@@ -213,30 +212,28 @@ impl States {
     pub fn load(&self, name: &BucketName) -> Result<Arc<BucketState>> {
         let store = &*self.store;
         let look = self.look();
-        let times = attributes::times(store, name)?;
+        let traits = attributes::traits(store, name)?;
         let looked = look.and_then(|look| look.place(store).map(|place| (look, place)));
         let (look, place) = match looked {
             Ok(found) => found,
-            Err(errno) => return closed(name, &times, errno).map(Arc::new),
+            Err(errno) => {
+                return Found::unreadable(&traits, errno)
+                    .map(|found| Arc::new(found.state(name, traits.created)));
+            }
         };
         let known = self.memory.get(name.as_str());
-        if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place.as_ref(), name, &times)) {
+        if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place.as_ref(), name, &traits))
+        {
             self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
             return Ok(Arc::clone(&entry.state));
         }
-        let found = Found::read(place.as_ref(), name, &times);
-        match (&found.closed, place) {
-            // Or it is just being made, after its documents.
-            (Some(Closed::OfAnother), Some(place)) => return read_again(store, name, &place).map(Arc::new),
-            (Some(Closed::Unreadable(errno)), _) => return closed(name, &times, *errno).map(Arc::new),
-            _ => {}
-        }
+        let (traits, found) = Found::read_surely(store, place.as_ref(), name, traits)?;
         let same = known.filter(|entry| entry.state.tag == found.tag && found.closed.is_none());
-        let state =
-            same.map_or_else(|| Arc::new(found.state(name, times.created)), |entry| Arc::clone(&entry.state));
+        let state = same
+            .map_or_else(|| Arc::new(found.state(name, traits.created)), |entry| Arc::clone(&entry.state));
         if found.closed.is_none() {
             let file = look.known_file(store, found.file.as_ref());
-            self.keep(&look, name, Entry { state: Arc::clone(&state), times, mark: look.mark, file });
+            self.keep(&look, name, Entry { state: Arc::clone(&state), traits, mark: look.mark, file });
         }
         Ok(state)
     }
@@ -312,12 +309,12 @@ impl States {
 
 impl Entry {
     fn copy(&self) -> Self {
-        let Self { state, times, mark, file } = self;
-        Self { state: Arc::clone(state), times: *times, mark: *mark, file: *file }
+        let Self { state, traits, mark, file } = self;
+        Self { state: Arc::clone(state), traits: *traits, mark: *mark, file: *file }
     }
 
     /// True if the file of the bucket, and the bucket, are those of which the state was read.
-    fn is_of(&self, look: &Look, place: Option<&Place<'_>>, name: &BucketName, times: &Times) -> bool {
+    fn is_of(&self, look: &Look, place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> bool {
         let local = look.spot.is_local();
         let at = if local { file_info::at } else { file_info::fresh_at };
         let file = match place.map_or(Err(Errno::NOENT), |place| at(&place.fd, name.as_str())) {
@@ -327,7 +324,7 @@ impl Entry {
         };
         // A number that does not last may be another file's.
         let numbers_last = look.spot.volume.inodes_last || file == KnownFile::None;
-        self.times == *times && self.file == file && numbers_last
+        self.traits == *traits && self.file == file && numbers_last
     }
 }
 
@@ -354,39 +351,6 @@ impl Look {
             Some(_) => KnownFile::Unsettled,
         }
     }
-}
-
-/// The state of a bucket whose documents can't be read. An error if that is not their fault, but
-/// for want of something that the process has none of at the moment.
-fn closed(name: &BucketName, times: &Times, errno: Errno) -> Result<BucketState> {
-    if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
-        return Err(storage_error("read the documents of a bucket", errno));
-    }
-    let mut state = Found::read(None, name, times).state(name, times.created);
-    state.closed = Some(Closed::Unreadable(errno).sentence().into());
-    Ok(state)
-}
-
-/// Reads the state of a bucket once more, when nobody is making it. It may be deleted meanwhile:
-/// FUSE has no record of a directory that is gone, though it is open.
-fn read_again(store: &Store, name: &BucketName, place: &Place<'_>) -> Result<BucketState> {
-    let lock = place.lock().ok();
-    if lock.is_none() {
-        std::thread::sleep(STATES_PAUSE);
-    }
-    let mut times = attributes::times(store, name)?;
-    for _ in 1..STATES_LOOKS_MAX {
-        let found = Found::read(Some(place), name, &times);
-        let after = attributes::times(store, name)?;
-        if let Some(Closed::Unreadable(errno)) = found.closed {
-            return closed(name, &times, errno);
-        }
-        if found.closed != Some(Closed::OfAnother) || after == times {
-            return Ok(found.state(name, times.created));
-        }
-        times = after;
-    }
-    Ok(Found::read(Some(place), name, &times).state(name, times.created))
 }
 
 #[cfg(test)]

@@ -439,7 +439,8 @@ fn documents_that_close_a_bucket_or_have_none_are_reported() {
     assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new(), "it may be on its way");
     expect(&scene, ".slipway/buckets/another", ProblemKind::DocumentsMisplaced, false);
     fs::rename(place.join("another"), &file).unwrap();
-    scene.remove_record("");
+    fs::remove_dir_all(scene.path()).unwrap();
+    fs::create_dir(scene.path()).unwrap();
     expect(&scene, path, ProblemKind::DocumentsMisplaced, false);
     fs::rename(&file, place.join("Not-A-Bucket")).unwrap();
     expect(&scene, ".slipway/buckets/Not-A-Bucket", ProblemKind::Stranger, false);

@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -10,15 +11,18 @@ use bytes::Bytes;
 use super::super::change::{self, Change, Initial};
 use super::*;
 use crate::base::options::Options;
+use crate::base::step::at_each_step;
 use crate::buckets::{self, NewBucket};
 use crate::testing::fixture;
 use DocumentKind::{Cors, Lifecycle, Policy};
+
+type Changes = [(DocumentKind, Option<&'static str>)];
 
 /// A tree with the states of two gateways.
 struct Tree {
     root: tempfile::TempDir,
     name: BucketName,
-    first: States,
+    first: Arc<States>,
     second: States,
 }
 
@@ -27,7 +31,7 @@ impl Tree {
     fn new(documents: &[(DocumentKind, &'static str)]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let open = || Arc::new(Store::open(root.path(), fixture::options()).unwrap());
-        let (first, second) = (States::new(open()), States::new(open()));
+        let (first, second) = (Arc::new(States::new(open())), States::new(open()));
         let name = BucketName::new("bucket").unwrap();
         let tree = Self { root, name, first, second };
         tree.create(documents);
@@ -62,7 +66,7 @@ impl Tree {
     }
 
     /// Changes documents by the second gateway, whatever they are.
-    fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
+    fn change(&self, changes: &Changes) -> Result<()> {
         let expected = self.second.load(&self.name)?.tag.clone();
         let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
         change::change(&self.second.store, &Change { name: self.name.clone(), expected, changes })
@@ -106,6 +110,62 @@ fn a_change_is_seen_by_the_next_look() {
     assert!(tree.first.known(&tree.name).is_none());
     assert!(tree.remember().documents.is_empty());
     assert!(!tree.file().exists());
+}
+
+/// Where a reader looks who does not see yet what was made in this step.
+fn spot_before(store: &Store, step: &str) -> Spot {
+    let level = match step {
+        "a directory for documents is there" => {
+            let has_own = resolve::plain(&store.root, &Level::Documents.path(), DIRECTORY).is_ok();
+            if has_own { Level::Own } else { Level::Root }
+        }
+        _ => Level::Documents,
+    };
+    let fd = resolve::plain(&store.root, &level.path(), DIRECTORY).unwrap();
+    Spot { volume: Volume::of(&fd).unwrap(), fd: Arc::new(fd), level }
+}
+
+/// The kernel sets a directory's time in a change of its names before the change shows: who looks
+/// in between has the old state and the new time. No state that was kept so counts any more when
+/// the change is acknowledged.
+#[test]
+fn what_was_read_within_a_change_does_not_count_after_it() {
+    let changes: [(&str, &Changes); 4] = [
+        ("a directory for documents is there", &[(Policy, Some("first"))]),
+        ("documents have their name", &[(Policy, Some("second"))]),
+        ("documents have their name", &[(Cors, Some("third"))]),
+        ("documents have lost their name", &[(Policy, None), (Cors, None)]),
+    ];
+    let tree = Tree::new(&[]);
+    for (place, change) in changes {
+        let state = tree.load();
+        let (states, name, kept) = (Arc::clone(&tree.first), tree.name.clone(), Arc::clone(&state));
+        let file = file_info::of_path(&tree.file()).map_or(KnownFile::None, |info| KnownFile::of(&info));
+        let came_by = Arc::new(AtomicBool::new(false));
+        let reader = {
+            let came_by = Arc::clone(&came_by);
+            move |step: &'static str| {
+                if step == place {
+                    let spot = Arc::new(spot_before(&states.store, place));
+                    let info = spot.info().unwrap();
+                    // Where times are coarse, a reader keeps what it reads a little later.
+                    sleep(info.settling_time());
+                    let traits = attributes::traits(&states.store, &name).unwrap();
+                    let mark = spot.mark(&info);
+                    *states.spot.write().unwrap() = Some(spot);
+                    let entry = Entry { state: Arc::clone(&kept), traits, mark, file };
+                    states.memory.insert(name.as_str().into(), Arc::new(entry));
+                    assert!(states.known(&name).is_some());
+                    came_by.store(true, Ordering::SeqCst);
+                }
+                Ok(())
+            }
+        };
+        at_each_step(reader, || tree.change(change)).unwrap();
+        assert!(came_by.load(Ordering::SeqCst), "{place}");
+        assert!(tree.first.known(&tree.name).is_none(), "{place}");
+        assert_ne!(tree.load().tag, state.tag);
+    }
 }
 
 /// A change of one bucket has the others looked at, not read or parsed again.
@@ -300,7 +360,7 @@ fn what_was_seen_elsewhere_counts_for_a_second() {
         let shared = Volume { kind: crate::volume::kind::FileSystem::Other, ..states.store.volume };
         states.assume_volume(shared);
     };
-    remote(&mut tree.first);
+    remote(Arc::get_mut(&mut tree.first).unwrap());
     tree.remember();
     assert_eq!(tree.first.freshness(), Freshness::Within(STATES_SEEN_MAX));
     tree.change(&[(Policy, Some("new"))]).unwrap();
@@ -336,9 +396,9 @@ fn reading_states_makes_nothing() {
 #[test]
 fn only_what_is_wrong_with_documents_closes_a_bucket() {
     let tree = Tree::new(&[]);
-    let times = attributes::times(&tree.first.store, &tree.name).unwrap();
-    let closed = |errno| closed(&tree.name, &times, errno);
+    let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
+    let closed = |errno| Found::unreadable(&traits, errno).map(|found| found.closed.unwrap().sentence());
     assert!(matches!(closed(Errno::MFILE), Err(BackendError::OutOf(_))));
-    assert!(closed(Errno::IO).unwrap().closed.is_some());
-    assert!(closed(Errno::PERM).unwrap().closed.unwrap().contains("not as the server makes it"));
+    assert!(closed(Errno::IO).unwrap().contains("cannot be read"));
+    assert!(closed(Errno::PERM).unwrap().contains("not as the server makes it"));
 }
