@@ -102,9 +102,10 @@ impl Found {
         Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
     }
 
-    /// [`Found::read`] of a bucket that had these traits, which is read once more under the lock
-    /// if it looks like one with another's documents: it may have been made just now. Returns the
-    /// traits with which it was read last.
+    /// [`Found::read`] of a bucket that had these traits, once more under the lock if it looks like
+    /// one with another's documents, since it may have been made just now, or if it seems to have
+    /// none where a name may be missing for a moment. Returns the traits with which it was read
+    /// last.
     pub fn read_surely(
         store: &Store,
         place: Option<&Place<'_>>,
@@ -112,10 +113,12 @@ impl Found {
         traits: Traits,
     ) -> Result<(Traits, Self)> {
         let found = Self::read(place, name, &traits)?;
-        match place {
-            Some(place) if found.closed == Some(Closed::OfAnother) => Self::read_again(store, place, name),
-            _ => Ok((traits, found)),
-        }
+        let Some(place) = place else { return Ok((traits, found)) };
+        let unsure = match &found.closed {
+            None => found.file.is_none() && place.names_may_blink(),
+            Some(closed) => *closed == Closed::OfAnother,
+        };
+        if unsure { Self::read_again(store, place, name) } else { Ok((traits, found)) }
     }
 
     /// Reads under the lock, or after a pause where it can't be had. The bucket may be deleted
@@ -227,5 +230,6 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
     let traits = attributes::traits(store, name)?;
     let place = Place::find(store).op("open the documents of buckets")?;
-    Found::read(place.as_ref(), name, &traits)?.document(kind)
+    let (_, found) = Found::read_surely(store, place.as_ref(), name, traits)?;
+    found.document(kind)
 }

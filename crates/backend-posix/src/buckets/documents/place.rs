@@ -92,6 +92,11 @@ impl<'s> Place<'s> {
         })
     }
 
+    /// True if the file of a bucket may be missing while it is replaced.
+    pub fn names_may_blink(&self) -> bool {
+        self.store.names_may_blink(&*self.fd)
+    }
+
     /// What tells it from other directories, if that is known.
     pub fn birth(&self) -> Option<Birth> {
         Birth::of(self.store, &*self.fd)

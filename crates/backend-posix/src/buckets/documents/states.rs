@@ -9,8 +9,12 @@
 //! As long as there is no directory of documents, the time of the directory above counts, in which
 //! it would be made.
 //!
-//! Only states of buckets that exist and are not closed are remembered.
+//! Only states of buckets that exist are remembered. What opens a closed bucket again may be a
+//! repair that the time does not show, so that its state counts for a second. Once a second it is
+//! also seen whether names in the root have changed, since a person may have put another directory
+//! in the place of a bucket's: then each state is compared with its bucket when it is asked for.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -44,6 +48,10 @@ pub(crate) struct States {
     assumed: Option<Volume>,
     /// The mark seen last on a file system that is not local, and when the look at it began.
     seen: Mutex<Option<(Mark, Instant)>>,
+    /// The time of the root at the last look, if any later change shows in it.
+    root_changed_ns: Mutex<Option<i128>>,
+    /// How often names in the root were seen to have changed.
+    root_changes: AtomicU64,
 }
 
 /// The directory of documents, or the one above in which it would be made.
@@ -80,6 +88,8 @@ struct Mark {
     /// 0 where inode numbers do not last.
     inode: u64,
     changed_ns: i128,
+    /// [`States::root_changes`] when the look began.
+    root_changes: u64,
 }
 
 impl Spot {
@@ -117,9 +127,9 @@ impl Spot {
         if self.is_local() { file_info::of(&self.fd) } else { file_info::fresh(&self.fd) }
     }
 
-    fn mark(&self, info: &FileInfo) -> Mark {
+    fn mark(&self, info: &FileInfo, root_changes: u64) -> Mark {
         let inode = if self.volume.inodes_last { info.inode } else { 0 };
-        Mark { device: info.device, inode, changed_ns: info.changed_ns }
+        Mark { device: info.device, inode, changed_ns: info.changed_ns, root_changes }
     }
 }
 
@@ -127,6 +137,7 @@ impl Spot {
 struct Look {
     spot: Arc<Spot>,
     mark: Mark,
+    began: Instant,
     began_ns: i64,
     /// Any later change will show in the mark.
     settled: bool,
@@ -137,9 +148,10 @@ struct Look {
 struct Entry {
     state: Arc<BucketState>,
     traits: Traits,
-    /// When the state was read, or seen to be that of the file.
+    /// How it was where documents are when the state was read, or seen to be that of the file.
     mark: Mark,
     file: KnownFile,
+    read: Instant,
 }
 
 /// The file of which a state was read.
@@ -174,6 +186,8 @@ impl States {
             #[cfg(test)]
             assumed: None,
             seen: Mutex::default(),
+            root_changed_ns: Mutex::default(),
+            root_changes: AtomicU64::new(0),
         }
     }
 
@@ -194,18 +208,24 @@ impl States {
     pub fn known(&self, name: &BucketName) -> Option<Arc<BucketState>> {
         self.store.presence.check().ok()?;
         let entry = self.memory.get(name.as_str())?;
-        (self.now()? == entry.mark).then(|| Arc::clone(&entry.state))
+        entry.counts(self.now()?).then(|| Arc::clone(&entry.state))
+    }
+
+    fn root_changes(&self) -> u64 {
+        self.root_changes.load(Ordering::Acquire)
     }
 
     /// The present mark, as far as it can be known without waiting.
     fn now(&self) -> Option<Mark> {
         let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
         let spot = spot.as_ref()?;
+        let root_changes = self.root_changes();
         if spot.is_local() {
-            return spot.info().ok().map(|info| spot.mark(&info));
+            return spot.info().ok().map(|info| spot.mark(&info, root_changes));
         }
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.filter(|(_, began)| began.elapsed() < STATES_SEEN_MAX).map(|(mark, _)| mark)
+        let (mark, began) = seen?;
+        (began.elapsed() < STATES_SEEN_MAX).then_some(Mark { root_changes, ..mark })
     }
 
     /// Reads the state of a bucket.
@@ -213,28 +233,33 @@ impl States {
         let store = &*self.store;
         let look = self.look();
         let traits = attributes::traits(store, name)?;
-        let looked = look.and_then(|look| look.place(store).map(|place| (look, place)));
-        let (look, place) = match looked {
-            Ok(found) => found,
+        let look = match look {
+            Ok(look) => look,
             Err(errno) => {
-                return Found::unreadable(&traits, errno)
-                    .map(|found| Arc::new(found.state(name, traits.created)));
+                let found = Found::unreadable(&traits, errno)?;
+                return Ok(Arc::new(found.state(name, traits.created)));
             }
         };
         let known = self.memory.get(name.as_str());
-        if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place.as_ref(), name, &traits))
-        {
-            self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
-            return Ok(Arc::clone(&entry.state));
-        }
-        let (traits, found) = Found::read_surely(store, place.as_ref(), name, traits)?;
-        let same = known.filter(|entry| entry.state.tag == found.tag && found.closed.is_none());
-        let state = same
-            .map_or_else(|| Arc::new(found.state(name, traits.created)), |entry| Arc::clone(&entry.state));
-        if found.closed.is_none() {
-            let file = look.known_file(store, found.file.as_ref());
-            self.keep(&look, name, Entry { state: Arc::clone(&state), traits, mark: look.mark, file });
-        }
+        let (traits, found) = match look.place(store) {
+            Ok(place) => {
+                let place = place.as_ref();
+                if let Some(entry) = known.as_ref().filter(|entry| entry.is_of(&look, place, name, &traits)) {
+                    self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
+                    return Ok(Arc::clone(&entry.state));
+                }
+                Found::read_surely(store, place, name, traits)?
+            }
+            Err(errno) => (traits, Found::unreadable(&traits, errno)?),
+        };
+        let is_open = |state: &BucketState| state.closed.is_none();
+        let same = known
+            .map(|entry| Arc::clone(&entry.state))
+            .filter(|state| state.tag == found.tag && is_open(state) && found.closed.is_none());
+        let state = same.unwrap_or_else(|| Arc::new(found.state(name, traits.created)));
+        let file = look.known_file(store, found.file.as_ref());
+        let entry = Entry { state: Arc::clone(&state), traits, mark: look.mark, file, read: look.began };
+        self.keep(&look, name, entry);
         Ok(state)
     }
 
@@ -242,12 +267,14 @@ impl States {
     fn look(&self) -> Io<Look> {
         let store = &*self.store;
         for _ in 0..STATES_LOOKS_MAX {
+            let root_changes = self.root_changes();
             let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::now_ns());
             let info = spot.info()?;
             if !spot.is_deepest(store)? {
                 continue;
             }
-            let (mark, settled) = (spot.mark(&info), store.is_settled(&spot.fd, &info, began_ns));
+            let settled = store.is_settled(&spot.fd, &info, began_ns);
+            let mark = spot.mark(&info, root_changes);
             let spot = self.hold(spot, mark);
             if !spot.is_local() {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -255,7 +282,7 @@ impl States {
                     *seen = Some((mark, began));
                 }
             }
-            return Ok(Look { spot, mark, began_ns, settled });
+            return Ok(Look { spot, mark, began, began_ns, settled });
         }
         Err(Errno::AGAIN)
     }
@@ -282,22 +309,37 @@ impl States {
         spot
     }
 
-    /// Once a second: looks past the cache of a network file system, and whether the directory that
-    /// is held is still the one at its path.
+    /// Once a second: looks past the cache of a network file system, whether the directory that is
+    /// held is still the one at its path, and whether buckets may have been replaced.
     pub fn look_after(&self) {
+        self.look_at_root();
         let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(spot) = held else { return };
         if spot.is_local() {
             let id = |info: Io<FileInfo>| info.map(|info| info.id());
             let path = spot.level.path();
             let there = file_info::at_following(&self.store.root, if path.is_empty() { "." } else { &path });
-            if id(there) == id(file_info::of(&spot.fd)) {
+            // One further down shows in the time, but for a crash of who made it.
+            if id(there) == id(file_info::of(&spot.fd)) && spot.is_deepest(&self.store) == Ok(true) {
                 return;
             }
             *self.spot.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
         // Whoever loads a state next is told of an error.
         let _ = self.look();
+    }
+
+    fn look_at_root(&self) {
+        let store = &*self.store;
+        let began_ns = file_info::now_ns();
+        let look = if store.volume.kind.is_local() { file_info::of } else { file_info::fresh };
+        let info = look(&store.root).ok().filter(|info| store.is_settled(&store.root, info, began_ns));
+        let now_ns = info.map(|info| info.changed_ns);
+        let mut before_ns = self.root_changed_ns.lock().unwrap_or_else(PoisonError::into_inner);
+        if now_ns.is_none() || *before_ns != now_ns {
+            self.root_changes.fetch_add(1, Ordering::AcqRel);
+        }
+        *before_ns = now_ns;
     }
 
     fn keep(&self, look: &Look, name: &BucketName, entry: Entry) {
@@ -309,8 +351,13 @@ impl States {
 
 impl Entry {
     fn copy(&self) -> Self {
-        let Self { state, traits, mark, file } = self;
-        Self { state: Arc::clone(state), traits: *traits, mark: *mark, file: *file }
+        let Self { state, traits, mark, file, read } = self;
+        Self { state: Arc::clone(state), traits: *traits, mark: *mark, file: *file, read: *read }
+    }
+
+    /// True if the state still counts where it is like this where documents are.
+    fn counts(&self, now: Mark) -> bool {
+        self.mark == now && (self.state.closed.is_none() || self.read.elapsed() < STATES_SEEN_MAX)
     }
 
     /// True if the file of the bucket, and the bucket, are those of which the state was read.
@@ -322,9 +369,13 @@ impl Entry {
             Ok(info) => KnownFile::of(&info),
             Err(_) => return false,
         };
-        // A number that does not last may be another file's.
-        let numbers_last = look.spot.volume.inodes_last || file == KnownFile::None;
-        self.traits == *traits && self.file == file && numbers_last
+        let is_known = match file {
+            // Or it is being replaced.
+            KnownFile::None => self.mark == look.mark || !place.is_some_and(Place::names_may_blink),
+            // A number that does not last may be another file's.
+            _ => look.spot.volume.inodes_last,
+        };
+        self.state.closed.is_none() && self.traits == *traits && self.file == file && is_known
     }
 }
 

@@ -151,9 +151,10 @@ fn what_was_read_within_a_change_does_not_count_after_it() {
                     // Where times are coarse, a reader keeps what it reads a little later.
                     sleep(info.settling_time());
                     let traits = attributes::traits(&states.store, &name).unwrap();
-                    let mark = spot.mark(&info);
+                    let mark = spot.mark(&info, states.root_changes());
                     *states.spot.write().unwrap() = Some(spot);
-                    let entry = Entry { state: Arc::clone(&kept), traits, mark, file };
+                    let state = Arc::clone(&kept);
+                    let entry = Entry { state, traits, mark, file, read: Instant::now() };
                     states.memory.insert(name.as_str().into(), Arc::new(entry));
                     assert!(states.known(&name).is_some());
                     came_by.store(true, Ordering::SeqCst);
@@ -256,7 +257,6 @@ fn a_damaged_document_closes_its_bucket_and_can_be_repaired() {
     tree.change(&[(Lifecycle, Some("another"))]).unwrap();
     assert_eq!(tree.why_closed(), "of its documents some are damaged: policy");
     assert_eq!(tree.load().documents, documents(&[(Cors, "cors")]));
-    assert!(tree.first.known(&tree.name).is_none(), "what is closed is looked at each time");
     let read = |kind| super::super::document(&tree.first.store, &tree.name, kind);
     assert!(matches!(read(Policy), Err(BackendError::Io { .. })));
     assert_eq!(read(Lifecycle).unwrap().unwrap(), "another");
@@ -401,4 +401,100 @@ fn only_what_is_wrong_with_documents_closes_a_bucket() {
     assert!(matches!(closed(Errno::MFILE), Err(BackendError::OutOf(_))));
     assert!(closed(Errno::IO).unwrap().contains("cannot be read"));
     assert!(closed(Errno::PERM).unwrap().contains("not as the server makes it"));
+}
+
+/// A closed bucket is not read for each request; that it was repaired is seen by the next one if
+/// that was done through S3, and else within a second.
+#[test]
+fn a_closed_state_counts_for_a_second() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let whole = fs::read(tree.file()).unwrap();
+    tree.damage(|length| length - 1);
+    let closed = tree.remember();
+    assert!(closed.closed.is_some());
+    tree.change(&[(Policy, Some("repaired"))]).unwrap();
+    assert!(tree.first.known(&tree.name).is_none());
+    assert!(tree.remember().closed.is_none());
+    tree.damage(|length| length - 1);
+    tree.change(&[(Cors, Some("cors"))]).unwrap();
+    assert!(tree.remember().closed.is_some());
+    // In place, which changes nothing in the directory.
+    fs::write(tree.file(), whole).unwrap();
+    let began = Instant::now();
+    while tree.first.known(&tree.name).is_some() {
+        assert!(began.elapsed() < STATES_SEEN_MAX * 2, "it counts on");
+        sleep(Duration::from_millis(20));
+    }
+    assert_eq!(tree.why_closed(), "open");
+}
+
+/// A person puts another directory in a bucket's place: its state no longer counts.
+#[test]
+fn a_bucket_that_was_replaced_is_noticed() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let path = tree.root.path().join("bucket");
+    let stays_known = || {
+        for _ in 0..1000 {
+            let state = tree.remember();
+            tree.first.look_after();
+            if tree.first.known(&tree.name).is_some_and(|known| Arc::ptr_eq(&known, &state)) {
+                return state;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        panic!("it never stays known")
+    };
+    let state = stays_known();
+    fs::rename(&path, tree.root.path().join("old")).unwrap();
+    fs::create_dir(&path).unwrap();
+    tree.first.look_after();
+    assert!(tree.first.known(&tree.name).is_none());
+    assert!(tree.why_closed().contains("of another bucket"), "{}", tree.why_closed());
+    fs::remove_dir(&path).unwrap();
+    fs::rename(tree.root.path().join("old"), &path).unwrap();
+    tree.first.look_after();
+    assert_eq!(tree.why_closed(), "open");
+    assert_eq!(stays_known().documents, state.documents);
+}
+
+/// Whoever owns the directory of a bucket can write its record, but make no other one of it.
+#[test]
+fn a_record_makes_no_bucket_another_one() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
+    if traits.birth.is_none() {
+        return eprintln!("\n*** SKIPPED: directories are not known here ***\n");
+    }
+    let path = tree.root.path().join("bucket");
+    fs::remove_dir_all(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    attributes::mark(&tree.first.store.bucket(&tree.name).unwrap(), traits.created).unwrap();
+    let forged = attributes::traits(&tree.first.store, &tree.name).unwrap();
+    assert_eq!(forged.time_ns, traits.time_ns);
+    assert!(tree.why_closed().contains("of another bucket"), "{}", tree.why_closed());
+}
+
+/// Where a name may be missing while its file is replaced, a bucket without documents has none only
+/// with the lock.
+#[test]
+fn a_missing_file_is_believed_with_the_lock() {
+    let tree = Tree::new(&[(Policy, "policy")]);
+    let mut store = Store::open(tree.root.path(), fixture::options()).unwrap();
+    store.assume_shared();
+    let states = States::new(Arc::new(store));
+    let away = tree.file().with_file_name(",away");
+    let place = Place::find(&tree.first.store).unwrap().unwrap();
+    let lock = place.lock().unwrap();
+    fs::rename(tree.file(), &away).unwrap();
+    std::thread::scope(|scope| {
+        let all = scope.spawn(|| states.load(&tree.name).unwrap().documents.clone());
+        let one = scope.spawn(|| super::super::document(&states.store, &tree.name, Policy).unwrap());
+        sleep(Duration::from_millis(100));
+        fs::rename(&away, tree.file()).unwrap();
+        drop(lock);
+        assert_eq!(all.join().unwrap(), documents(&[(Policy, "policy")]));
+        assert_eq!(one.join().unwrap().unwrap(), "policy");
+    });
+    fs::remove_file(tree.file()).unwrap();
+    assert!(states.load(&tree.name).unwrap().documents.is_empty());
 }
