@@ -188,3 +188,21 @@ def test_what_is_noted_begins_no_line_of_the_log(make_server, tmp_path):
     noted(tree).write_text('format = 1\nregion = "x\\nERROR forged"\n')
     log = make_server(tree=tree).log
     assert "ERROR forged" in log and not any(line.startswith("ERROR") for line in log.splitlines()), log
+
+
+def test_a_feature_that_a_crash_kept_from_its_name_counts(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    of_features(tree, "bucket-documents")
+    named, pending = tree / ".slipway/format", tree / ".slipway/format.pending"
+    for before, after in [(named, named), (named, pending)]:
+        before.rename(after)
+        bucket = Bucket(make_server("--metadata", "xattr", tree=tree), "bucket")
+        bucket.put("key", b"1")
+        bucket.server.stop()
+    assert pending.read_text() == "bucket-documents\n"
+    pending.write_text("time-travel\n")
+    with pytest.raises(StartFailed, match=UNKNOWN.replace("format:", "format.pending:")):
+        make_server(tree=tree)
+    pending.unlink()
+    with pytest.raises(StartFailed, match="one of the two files was lost"):
+        make_server(tree=tree)

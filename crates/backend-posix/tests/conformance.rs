@@ -45,9 +45,7 @@ async fn run_with(options: Options, subject: impl FnOnce(&Path, Options) -> Subj
     let own = root.path().join(".slipway");
     let mut kept = fixture::names(&own);
     kept.sort();
-    let expected: &[&str] =
-        if metadata == Some(Metadata::Sidecar) { &["buckets", "metadata"] } else { &["buckets"] };
-    assert_eq!(kept, expected);
+    assert_eq!(kept, ["buckets", "format", "metadata", "tree.toml"]);
     assert_eq!(fixture::names(&own.join("buckets")), [",lock"]);
 }
 

@@ -50,9 +50,15 @@ pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: 
 /// [`write_whole`] for a file that must never be seen half written, not even after a power cut: it
 /// is written under a temporary name, and is on disk before it gets this one. EEXIST if the name is
 /// taken, unless the file there is to be replaced.
-pub(crate) fn place_whole(directory: impl AsFd, name: &str, bytes: &[u8], replace: bool) -> Result<(), Fail> {
+pub(crate) fn place_whole(
+    directory: impl AsFd,
+    name: &str,
+    mode: u32,
+    bytes: &[u8],
+    replace: bool,
+) -> Result<(), Fail> {
     let staged = format!("{name}.{}.tmp", unique::name());
-    write_whole(&directory, &staged, bytes, true)?;
+    create_whole(&directory, &staged, mode, true, |_| Ok(Cow::Borrowed(bytes)))?;
     let placed = if replace {
         rustix::fs::renameat(&directory, &*staged, &directory, name)
     } else {

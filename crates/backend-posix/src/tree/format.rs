@@ -5,7 +5,7 @@
 //!
 //! A tree of format 2 uses features, which are named in [`FEATURES_FILE`]. A program that does not
 //! know one of them could not read the tree, or would damage it. The number stops builds that do
-//! not look for that file.
+//! not look for that file. `features.rs` sets them.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -25,8 +25,15 @@ pub const FORMAT: u32 = 1;
 pub const FORMAT_OF_FEATURES: u32 = 2;
 /// The file in `DIR/.slipway` that names the features, one on each line.
 pub const FEATURES_FILE: &str = "format";
+/// The file that becomes [`FEATURES_FILE`] when the number is in [`FILE`].
+pub(super) const PENDING_FILE: &str = "format.pending";
+/// The feature that buckets may have documents: who does not know them would pass over what they
+/// forbid.
+pub(crate) const DOCUMENTS: &str = "bucket-documents";
 /// The features that this program knows.
-const KNOWN: &[&str] = &[];
+const KNOWN: &[&str] = &[DOCUMENTS];
+/// How often the files are read, which another program may be changing.
+const LOOKS_MAX: usize = 3;
 
 /// Why a tree is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,7 +77,7 @@ pub fn check(text: &str) -> Result<(), FormatError> {
     number(text).map(|_| ())
 }
 
-fn number(text: &str) -> Result<u32, FormatError> {
+pub(super) fn number(text: &str) -> Result<u32, FormatError> {
     match toml::from_str(text) {
         Ok(Noted { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
         Ok(Noted { format }) => Ok(format),
@@ -78,36 +85,80 @@ fn number(text: &str) -> Result<u32, FormatError> {
     }
 }
 
-/// Fails if `text`, the contents of [`FEATURES_FILE`], names a feature that is not in `known`.
-fn check_features(text: &str, known: &[&str]) -> Result<(), FormatError> {
-    let mut named = text.lines().map(str::trim).filter(|name| !name.is_empty());
-    named
-        .find(|name| !known.contains(name))
-        .map_or(Ok(()), |name| Err(FormatError::UnknownFeature(name.to_owned())))
+/// The features that `text`, the contents of [`FEATURES_FILE`], names. Fails if one is not in
+/// `known`.
+fn features_of(text: &str, known: &[&str]) -> Result<Vec<String>, FormatError> {
+    let named = text.lines().map(str::trim).filter(|name| !name.is_empty());
+    let known = |name: &str| {
+        if known.contains(&name) {
+            Ok(name.to_owned())
+        } else {
+            Err(FormatError::UnknownFeature(name.to_owned()))
+        }
+    };
+    named.map(known).collect()
 }
 
 /// Checks the format of the tree at an open root. A failure comes with the name of its file in
 /// `DIR/.slipway`. A tree without these files may be opened.
 pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatError)>> {
-    let features = read(&root, FEATURES_FILE)?;
-    let noted = read(&root, FILE)?;
-    Ok(check_both(features, noted))
+    let mut checked = Said::read(&root)?.checked();
+    for _ in 1..LOOKS_MAX {
+        if !matches!(checked, Err((_, FormatError::Incomplete))) {
+            break;
+        }
+        checked = Said::read(&root)?.checked();
+    }
+    Ok(checked.map(drop))
 }
 
-fn check_both(features: Option<Text>, noted: Option<Text>) -> Result<(), (&'static str, FormatError)> {
-    let has_features = features.is_some();
-    if let Some(features) = features {
-        let text = features.map_err(|NoText| FormatError::UnreadableFeatures);
-        text.and_then(|text| check_features(&text, KNOWN)).map_err(|error| (FEATURES_FILE, error))?;
+/// What a tree says of its format.
+pub(super) struct Said {
+    features: Option<Text>,
+    pending: Option<Text>,
+    noted: Option<Text>,
+}
+
+impl Said {
+    pub fn read(root: impl AsFd) -> Io<Self> {
+        let features = read(&root, FEATURES_FILE)?;
+        let pending = if features.is_some() { None } else { read(&root, PENDING_FILE)? };
+        Ok(Self { features, pending, noted: read(&root, FILE)? })
     }
-    let number = match noted {
-        Some(noted) => {
-            let text = noted.map_err(|NoText| FormatError::Unreadable);
-            text.and_then(|text| number(&text)).map_err(|error| (FILE, error))?
+
+    /// The number of the format, and the features. A failure comes with the name of its file.
+    pub fn checked(&self) -> Result<(u32, Vec<String>), (&'static str, FormatError)> {
+        let names = |text: &Option<Text>| match text {
+            None => Ok(None),
+            Some(Err(NoText)) => Err(FormatError::UnreadableFeatures),
+            Some(Ok(text)) => features_of(text, KNOWN).map(Some),
+        };
+        let mut features = names(&self.features).map_err(|error| (FEATURES_FILE, error))?;
+        let number = match &self.noted {
+            Some(Ok(text)) => number(text).map_err(|error| (FILE, error))?,
+            Some(Err(NoText)) => return Err((FILE, FormatError::Unreadable)),
+            None => FORMAT,
+        };
+        let has_number = number == FORMAT_OF_FEATURES;
+        if features.is_none() && has_number {
+            // A crash came before the file had its name.
+            features = names(&self.pending).map_err(|error| (PENDING_FILE, error))?;
         }
-        None => FORMAT,
-    };
-    if has_features == (number == FORMAT_OF_FEATURES) { Ok(()) } else { Err((FILE, FormatError::Incomplete)) }
+        if features.is_some() != has_number {
+            return Err((FILE, FormatError::Incomplete));
+        }
+        Ok((number, features.unwrap_or_default()))
+    }
+
+    /// True if nothing is left to be done by whoever sets a feature that is among these.
+    pub fn is_complete(&self) -> bool {
+        self.features.is_some()
+    }
+
+    /// The contents of [`FILE`], if there is one.
+    pub fn noted(&self) -> Option<&str> {
+        self.noted.as_ref()?.as_deref().ok()
+    }
 }
 
 /// The contents of a file.
@@ -145,7 +196,8 @@ mod tests {
     fn a_feature_is_known_or_named() {
         let known = ["attached", "versions"];
         for text in ["", "\n", "versions\n", "attached\nversions", " versions \r\n"] {
-            assert_eq!(check_features(text, &known), Ok(()), "{text:?}");
+            let named: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(features_of(text, &known), Ok(named), "{text:?}");
         }
         for (text, unknown) in [
             ("versions\nlocks\n", "locks"),
@@ -153,17 +205,40 @@ mod tests {
             ("attached versions", "attached versions"),
         ] {
             assert_eq!(
-                check_features(text, &known),
+                features_of(text, &known),
                 Err(FormatError::UnknownFeature(unknown.into())),
                 "{text:?}"
             );
         }
     }
 
+    fn checked(
+        features: Option<Text>,
+        pending: Option<Text>,
+        noted: Option<Text>,
+    ) -> Result<(), (&'static str, FormatError)> {
+        Said { features, pending, noted }.checked().map(drop)
+    }
+
+    /// As a crash leaves it of who sets the first feature.
+    #[test]
+    fn features_that_are_to_be_noted_count_with_the_number() {
+        let text = |text: &str| Some(Ok(text.to_owned()));
+        let pending = || text("bucket-documents\n");
+        assert_eq!(checked(None, pending(), text("format = 1")), Ok(()));
+        assert_eq!(checked(None, pending(), text("format = 2")), Ok(()));
+        assert_eq!(checked(pending(), text("x"), text("format = 2")), Ok(()));
+        assert_eq!(checked(pending(), pending(), text("format = 1")), Err((FILE, FormatError::Incomplete)));
+        let unknown = FormatError::UnknownFeature("locks".to_owned());
+        assert_eq!(checked(None, text("locks"), text("format = 2")), Err((PENDING_FILE, unknown)));
+        // Nothing was done for it yet.
+        assert_eq!(checked(None, text("locks"), text("format = 1")), Ok(()));
+    }
+
     #[test]
     fn features_and_the_number_that_tells_of_them_go_together() {
         let text = |text: &str| Some(Ok(text.to_owned()));
-        let check = check_both;
+        let check = |features, noted| checked(features, None, noted);
         assert_eq!(check(None, None), Ok(()));
         assert_eq!(check(None, text("format = 1")), Ok(()));
         assert_eq!(check(text("\n"), text("format = 2")), Ok(()));

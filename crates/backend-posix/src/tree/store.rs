@@ -14,14 +14,14 @@ use super::format::{self, FormatError};
 use super::presence::{self, Presence};
 use crate::base::options::{Metadata, Options};
 use crate::base::unique;
-use crate::error::{Io, storage_error};
+use crate::error::{Fail, Io, Op as _, storage_error};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
 use crate::fs::linking::place_whole;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
-use crate::layout::tree::METADATA;
+use crate::layout::tree::{METADATA, Note};
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
@@ -188,7 +188,9 @@ impl Store {
         let format = format::check_at(&fd).map_err(opened)?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
         let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
-            (Some(Metadata::Xattr), Note::Whole | Note::Torn) => return Err(fail(OpenReason::HasSidecars)),
+            (Some(Metadata::Xattr), Note::Sidecar { .. } | Note::Torn) => {
+                return Err(fail(OpenReason::HasSidecars));
+            }
             (Some(Metadata::Sidecar), Note::None) | (_, Note::Torn) => {
                 match has_attributes(&fd).map_err(opened)? {
                     Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
@@ -196,7 +198,7 @@ impl Store {
                 }
             }
             (Some(Metadata::Sidecar), Note::Attributes) => return Err(fail(OpenReason::NotedAttributes)),
-            (_, Note::Whole) => true,
+            (_, Note::Sidecar { .. }) => true,
             (Some(Metadata::Xattr) | None, Note::None | Note::Attributes) => false,
         };
         let clocks = Clocks::new();
@@ -238,6 +240,19 @@ impl Store {
     /// True if records are in files beside the objects', not in attributes.
     pub fn sidecars(&self) -> bool {
         self.sidecars
+    }
+
+    /// Writes the word into the tree's open `.slipway` that stops the first builds, which look for
+    /// no format.
+    pub fn note_format(&self, own: &OwnedFd) -> Result<(), BackendError> {
+        let note = if self.sidecars { Note::Sidecar { stop: true } } else { Note::Attributes };
+        match files::read_own(own, METADATA) {
+            Ok(text) if Note::of(&text) == Some(note) => Ok(()),
+            Ok(_) | Err(Errno::NOENT) => {
+                place_whole(own, METADATA, 0o600, note.text().as_bytes(), true).map_err(Fail::for_good)
+            }
+            Err(errno) => Err(errno).op("read where the records are"),
+        }
     }
 
     /// See [`Clocks::is_settled`].
@@ -360,44 +375,18 @@ fn may_chown() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-const SIDECAR: &str = "sidecar";
-const ATTRIBUTES: &str = "xattr";
-/// The word that follows [`SIDECAR`] or [`ATTRIBUTES`] in a tree whose format the first builds must
-/// not open: they accept only [`SIDECAR`] alone.
-const STOP: &str = "format-2";
-
-/// The contents of the tree's file that says where records are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Note {
-    None,
-    Whole,
-    /// Records are in attributes; only with [`STOP`].
-    Attributes,
-    /// The file is empty, or has zeros: a power cut may have left that at the first start, with a
-    /// build that wrote the file in place. Only a start with records in files wrote it, and no
-    /// start without has opened the tree since.
-    Torn,
-}
-
 fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
     match files::read_own_and_inode(root, &path) {
-        Ok((text, _)) if text.trim_ascii() == SIDECAR.as_bytes() => Ok(Note::Whole),
-        Ok((text, _)) if is_note(&text, [SIDECAR, STOP]) => Ok(Note::Whole),
-        Ok((text, _)) if is_note(&text, [ATTRIBUTES, STOP]) => Ok(Note::Attributes),
-        // Anything but a regular file reads as an empty one without a number.
-        Ok((text, inode)) if inode != 0 && text.iter().all(|byte| *byte == 0) => Ok(Note::Torn),
-        Ok((text, _)) => {
-            let text = String::from_utf8_lossy(text.trim_ascii()).into_owned();
-            Err(OpenReason::UnknownMetadata(path, text))
+        Ok((text, inode)) => {
+            // Anything but a regular file reads as an empty one without a number.
+            let note = Note::of(&text).filter(|_| inode != 0);
+            let unknown = || String::from_utf8_lossy(text.trim_ascii()).into_owned();
+            note.ok_or_else(|| OpenReason::UnknownMetadata(path, unknown()))
         }
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
         Err(errno) => Err(OpenReason::Open(errno)),
     }
-}
-
-fn is_note(text: &[u8], words: [&str; 2]) -> bool {
-    str::from_utf8(text).is_ok_and(|text| text.split_ascii_whitespace().eq(words))
 }
 
 /// The path of an entry at the top of a bucket that has its record in an attribute, if one is among
@@ -439,7 +428,7 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
 /// Writes the file that keeps gateways from looking for records in attributes.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
     let found = note_of_sidecars(root)?;
-    if found == Note::Whole {
+    if matches!(found, Note::Sidecar { .. }) {
         return Ok(());
     }
     let note = || {
@@ -448,14 +437,15 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
             Err(errno) => return Err(errno.to_string()),
         }
         let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
-        place_whole(&own, METADATA, format!("{SIDECAR}\n").as_bytes(), found == Note::Torn)
+        let text = Note::Sidecar { stop: false }.text();
+        place_whole(&own, METADATA, 0o600, text.as_bytes(), found == Note::Torn)
             .map_err(|e| format!("{e:?}"))?;
         rustix::fs::fsync(root).map_err(|e| e.to_string())
     };
     match note() {
         Ok(()) => Ok(()),
         // Another gateway was faster.
-        Err(_) if note_of_sidecars(root)? == Note::Whole => Ok(()),
+        Err(_) if matches!(note_of_sidecars(root)?, Note::Sidecar { .. }) => Ok(()),
         // What can only be read needs no note.
         Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
         Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),

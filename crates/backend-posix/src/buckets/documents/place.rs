@@ -28,8 +28,8 @@ use crate::layout::documents::{DOCUMENTS, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::lock::Lock;
-use crate::tree::lock_wait;
 use crate::tree::store::Store;
+use crate::tree::{features, format, lock_wait};
 
 /// The path of the directory, relative to the root.
 pub(super) fn path() -> String {
@@ -117,10 +117,12 @@ impl<'s> Place<'s> {
         Ok(Some((files::read_at(&file, 0, length)?.into(), info)))
     }
 
-    /// Replaces the file of a bucket; the caller holds the lock. The directory's time changes once
-    /// more after the rename ([`Place::change`]).
+    /// Replaces the file of a bucket; the caller holds the lock. The tree is opened from then on
+    /// only by those who know documents. The directory's time changes once more after the rename
+    /// ([`Place::change`]).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         const OPERATION: &str = "replace the documents of a bucket";
+        features::set(self.store, format::DOCUMENTS)?;
         // Of a crash: who holds the lock is the only one who writes.
         let _ = rustix::fs::unlinkat(&self.fd, STAGED, AtFlags::empty());
         write_whole(&self.fd, STAGED, bytes, true).map_err(Fail::for_good)?;
