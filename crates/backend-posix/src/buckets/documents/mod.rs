@@ -4,6 +4,8 @@
 mod change;
 mod check;
 mod contents;
+#[cfg(test)]
+mod crashes;
 mod found;
 mod place;
 mod states;

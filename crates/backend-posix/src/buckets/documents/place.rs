@@ -137,6 +137,8 @@ impl<'s> Place<'s> {
     pub fn remove(&self, name: &str) -> Result<()> {
         const OPERATION: &str = "remove the documents of a bucket";
         if file_info::at(&self.fd, name).map(drop) == Err(Errno::NOENT) {
+            // A crash may have come between the two changes of the time.
+            let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
             return Ok(());
         }
         self.change(OPERATION, || {

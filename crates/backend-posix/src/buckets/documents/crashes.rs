@@ -1,0 +1,250 @@
+//! Tests of what a crash leaves between two steps of a change of documents.
+
+use std::cell::{Cell, RefCell};
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use backend::{BackendError, BucketState, DocumentKind, Documents, Result};
+use bytes::Bytes;
+use rustix::io::Errno;
+use s3_types::BucketName;
+
+use super::change::{self, Change, Initial};
+use super::states::States;
+use crate::base::step::at_each_step;
+use crate::buckets::{self, NewBucket};
+use crate::layout::aside::is_of_nothing;
+use crate::testing::fixture;
+use crate::tree::own;
+use crate::tree::store::Store;
+use DocumentKind::{Acl, Cors, Policy};
+
+type Kinds = &'static [(DocumentKind, &'static str)];
+
+/// The documents before a change, the change, and the documents after it.
+type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
+
+/// How an operation ends at one of its steps.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// The process is killed.
+    Crash,
+    /// A call fails, and the operation with it.
+    Error,
+}
+
+struct Tree {
+    root: tempfile::TempDir,
+    name: BucketName,
+}
+
+impl Tree {
+    /// Without buckets.
+    fn new() -> Self {
+        Self { root: tempfile::tempdir().unwrap(), name: BucketName::new("bucket").unwrap() }
+    }
+
+    /// As a gateway that starts sees it.
+    fn store(&self) -> Arc<Store> {
+        Arc::new(Store::open(self.root.path(), fixture::options()).unwrap())
+    }
+
+    fn load(&self) -> Result<Arc<BucketState>> {
+        States::new(self.store()).load(&self.name)
+    }
+
+    fn create(&self, kinds: Kinds) -> Result<()> {
+        let new = NewBucket {
+            name: self.name.clone(),
+            account: None,
+            initial: Initial { owner: None, documents: documents(kinds) },
+        };
+        buckets::create(&self.store(), &new)
+    }
+
+    fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
+        let expected = self.load()?.tag.clone();
+        let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
+        change::change(&self.store(), &Change { name: self.name.clone(), expected, changes })
+    }
+
+    fn delete(&self) -> Result<()> {
+        buckets::delete(&self.store(), &self.name)
+    }
+
+    /// The documents of the bucket, which is not closed; `None` without one.
+    fn documents(&self) -> Option<Documents> {
+        match self.load() {
+            Ok(state) => {
+                assert_eq!(state.closed, None);
+                Some(state.documents.clone())
+            }
+            Err(BackendError::NoSuchBucket) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The names where documents are, and those in the root that are not the tree's own.
+    fn names(&self) -> (Vec<String>, Vec<String>) {
+        let names = |path| {
+            let mut names: Vec<_> = fs::read_dir(self.root.path().join(path))
+                .map(|entries| {
+                    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+                })
+                .unwrap_or_default();
+            names.sort();
+            names
+        };
+        let mut in_root: Vec<String> = names("");
+        in_root.retain(|name| name != ".slipway" && !is_of_nothing(name));
+        (names(".slipway/buckets"), in_root)
+    }
+}
+
+fn documents(kinds: Kinds) -> Documents {
+    kinds.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
+}
+
+/// Does `work` with an end at its step `nth`, whose name is returned; `None` if it has fewer steps.
+fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&'static str> {
+    let (left, at) = (Cell::new(nth), Rc::new(Cell::new(None)));
+    let seen = Rc::clone(&at);
+    let hook = move |step| {
+        let now = left.replace(left.get().wrapping_sub(1)) == 0;
+        if !now {
+            return Ok(());
+        }
+        seen.set(Some(step));
+        match end {
+            End::Crash => resume_unwind(Box::new("a crash")),
+            End::Error => Err(Errno::IO),
+        }
+    };
+    match catch_unwind(AssertUnwindSafe(|| at_each_step(hook, work))) {
+        Ok(done) => assert!(done.is_ok() || at.get().is_some(), "{done:?}"),
+        Err(panic) => assert!(at.get().is_some(), "{:?}", panic.downcast_ref::<String>()),
+    }
+    at.get()
+}
+
+/// Does `work` on trees that `before` has made, with an end at each of its steps in turn. `check`
+/// is called with each tree and where it ended. Returns the names of the steps.
+fn at_all_steps(
+    before: impl Fn(&Tree),
+    work: impl Fn(&Tree) -> Result<()>,
+    check: impl Fn(&Tree, &str),
+) -> Vec<&'static str> {
+    let steps = RefCell::new(Vec::new());
+    for end in [End::Crash, End::Error] {
+        steps.borrow_mut().clear();
+        for nth in 0.. {
+            let tree = Tree::new();
+            before(&tree);
+            let Some(step) = ended_at(nth, end, || work(&tree)) else { break };
+            check(&tree, &format!("{end:?} {nth} {step}"));
+            steps.borrow_mut().push(step);
+        }
+    }
+    steps.into_inner()
+}
+
+const REPLACED: [&str; 4] = [
+    "documents are staged",
+    "a spare file is there",
+    "documents have their name",
+    "the time has changed once more",
+];
+/// In a tree that has not had any.
+const FIRST: [&str; 9] = [
+    "a directory for documents is there",
+    "the first builds are stopped",
+    "a feature is to be noted",
+    "the format has its number",
+    "a feature is noted",
+    REPLACED[0],
+    REPLACED[1],
+    REPLACED[2],
+    REPLACED[3],
+];
+const REMOVED: [&str; 3] =
+    ["a spare file is there", "documents have lost their name", "the time has changed once more"];
+
+/// The documents are the old ones or the new ones, and the next change is made.
+#[test]
+fn a_change_is_made_whole_or_not() {
+    const OLD: Kinds = &[(Policy, "old")];
+    let new: Case = (OLD, &[(Policy, Some("new")), (Cors, Some("cors"))], &[(Policy, "new"), (Cors, "cors")]);
+    let none: Case = (OLD, &[(Policy, None)], &[]);
+    let first: Case = (&[], &[(Policy, Some("first"))], &[(Policy, "first")]);
+    for ((before, changes, after), expected) in [(new, &REPLACED[..]), (none, &REMOVED), (first, &FIRST)] {
+        let check = |tree: &Tree, at: &str| {
+            let now = tree.documents().unwrap();
+            assert!(now == documents(before) || now == documents(after), "{at}: {now:?}");
+            tree.change(changes).unwrap_or_else(|error| panic!("{at}: {error}"));
+            assert_eq!(tree.documents().unwrap(), documents(after), "{at}");
+            let (in_place, _) = tree.names();
+            let left = if after.is_empty() { &[",lock"][..] } else { &[",lock", "bucket"] };
+            assert_eq!(in_place, left, "{at}");
+        };
+        let steps = at_all_steps(|tree| tree.create(before).unwrap(), |tree| tree.change(changes), check);
+        // Before the first, where there is no `.slipway` yet, that is made.
+        let head = steps.len() - expected.len();
+        assert_eq!(steps[head..], *expected);
+        let made = expected == FIRST && !fixture::sidecars();
+        assert_eq!(steps[..head], ["a directory for documents is there"][..usize::from(made)]);
+    }
+}
+
+/// There is no bucket or one with its documents, and the next CreateBucket makes it.
+#[test]
+fn a_new_bucket_has_its_documents_from_the_beginning() {
+    let leave_documents = |tree: &Tree| {
+        tree.create(&[(Acl, "of another")]).unwrap();
+        fs::remove_dir_all(tree.root.path().join("bucket")).unwrap();
+    };
+    let befores: [&dyn Fn(&Tree); 2] = [&|_| {}, &leave_documents];
+    let wanted: [Kinds; 2] = [&[], &[(Policy, "policy")]];
+    for (before, wanted) in befores.into_iter().flat_map(|before| wanted.map(|wanted| (before, wanted))) {
+        let check = |tree: &Tree, at: &str| {
+            let there = tree.documents();
+            assert!(there.as_ref().is_none_or(|now| *now == documents(wanted)), "{at}: {there:?}");
+            match tree.create(wanted) {
+                Err(BackendError::BucketExists) if there.is_some() => {}
+                result => result.unwrap_or_else(|error| panic!("{at}: {error}")),
+            }
+            assert_eq!(tree.documents(), Some(documents(wanted)), "{at}");
+            assert_eq!(tree.names().1, ["bucket"], "{at}");
+        };
+        let steps = at_all_steps(before, |tree| tree.create(wanted), check);
+        let named = steps.iter().position(|step| *step == "a bucket has its name");
+        let written = steps.iter().position(|step| *step == "documents have their name");
+        assert_eq!(named.is_some(), !wanted.is_empty(), "{steps:?}");
+        assert!(written <= named, "{steps:?}");
+    }
+}
+
+/// There is no bucket or one with its documents, and the next bucket of the name has its own.
+#[test]
+fn a_bucket_that_is_deleted_keeps_its_documents_to_the_end() {
+    const KINDS: Kinds = &[(Policy, "policy")];
+    let before = |tree: &Tree| {
+        tree.create(KINDS).unwrap();
+        own::open_or_make(&tree.store().bucket(&tree.name).unwrap()).unwrap();
+    };
+    let check = |tree: &Tree, at: &str| {
+        let there = tree.documents();
+        assert!(there.as_ref().is_none_or(|now| *now == documents(KINDS)), "{at}: {there:?}");
+        match tree.delete() {
+            Err(BackendError::NoSuchBucket) if there.is_none() => {}
+            result => result.unwrap_or_else(|error| panic!("{at}: {error}")),
+        }
+        tree.create(&[]).unwrap();
+        assert_eq!(tree.documents(), Some(Documents::new()), "{at}");
+        assert_eq!(tree.names().0, [",lock"], "{at}");
+    };
+    let steps = at_all_steps(before, Tree::delete, check);
+    assert_eq!(steps[..2], ["a bucket is empty", "a bucket is gone"]);
+    assert_eq!(steps[2..], REMOVED);
+}
