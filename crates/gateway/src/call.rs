@@ -11,6 +11,7 @@ use s3_wire::auth::PayloadMode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
+use s3_wire::target::Shape;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
@@ -110,14 +111,18 @@ impl<'a> Call<'a> {
     {
         let authorized =
             self.gateway.storage.authorize(self.backend_cx, self.asker, resource, actions, values);
-        authorized.ok_or_else(|| {
-            if self.asker.requester.is_anonymous() && self.operation == Operation::CreateBucket {
-                let message = "Anonymous users cannot invoke this API. Please authenticate.";
-                S3Error::with_message(ErrorCode::AccessDenied, message)
-            } else {
-                S3Error::new(ErrorCode::AccessDenied)
-            }
-        })
+        authorized.ok_or_else(|| S3Error::new(ErrorCode::AccessDenied))
+    }
+
+    /// The bucket or object that the operation is about. A request may name a key and ask for
+    /// something of its bucket.
+    pub fn resource(&self) -> Resource<'a> {
+        let named = resource(self.target);
+        match self.operation.info().shape {
+            Shape::Service => Resource::default(),
+            Shape::Bucket => Resource { key: None, ..named },
+            Shape::Object => named,
+        }
     }
 
     /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.
@@ -180,7 +185,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The bucket and key of a target, as permissions have them.
+/// The bucket and key of a target.
 pub fn resource(target: &Target) -> Resource<'_> {
     Resource { bucket: target.bucket(), key: target.key() }
 }

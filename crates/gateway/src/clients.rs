@@ -132,7 +132,7 @@ impl Clients {
         let Told { address, secure } = told;
         // The port is not told by all, and nobody asks for it.
         let address = address.map(|address| SocketAddr::new(address, 0)).or(peer.address);
-        Peer { address, secure: secure.unwrap_or(peer.secure), ..peer }
+        Peer { address, secure: secure.unwrap_or(peer.secure), proxied: true, ..peer }
     }
 
     fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
@@ -228,8 +228,12 @@ mod tests {
             let value: Vec<u8> = value.chars().map(|character| u8::try_from(character).unwrap()).collect();
             map.append(*name, HeaderValue::from_bytes(&value).unwrap());
         }
-        let peer =
-            Peer { address: Some(SocketAddr::new(from.parse().unwrap(), 9)), tls: None, secure: false };
+        let peer = Peer {
+            address: Some(SocketAddr::new(from.parse().unwrap(), 9)),
+            tls: None,
+            secure: false,
+            proxied: false,
+        };
         let peer = clients(told_by).of_request(peer, &map);
         (peer.address.unwrap().ip().to_string(), peer.secure)
     }

@@ -293,6 +293,7 @@ pub mod tests {
                 address: Some("[::ffff:192.0.2.7]:5555".parse().unwrap()),
                 tls: None,
                 secure: false,
+                proxied: false,
             },
             head: &head,
             known: &known,

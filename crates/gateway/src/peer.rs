@@ -13,6 +13,8 @@ pub struct Peer {
     pub tls: Option<Tls>,
     /// True if the client uses TLS, to this server or to a proxy.
     pub secure: bool,
+    /// True if a trusted proxy has said where the request comes from.
+    pub proxied: bool,
 }
 
 impl Peer {

@@ -11,6 +11,12 @@ macro_rules! condition_keys {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
+            /// True if operations give its value, each of what it will act on; false if the gateway
+            /// knows it of any request.
+            pub const fn is_of_operation(self) -> bool {
+                self as u32 >= Self::Prefix as u32
+            }
+
             /// The name in policies, such as `s3:prefix`. Its case does not matter.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -40,9 +46,9 @@ condition_keys! {
     AuthType "s3:authType"
     /// `AWS4-HMAC-SHA256` or `AWS`: how the signature was made.
     SignatureVersion "s3:signatureversion"
-    /// The age of a SigV4 signature, in milliseconds.
+    /// The age of a presigned URL, in milliseconds; 0 for SigV2.
     SignatureAge "s3:signatureAge"
-    /// What the request says of its body's SHA-256.
+    /// What the request says of its body's SHA-256, as it was signed.
     ContentSha256 "s3:x-amz-content-sha256"
 
     /// The prefix of a listing.
@@ -71,6 +77,10 @@ condition_keys! {
     ObjectCreationOperation "s3:ObjectCreationOperation"
     /// The region that a new bucket is asked for in.
     LocationConstraint "s3:LocationConstraint"
+    /// Who owns the objects of a new bucket.
+    ObjectOwnership "s3:x-amz-object-ownership"
+    /// The namespace of a new bucket's name.
+    BucketNamespace "s3:x-amz-bucket-namespace"
 }
 
 #[cfg(test)]

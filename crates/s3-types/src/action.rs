@@ -148,6 +148,12 @@ impl ActionSet {
         Self(self.0 | 1 << action as u32)
     }
 
+    /// The actions of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// True if the action is in the set.
     pub const fn has(self, action: S3Action) -> bool {
         self.0 & 1 << action as u32 != 0

@@ -56,29 +56,20 @@ impl Asker<'_> {
             K::UserAgent => header(USER_AGENT),
             K::Referer => header(REFERER),
             K::ResourceAccount => Some(self.account.id().as_str().into()),
+            // That of the client is not known where a proxy is in between.
+            K::TlsVersion if self.peer.proxied => None,
             K::TlsVersion => self.peer.tls?.version().strip_prefix("TLSv").map(Into::into),
             K::AuthType => {
                 Some(if signature?.presigned { "REST-QUERY-STRING" } else { "REST-HEADER" }.into())
             }
             K::SignatureVersion => Some(signature?.algorithm.into()),
             K::SignatureAge => {
-                let age_ms = self.now.as_millisecond().saturating_sub(signature?.time?.as_millisecond());
+                let SignatureFacts { time, .. } = signature.filter(|facts| facts.presigned)?;
+                let age_ms = time.map_or(0, |time| self.now.as_millisecond() - time.as_millisecond());
                 Some(age_ms.max(0).to_string().into())
             }
-            K::ContentSha256 => header(CONTENT_SHA256),
-            K::Prefix
-            | K::Delimiter
-            | K::MaxKeys
-            | K::VersionId
-            | K::CopySource
-            | K::MetadataDirective
-            | K::Acl
-            | K::StorageClass
-            | K::WebsiteRedirectLocation
-            | K::IfMatch
-            | K::IfNoneMatch
-            | K::ObjectCreationOperation
-            | K::LocationConstraint => None,
+            K::ContentSha256 => signature.filter(|facts| facts.signs_body).and(header(CONTENT_SHA256)),
+            _ => None,
         }
     }
 }

@@ -16,8 +16,9 @@ use super::asker::Asker;
 /// The permission to do some actions with one resource, and the storage to do them.
 ///
 /// Each method stands for an action. Without the permission for it, or about another resource, it
-/// is an error of this program, and nothing is done. Whether a key exists is told only to those who
-/// may list the bucket ([`BackendError::NotAllowed`]).
+/// is an error of this program, and nothing is done. That a key is missing is told only to those
+/// who may list the bucket ([`BackendError::NotAllowed`]); that a condition does not hold is told
+/// to all who may do the action, as by S3.
 pub struct Authorized<'a> {
     backend: &'a Arc<dyn Backend>,
     cx: &'a Context,
@@ -77,10 +78,8 @@ impl<'a> Authorized<'a> {
         self.backend.delete_bucket(self.cx, bucket).await
     }
 
-    /// `s3:ListBucket` or `s3:ListBucketVersions`: one page of keys.
-    pub async fn list_objects(&self, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        let versions = self.actions.has(S3Action::ListBucketVersions);
-        let action = if versions { S3Action::ListBucketVersions } else { S3Action::ListBucket };
+    /// `s3:ListBucket`, or `s3:ListBucketVersions`, whichever `action` is: one page of keys.
+    pub async fn list_objects(&self, action: S3Action, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         self.check(action, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
     }
@@ -91,10 +90,10 @@ impl<'a> Authorized<'a> {
         self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// Whether the object exists, for an operation that tells something else of it, which `action`
-    /// allows.
+    /// `action`, or that for versions: an error if the object does not exist. For operations that
+    /// answer about a part of an object which the storage has nothing of.
     pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
-        self.check(action, of_object(request.object))?;
+        self.check(by_version(action, request.object), of_object(request.object))?;
         let found = self.backend.head_object(self.cx, request).await;
         found.map(drop).map_err(|error| self.hide(error))
     }
@@ -111,7 +110,8 @@ impl<'a> Authorized<'a> {
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// Makes what was written an object or a part.
+    /// Makes what was written an object or a part. Needs no permission beyond that by which the
+    /// writer was got.
     pub async fn commit(&self, writer: Box<dyn ObjectWriter>, digests: Digests) -> Result<WriteReceipt> {
         writer.commit(digests).await.map_err(|error| self.hide(error))
     }

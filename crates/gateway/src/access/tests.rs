@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend::{
-    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, Context,
-    CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest, CreateUploadRequest,
+    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, CompletedPart,
+    Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
     DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload,
-    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadRef, WriteOptions,
+    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadReceipt, UploadRef,
+    WriteOptions, WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -84,7 +85,7 @@ impl Scene {
             authorizer,
             requester: &Requester::Anonymous,
             account: &self.account,
-            peer: Peer { address: None, tls: None, secure: false },
+            peer: Peer { address: None, tls: None, secure: false, proxied: false },
             now: Timestamp::UNIX_EPOCH,
             headers: &self.headers,
             signature: None,
@@ -93,6 +94,10 @@ impl Scene {
 
     fn object(&self) -> ObjectRef<'_> {
         ObjectRef::current(&self.bucket, &self.key)
+    }
+
+    fn target(&self) -> ObjectRef<'_> {
+        ObjectRef::current(&self.bucket, &self.other)
     }
 
     fn version(&self) -> ObjectRef<'_> {
@@ -110,7 +115,7 @@ impl Scene {
     fn copy<'a>(&'a self, object: ObjectRef<'a>) -> CopyRequest<'a> {
         CopyRequest {
             source: source(object),
-            target: ObjectRef::current(&self.bucket, &self.other),
+            target: self.target(),
             metadata: None,
             website_redirect_location: None,
             checksum_algorithm: None,
@@ -118,9 +123,13 @@ impl Scene {
         }
     }
 
-    fn complete(&self, conditions: Conditions) -> CompleteRequest<'_> {
-        let complete = CompleteUpload { conditions, ..CompleteUpload::default() };
-        CompleteRequest { upload: self.upload(), complete }
+    fn copy_part<'a>(&'a self, object: ObjectRef<'a>) -> CopyPartRequest<'a> {
+        let upload = UploadRef { object: self.target(), id: &self.upload };
+        CopyPartRequest { source: source(object), range: None, upload, part_number: 1 }
+    }
+
+    fn complete(&self) -> CompleteRequest<'_> {
+        CompleteRequest { upload: self.upload(), complete: CompleteUpload::default() }
     }
 
     /// What is about the bucket, about the object, about another one, and about the service.
@@ -134,7 +143,7 @@ impl Scene {
         ]
     }
 
-    /// Permission for `actions` from an authorizer that grants them and `granted`.
+    /// Permission for `actions`, which the authorizer of `asker` must grant.
     fn allowed<'a>(
         &'a self,
         asker: &'a Asker<'a>,
@@ -172,8 +181,10 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
         a.create_bucket(CreateBucketRequest::plain(&s.bucket)).boxed()
     }),
     (S3Action::DeleteBucket, BUCKET, Call::DeleteBucket, |s, a, _| a.delete_bucket(&s.bucket).boxed()),
-    (S3Action::ListBucket, BUCKET, Call::ListObjects, list_objects),
-    (S3Action::ListBucketVersions, BUCKET, Call::ListObjects, list_objects),
+    (S3Action::ListBucket, BUCKET, Call::ListObjects, |s, a, _| list_objects(s, a, S3Action::ListBucket)),
+    (S3Action::ListBucketVersions, BUCKET, Call::ListObjects, |s, a, _| {
+        list_objects(s, a, S3Action::ListBucketVersions)
+    }),
     (S3Action::GetObject, OBJECT, Call::HeadObject, |s, a, _| {
         async { a.head_object(s.read(s.object())).await.map(drop) }.boxed()
     }),
@@ -219,7 +230,7 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
         async move { a.put_part(request).await.map(drop) }.boxed()
     }),
     (S3Action::PutObject, OBJECT, Call::CompleteUpload, |s, a, _| {
-        async { a.complete_upload(s.complete(Conditions::default())).await.map(drop) }.boxed()
+        async { a.complete_upload(s.complete()).await.map(drop) }.boxed()
     }),
     (S3Action::AbortMultipartUpload, OBJECT, Call::AbortUpload, |s, a, _| {
         a.abort_upload(AbortRequest { upload: s.upload(), if_initiated: None }).boxed()
@@ -238,10 +249,10 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
     }),
 ];
 
-fn list_objects<'a>(s: &'a Scene, a: &'a Authorized<'a>, _: &'a Authorized<'a>) -> BoxFuture<'a, Result<()>> {
+fn list_objects<'a>(s: &'a Scene, a: &'a Authorized<'a>, action: S3Action) -> BoxFuture<'a, Result<()>> {
     let bucket = &s.bucket;
     let query = ListObjectsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
-    async move { a.list_objects(&query).await.map(drop) }.boxed()
+    async move { a.list_objects(action, &query).await.map(drop) }.boxed()
 }
 
 fn all_actions() -> ActionSet {
@@ -265,13 +276,7 @@ async fn without_its_action_on_its_resource_nothing_reaches_the_storage() {
     for (action, about, call, use_of) in USES {
         let source = scene.allowed(&asker, resources[OBJECT], all_actions());
         for (place, resource) in resources.into_iter().enumerate() {
-            // Those two actions are for the same method.
-            let others = match action {
-                S3Action::ListBucket | S3Action::ListBucketVersions => {
-                    all_but(&[S3Action::ListBucket, S3Action::ListBucketVersions])
-                }
-                _ => all_but(&[action]),
-            };
+            let others = all_but(&[action]);
             let sets = [(others, false), (ActionSet::from(action), place == about)];
             for (actions, is_enough) in sets {
                 let authorized = scene.allowed(&asker, resource, actions);
@@ -288,6 +293,25 @@ async fn without_its_action_on_its_resource_nothing_reaches_the_storage() {
     }
 }
 
+/// The calls that no requester's permission is for, and those of a write that has begun.
+const OTHERS: [Call; 8] = [
+    Call::BucketExists,
+    Call::LoadBucket,
+    Call::BucketDocument,
+    Call::ChangeBucket,
+    Call::Sweep,
+    Call::SweepOrphans,
+    Call::Write,
+    Call::Commit,
+];
+
+#[test]
+fn every_call_has_a_use() {
+    let has_use =
+        |call: &&Call| USES.iter().any(|(_, _, of_use, _)| of_use == *call) || OTHERS.contains(call);
+    assert_eq!(Call::ALL.iter().filter(|call| !has_use(call)).collect::<Vec<_>>(), Vec::<&Call>::new());
+}
+
 #[tokio::test]
 async fn a_copy_needs_permission_for_its_source() {
     let scene = Scene::new(Arc::new(NullBackend::new()));
@@ -300,9 +324,14 @@ async fn a_copy_needs_permission_for_its_source() {
         for (place, resource) in resources.into_iter().enumerate() {
             for (actions, is_enough) in [(all_but(&[action]), false), (action.into(), place == OBJECT)] {
                 let source = scene.allowed(&asker, resource, actions);
-                let result = target.copy_object(&source, scene.copy(object)).await.map(drop);
+                let results = [
+                    target.copy_object(&source, scene.copy(object)).await.map(drop),
+                    target.copy_part(&source, scene.copy_part(object)).await.map(drop),
+                ];
                 let reached = std::mem::take(&mut *scene.calls.0.lock().unwrap());
-                assert_eq!((is_misuse(&result), reached.len()), (!is_enough, usize::from(is_enough)));
+                assert!(results.iter().all(|result| is_misuse(result) != is_enough), "{results:?}");
+                let calls = [Call::CopyObject, Call::CopyPart];
+                assert_eq!(reached, calls[..if is_enough { 2 } else { 0 }]);
             }
         }
     }
@@ -337,7 +366,24 @@ async fn errors_about_missing(
         Ok(writer) => object.commit(writer, no_digests()).await.map(drop),
         Err(error) => Err(error),
     };
+    let of_object = upload_with_a_part(object, scene.object()).await;
+    let of_target = upload_with_a_part(target, scene.target()).await;
+    let complete = CompleteRequest {
+        upload: UploadRef { object: scene.object(), id: &of_object.0 },
+        complete: CompleteUpload {
+            parts: vec![of_object.1],
+            conditions: must_match(),
+            ..CompleteUpload::default()
+        },
+    };
+    let copy_part = CopyPartRequest {
+        upload: UploadRef { object: scene.target(), id: &of_target.0 },
+        ..scene.copy_part(scene.object())
+    };
     let results = [
+        object.complete_upload(complete).await.map(drop),
+        target.copy_part(object, copy_part).await.map(drop),
+        object.head_object(scene.read(scene.version())).await.map(drop),
         object.head_object(scene.read(scene.object())).await.map(drop),
         object.get_object(scene.read(scene.object())).await.map(drop),
         object.find_object(S3Action::GetObjectTagging, scene.read(scene.object())).await,
@@ -346,6 +392,16 @@ async fn errors_about_missing(
         target.copy_object(object, scene.copy(scene.object())).await.map(drop),
     ];
     results.into_iter().map(Result::unwrap_err).collect()
+}
+
+async fn upload_with_a_part(authorized: &Authorized<'_>, object: ObjectRef<'_>) -> (UploadId, CompletedPart) {
+    let request = CreateUploadRequest { object, upload: NewUpload::default() };
+    let UploadReceipt { id, .. } = authorized.create_upload(request).await.unwrap();
+    let upload = UploadRef { object, id: &id };
+    let request = PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None };
+    let writer = authorized.put_part(request).await.unwrap().writer;
+    let WriteReceipt { etag, .. } = authorized.commit(writer, no_digests()).await.unwrap();
+    (id, CompletedPart { part_number: 1, etag, checksum: None })
 }
 
 fn no_digests() -> Digests {
@@ -358,8 +414,8 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
     std::fs::create_dir(tree.path().join("bucket")).unwrap();
     let backend = PosixBackend::open(tree.path(), Options::default()).unwrap();
     let scene = Scene::new(Arc::new(backend));
-    let of_source = |error| match error {
-        BackendError::Copy { side: CopySide::Source, error } => *error,
+    let of_side = |error| match error {
+        BackendError::Copy { error, .. } => *error,
         error => error,
     };
     for may_list in [true, false] {
@@ -373,10 +429,10 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
         errors.extend(
             errors_about_missing(&scene, &detached.authorized(), &detached_target.authorized()).await,
         );
-        assert_eq!(errors.len(), 12);
-        for error in errors.into_iter().map(of_source) {
+        assert_eq!(errors.len(), 18);
+        for error in errors.into_iter().map(of_side) {
             match error {
-                BackendError::NoSuchKey => assert!(may_list),
+                BackendError::NoSuchKey | BackendError::NoSuchVersion(_) => assert!(may_list),
                 BackendError::NotAllowed => assert!(!may_list),
                 error => panic!("{error:?}"),
             }
@@ -387,6 +443,10 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
         writer.write(bytes).await.unwrap();
         object.commit(writer, no_digests()).await.unwrap();
         object.head_object(scene.read(scene.object())).await.unwrap();
+        let copy = CopyRequest { conditions: must_match(), ..scene.copy(scene.object()) };
+        let error = of_side(target.copy_object(&object, copy).await.unwrap_err());
+        assert_eq!(matches!(error, BackendError::NoSuchKey), may_list, "{error:?}");
+        assert_eq!(matches!(error, BackendError::NotAllowed), !may_list, "{error:?}");
         let conditions = Conditions { if_match: Some(ETagCondition::OneOf(vec![])), ..Conditions::default() };
         let read = ReadRequest { conditions: &conditions, ..scene.read(scene.object()) };
         let error = object.head_object(read).await.map(drop).unwrap_err();

@@ -1,5 +1,6 @@
 //! The operations, one file each, in folders named after what they are about.
 
+mod about;
 mod bucket;
 mod handler;
 mod object;
@@ -19,7 +20,7 @@ use s3_wire::operation::{Operation, Support};
 use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::Authorized;
-use crate::call::{Call, resource};
+use crate::call::Call;
 use crate::errors::read_only;
 use crate::outcome::Outcome;
 use handler::Handler;
@@ -45,8 +46,8 @@ fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<(H, Authorized<'a>)> {
     check_trailer(call)?;
     check_expected_owner(call)?;
     let handler = H::parse(call)?;
-    let values = |key| handler.value(call, key);
-    let storage = call.authorize(resource(call.target), handler.needs(call).now(), &values)?;
+    let values = |key| handler.about().value(key).or_else(|| handler.value(call, key));
+    let storage = call.authorize(call.resource(), handler.needs(call), &values)?;
     // Before its body is read.
     if served && !call.operation.info().method.is_read() && !call.gateway.storage.capabilities().writes {
         return Err(read_only());

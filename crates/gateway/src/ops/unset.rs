@@ -1,14 +1,11 @@
-use std::borrow::Cow;
-
 use backend::{ReadRequest, ReadSelector};
-use iam::ConditionKey;
-use s3_types::{Conditions, S3Action, VersionId};
+use s3_types::{Conditions, VersionId};
 use s3_wire::Result;
 use s3_wire::unset::UnsetRequest;
 
-use super::handler::{Handler, Needs};
-use super::values;
-use super::version::{on_version, version_id};
+use super::about::About;
+use super::handler::Handler;
+use super::version::version_id;
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::outcome::Outcome;
@@ -19,23 +16,13 @@ pub struct Unset {
     version: Option<VersionId>,
 }
 
-impl Unset {
-    fn action(&self, call: &Call<'_>) -> S3Action {
-        on_version(call.action(), self.version.as_ref())
-    }
-}
-
 impl<'a> Handler<'a> for Unset {
     fn parse(call: &Call<'a>) -> Result<Self> {
         Ok(Self { version: version_id(call.query.get("versionId"))? })
     }
 
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        Needs::Now(self.action(call).into())
-    }
-
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
-        values::of_version(self.version.as_ref(), key)
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
@@ -50,7 +37,7 @@ impl<'a> Handler<'a> for Unset {
             let none = Conditions::default();
             let object = call.object()?.of(self.version.as_ref());
             let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
-            storage.find_object(self.action(&call), read).await.map_err(call.failed())?;
+            storage.find_object(call.action(), read).await.map_err(call.failed())?;
         } else {
             call.require_bucket().await?;
         }

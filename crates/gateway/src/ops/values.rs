@@ -3,35 +3,32 @@
 use std::borrow::Cow;
 
 use iam::ConditionKey;
-use s3_types::{Conditions, ETag, ETagCondition, VersionId};
 
 use crate::call::Call;
 
 /// The values of a request that makes an object.
-pub fn of_new_object<'v>(
-    call: &Call<'v>,
-    conditions: &Conditions,
-    key: ConditionKey,
-) -> Option<Cow<'v, str>> {
-    let header = |name: &str| call.headers.get(name)?.to_str().ok().map(|text| Cow::Borrowed(text.trim()));
+pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
     match key {
-        ConditionKey::Acl => header("x-amz-acl"),
-        ConditionKey::StorageClass => header("x-amz-storage-class"),
-        ConditionKey::IfMatch => conditions.if_match.as_ref().map(text),
-        ConditionKey::IfNoneMatch => conditions.if_none_match.as_ref().map(text),
         ConditionKey::ObjectCreationOperation => Some("true".into()),
-        _ => None,
+        _ => of_new_upload(call, key),
+    }
+}
+
+/// The values of a request that begins an upload.
+pub fn of_new_upload<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    // Their case does not matter to what is done: a policy sees S3's.
+    match key {
+        ConditionKey::Acl => header(call, "x-amz-acl").map(|acl| acl.to_ascii_lowercase().into()),
+        ConditionKey::StorageClass => {
+            header(call, "x-amz-storage-class").map(|class| class.to_ascii_uppercase().into())
+        }
+        _ => of_part(key),
     }
 }
 
 /// The values of a request that makes a part.
 pub fn of_part(key: ConditionKey) -> Option<Cow<'static, str>> {
     (key == ConditionKey::ObjectCreationOperation).then_some(Cow::Borrowed("false"))
-}
-
-/// The values of a request that may name a version.
-pub fn of_version(version: Option<&VersionId>, key: ConditionKey) -> Option<Cow<'_, str>> {
-    version.filter(|_| key == ConditionKey::VersionId).map(|id| id.as_str().into())
 }
 
 /// The values of a listing of keys.
@@ -51,12 +48,7 @@ pub fn of_listing<'v>(
     }
 }
 
-fn text(condition: &ETagCondition) -> Cow<'static, str> {
-    match condition {
-        ETagCondition::Any => "*".into(),
-        ETagCondition::OneOf(etags) => {
-            let etags: Vec<_> = etags.iter().map(ETag::quoted).collect();
-            etags.join(", ").into()
-        }
-    }
+/// A header without the spaces around it.
+pub fn header<'v>(call: &Call<'v>, name: &str) -> Option<&'v str> {
+    call.headers.get(name)?.to_str().ok().map(str::trim)
 }

@@ -1,4 +1,4 @@
-use s3_types::{S3Action, VersionId};
+use s3_types::VersionId;
 use s3_wire::{Result, S3Error};
 
 /// The version that a parameter `versionId` names; `None` for the current one.
@@ -10,9 +10,4 @@ pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
         Err(_) => "Invalid version id specified",
     };
     Err(S3Error::invalid_argument("versionId", text, message))
-}
-
-/// The action on the current version, or on one that is named.
-pub fn on_version(action: S3Action, version: Option<&VersionId>) -> S3Action {
-    if version.is_some() { action.of_version() } else { action }
 }

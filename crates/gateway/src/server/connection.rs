@@ -55,7 +55,7 @@ pub async fn serve(
     crowd: Crowd,
     mut draining: watch::Receiver<bool>,
 ) {
-    let mut peer = Peer { address, tls: None, secure: false };
+    let mut peer = Peer { address, tls: None, secure: false, proxied: false };
     if settings.gateway.clients.announces(address) {
         let header = proxy_protocol::read(&mut stream, peer);
         let header = tokio::select! {
@@ -311,7 +311,8 @@ mod tests {
             ("192.0.2.7:80", "192.0.2.7"),
             ("[2001:db8::7]:80", "2001:db8::7"),
         ] {
-            let peer = Peer { address: Some(address.parse().unwrap()), tls: None, secure: false };
+            let peer =
+                Peer { address: Some(address.parse().unwrap()), tls: None, secure: false, proxied: false };
             assert_eq!(peer.ip(), Some(ip.parse().unwrap()), "{address}");
         }
     }

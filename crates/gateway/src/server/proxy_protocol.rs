@@ -76,7 +76,7 @@ async fn grow(stream: &mut (impl AsyncRead + Unpin), header: &mut Vec<u8>, lengt
 }
 
 fn with(peer: Peer, address: Option<SocketAddr>, secure: Option<bool>) -> Peer {
-    Peer { address: address.or(peer.address), secure: secure.unwrap_or(peer.secure), ..peer }
+    Peer { address: address.or(peer.address), secure: secure.unwrap_or(peer.secure), proxied: true, ..peer }
 }
 
 fn of_v1(addresses: v1::Addresses) -> Option<SocketAddr> {
@@ -101,7 +101,8 @@ mod tests {
 
     async fn read_all(bytes: &[u8]) -> (io::Result<Peer>, usize) {
         let mut left = bytes;
-        let peer = Peer { address: Some(([10, 0, 0, 1], 5).into()), tls: None, secure: false };
+        let peer =
+            Peer { address: Some(([10, 0, 0, 1], 5).into()), tls: None, secure: false, proxied: false };
         let read = read(&mut left, peer).await;
         (read, left.len())
     }

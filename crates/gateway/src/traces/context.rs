@@ -140,7 +140,12 @@ mod tests {
     }
 
     fn peer(address: &str) -> Peer {
-        Peer { address: Some(format!("{address}:1").parse().unwrap()), tls: None, secure: false }
+        Peer {
+            address: Some(format!("{address}:1").parse().unwrap()),
+            tls: None,
+            secure: false,
+            proxied: false,
+        }
     }
 
     #[test]

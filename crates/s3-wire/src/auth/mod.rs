@@ -135,10 +135,14 @@ impl Authorization {
                 algorithm: v4::ALGORITHM,
                 presigned: of.is_presigned(),
                 time: Some(of.signed_at()),
+                signs_body: of.signs_content_sha256(),
             }),
-            Self::SigV2(of) => {
-                Some(SignatureFacts { algorithm: "AWS", presigned: of.is_presigned(), time: None })
-            }
+            Self::SigV2(of) => Some(SignatureFacts {
+                algorithm: "AWS",
+                presigned: of.is_presigned(),
+                time: None,
+                signs_body: false,
+            }),
         }
     }
 }
@@ -152,6 +156,8 @@ pub struct SignatureFacts {
     pub presigned: bool,
     /// When it was made, as the signer says; SigV2 signs no time that always means that.
     pub time: Option<Timestamp>,
+    /// True if it signs the header `x-amz-content-sha256`.
+    pub signs_body: bool,
 }
 
 /// The headers with which a request is verified and performed: those that were sent, and signed

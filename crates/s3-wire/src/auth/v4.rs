@@ -117,6 +117,11 @@ impl SigV4Authorization {
         self.signed_at
     }
 
+    /// True if it signs the header `x-amz-content-sha256`. One in `Authorization` always does.
+    pub fn signs_content_sha256(&self) -> bool {
+        !self.presigned || self.signs(content_sha256::HEADER)
+    }
+
     /// The access key of the claimed signer.
     pub fn access_key(&self) -> &str {
         self.credential.access_key()

@@ -3,12 +3,14 @@ use std::borrow::Cow;
 use backend::{BackendError, CreateBucketRequest};
 use http::StatusCode;
 use iam::ConditionKey;
+use s3_types::ActionSet;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
 use crate::access::Authorized;
-use crate::call::{Call, resource};
-use crate::ops::handler::{Handler, Needs};
+use crate::call::Call;
+use crate::ops::handler::Handler;
+use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -16,13 +18,18 @@ use crate::reply;
 pub struct CreateBucket;
 
 impl<'a> Handler<'a> for CreateBucket {
-    fn parse(_: &Call<'a>) -> Result<Self> {
+    /// No policy can allow it to an anonymous requester.
+    fn parse(call: &Call<'a>) -> Result<Self> {
+        if call.asker.requester.is_anonymous() {
+            let message = "Anonymous users cannot invoke this API. Please authenticate.";
+            return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
+        }
         Ok(Self)
     }
 
-    /// The region is in the document. An anonymous requester is refused before that is read.
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        if call.asker.requester.is_anonymous() { Needs::Now(call.action().into()) } else { Needs::Later }
+    /// The region is in the document.
+    fn needs(&self, _: &Call<'a>) -> ActionSet {
+        ActionSet::NONE
     }
 
     async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
@@ -35,9 +42,9 @@ impl<'a> Handler<'a> for CreateBucket {
             let message = "Tags and directory buckets are not implemented.";
             return Err(S3Error::with_message(ErrorCode::NotImplemented, message));
         }
-        let location = asked.location_constraint.as_deref().filter(|location| !location.is_empty());
-        let values = |key| location.filter(|_| key == ConditionKey::LocationConstraint).map(Cow::Borrowed);
-        let storage = call.authorize(resource(call.target), call.action().into(), &values)?;
+        let location = asked.location_constraint.as_deref().and_then(|asked| named_region(asked, region));
+        let values = |key| value(&call, location, key);
+        let storage = call.authorize(call.resource(), call.action().into(), &values)?;
         check_location(asked.location_constraint.as_deref(), region)?;
         let request = CreateBucketRequest::plain(bucket);
         match storage.create_bucket(request).await {
@@ -50,6 +57,27 @@ impl<'a> Handler<'a> for CreateBucket {
         reply::set(reply.headers_mut(), "location", format!("/{bucket}"));
         reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
         Ok(reply.into())
+    }
+}
+
+/// The value of a condition key.
+fn value<'v>(call: &Call<'v>, location: Option<&'v str>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    match key {
+        ConditionKey::LocationConstraint => location.map(Into::into),
+        ConditionKey::ObjectOwnership => values::header(call, "x-amz-object-ownership").map(Into::into),
+        ConditionKey::BucketNamespace => values::header(call, "x-amz-bucket-namespace").map(Into::into),
+        ConditionKey::Acl => values::of_new_upload(call, key),
+        _ => None,
+    }
+}
+
+/// The region that a location constraint names; `None` for an empty one, which names none.
+fn named_region<'v>(asked: &'v str, own: &'v str) -> Option<&'v str> {
+    match asked {
+        "" => None,
+        "auto" => Some(own),
+        "EU" => Some("eu-west-1"),
+        region => Some(region),
     }
 }
 

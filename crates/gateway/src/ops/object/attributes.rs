@@ -1,7 +1,4 @@
-use std::borrow::Cow;
-
 use backend::{ObjectAttributes, ObjectPart, ReadRequest, ReadSelector};
-use iam::ConditionKey;
 use s3_types::{ActionSet, Checksum, ChecksumType, S3Action, VersionId};
 use s3_wire::headers::{AttributesRequest, no_attributes, read_conditions};
 use s3_wire::xml::{AttributePart, AttributeParts, AttributePartsPage, ObjectAttributesResult};
@@ -10,10 +7,10 @@ use s3_wire::{Result, time};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::{Handler, Needs};
+use crate::ops::about::About;
+use crate::ops::handler::Handler;
 use crate::ops::object::get::read_error;
-use crate::ops::values;
-use crate::ops::version::{on_version, version_id};
+use crate::ops::version::version_id;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -30,14 +27,13 @@ impl<'a> Handler<'a> for GetObjectAttributes {
         Ok(Self { version, asked })
     }
 
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        let version = self.version.as_ref();
-        let actions = [S3Action::GetObject, call.action()].map(|action| on_version(action, version));
-        Needs::Now(actions.into_iter().fold(ActionSet::NONE, ActionSet::and))
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
     }
 
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
-        values::of_version(self.version.as_ref(), key)
+    fn needs(&self, call: &Call<'a>) -> ActionSet {
+        let [read, own] = [S3Action::GetObject, call.action()].map(|action| self.about().actions(action));
+        read.or(own)
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {

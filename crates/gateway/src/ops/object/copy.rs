@@ -13,11 +13,12 @@ use s3_wire::{Result, S3Error};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
+use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow;
 use crate::ops::values;
-use crate::ops::version::{on_version, version_id};
+use crate::ops::version::version_id;
 use crate::outcome::Outcome;
 use crate::request_bucket::RequestBucket;
 
@@ -49,6 +50,10 @@ impl<'a> Handler<'a> for CopyObject {
         Ok(copy)
     }
 
+    fn about(&self) -> About<'_> {
+        About { version: None, conditions: Some(&self.conditions) }
+    }
+
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
         match key {
             ConditionKey::CopySource => Some(self.source.path().into()),
@@ -58,7 +63,7 @@ impl<'a> Handler<'a> for CopyObject {
                 given.then_some(directive.into())
             }
             ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().map(Into::into),
-            _ => values::of_new_object(call, &self.conditions, key),
+            _ => values::of_new_object(call, key),
         }
     }
 
@@ -130,9 +135,8 @@ impl Source {
             let bucket = RequestBucket::of(&call.gateway.storage, call.backend_cx, resource);
             bucket.find(call.operation, asker.requester).await?;
         }
-        let action = on_version(S3Action::GetObject, self.version.as_ref());
-        let values = |key| values::of_version(self.version.as_ref(), key);
-        call.authorize(resource, action.into(), &values)
+        let about = About::version(self.version.as_ref());
+        call.authorize(resource, about.actions(S3Action::GetObject), &|key| about.value(key))
     }
 
     /// The source as conditions of policies name it: `bucket/key`.

@@ -1,8 +1,5 @@
-use std::borrow::Cow;
-
 use backend::DeleteRequest;
 use http::StatusCode;
-use iam::ConditionKey;
 use s3_types::{Conditions, VersionId};
 use s3_wire::Result;
 use s3_wire::headers::delete_conditions;
@@ -10,9 +7,9 @@ use s3_wire::headers::delete_conditions;
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::{Handler, Needs};
-use crate::ops::values;
-use crate::ops::version::{on_version, version_id};
+use crate::ops::about::About;
+use crate::ops::handler::Handler;
+use crate::ops::version::version_id;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -28,12 +25,8 @@ impl<'a> Handler<'a> for DeleteObject {
         Ok(Self { version, conditions: delete_conditions(call.headers)? })
     }
 
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        Needs::Now(on_version(call.action(), self.version.as_ref()).into())
-    }
-
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
-        values::of_version(self.version.as_ref(), key)
+    fn about(&self) -> About<'_> {
+        About { version: self.version.as_ref(), conditions: Some(&self.conditions) }
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 use backend::{BackendError, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
 use iam::Resource;
-use s3_types::{BucketName, S3Action, VersionId};
+use s3_types::{ActionSet, BucketName, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
@@ -10,9 +10,8 @@ use crate::access::Authorized;
 use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
-use crate::ops::handler::{Handler, Needs};
-use crate::ops::values;
-use crate::ops::version::on_version;
+use crate::ops::about::About;
+use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
 use crate::reply;
 
@@ -33,8 +32,8 @@ impl<'a> Handler<'a> for DeleteObjects {
     }
 
     /// Each key is asked for by itself. An anonymous requester is refused before the body is read.
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        if call.asker.requester.is_anonymous() { Needs::Now(call.action().into()) } else { Needs::Later }
+    fn needs(&self, call: &Call<'a>) -> ActionSet {
+        if call.asker.requester.is_anonymous() { call.action().into() } else { ActionSet::NONE }
     }
 
     async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
@@ -70,10 +69,9 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let version = entry.version_id.as_deref().map(VersionId::new).transpose();
     let version = version.map_err(|_| no_such_version())?;
     let object = ObjectRef::current(bucket, key).of(version.as_ref());
-    let action = on_version(S3Action::DeleteObject, version.as_ref());
-    let values = |key| values::of_version(version.as_ref(), key);
-    let storage =
-        call.authorize(Resource { bucket: Some(bucket), key: Some(key) }, action.into(), &values)?;
+    let about = About { version: version.as_ref(), conditions: Some(&entry.conditions) };
+    let resource = Resource { bucket: Some(bucket), key: Some(key) };
+    let storage = call.authorize(resource, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
     let request = DeleteRequest { object, conditions: &entry.conditions };
     let deleted = storage.delete_object(request).await;
     deleted.map(drop).map_err(|error| {

@@ -1,9 +1,7 @@
-use std::borrow::Cow;
 use std::ops::Range;
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ReadRequest, ReadSelector};
 use http::{HeaderMap, StatusCode, header};
-use iam::ConditionKey;
 use s3_types::{Checksum, ChecksumType, Conditions, VersionId};
 use s3_wire::headers::{
     ObjectHeaders, ResponseOverrides, Selection, checksum_mode_enabled, content_range, read_conditions,
@@ -15,9 +13,9 @@ use crate::access::Authorized;
 use crate::body::ResponseBody;
 use crate::call::Call;
 use crate::effects::Did;
-use crate::ops::handler::{Handler, Needs};
-use crate::ops::values;
-use crate::ops::version::{on_version, version_id};
+use crate::ops::about::About;
+use crate::ops::handler::Handler;
+use crate::ops::version::version_id;
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
@@ -78,8 +76,8 @@ impl ReadArguments {
         }
     }
 
-    fn needs(&self, call: &Call<'_>) -> Needs {
-        Needs::Now(on_version(call.action(), self.version.as_ref()).into())
+    fn about(&self) -> About<'_> {
+        About::version(self.version.as_ref())
     }
 
     fn outcome(&self, read: ObjectRead) -> Outcome {
@@ -155,12 +153,8 @@ impl<'a> Handler<'a> for GetObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        self.0.needs(call)
-    }
-
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
-        values::of_version(self.0.version.as_ref(), key)
+    fn about(&self) -> About<'_> {
+        self.0.about()
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
@@ -177,12 +171,8 @@ impl<'a> Handler<'a> for HeadObject {
         ReadArguments::parse(call).map(Self)
     }
 
-    fn needs(&self, call: &Call<'a>) -> Needs {
-        self.0.needs(call)
-    }
-
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
-        values::of_version(self.0.version.as_ref(), key)
+    fn about(&self) -> About<'_> {
+        self.0.about()
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {

@@ -91,7 +91,7 @@ pub async fn page(
         ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
     });
     let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
-    storage.list_objects(&query).await.map_err(call.failed())
+    storage.list_objects(call.action(), &query).await.map_err(call.failed())
 }
 
 /// Answers with the entries of a page of objects; common prefixes come after the objects.

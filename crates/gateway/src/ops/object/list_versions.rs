@@ -25,7 +25,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
 
     fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
         let Self(asked) = self;
-        values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
+        values::of_listing(call, asked.prefix, asked.grouping(), asked.max_keys, key)
     }
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {

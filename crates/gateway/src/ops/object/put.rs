@@ -13,6 +13,7 @@ use crate::access::Authorized;
 use crate::body::{DigestPlan, receive};
 use crate::call::Call;
 use crate::effects::Did;
+use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::values;
 use crate::outcome::Outcome;
@@ -34,11 +35,15 @@ impl<'a> Handler<'a> for PutObject {
         })
     }
 
+    fn about(&self) -> About<'_> {
+        About { version: None, conditions: Some(&self.conditions) }
+    }
+
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
         let redirect = self.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
-            _ => values::of_new_object(call, &self.conditions, key),
+            _ => values::of_new_object(call, key),
         }
     }
 

@@ -10,6 +10,7 @@ use s3_wire::{Result, limits};
 use super::named::upload_id;
 use crate::access::Authorized;
 use crate::call::Call;
+use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow;
@@ -36,8 +37,12 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         })
     }
 
+    fn about(&self) -> About<'_> {
+        About { version: None, conditions: Some(&self.conditions) }
+    }
+
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
-        values::of_new_object(call, &self.conditions, key)
+        values::of_new_object(call, key)
     }
 
     async fn perform(self, mut call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {

@@ -2,7 +2,6 @@ use std::borrow::Cow;
 
 use backend::{CreateUploadRequest, NewUpload};
 use iam::ConditionKey;
-use s3_types::Conditions;
 use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
@@ -30,8 +29,7 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         let redirect = self.upload.metadata.website_redirect_location.as_deref();
         match key {
             ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
-            ConditionKey::ObjectCreationOperation => values::of_part(key),
-            _ => values::of_new_object(call, &Conditions::default(), key),
+            _ => values::of_new_upload(call, key),
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Row(
 );
 
 const REDIRECT: Header = ("x-amz-website-redirect-location", "/there");
-const STANDARD: Header = ("x-amz-storage-class", "STANDARD");
+const STANDARD: Header = ("x-amz-storage-class", "Standard");
 const PART: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>ETAG</ETag></Part></CompleteMultipartUpload>";
 pub const TWO_KEYS: &str =
     "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
@@ -35,6 +35,19 @@ pub const ROWS: &[Row] = &[
         IRELAND,
         400,
         &["CreateBucket other LocationConstraint=eu-west-1"],
+    ),
+    Row(
+        O::CreateBucket,
+        "PUT /bkt",
+        &[
+            ("x-amz-acl", "Private"),
+            ("x-amz-object-ownership", "BucketOwnerEnforced"),
+            ("x-amz-bucket-namespace", "global"),
+        ],
+        "",
+        200,
+        &["CreateBucket bkt x-amz-acl=private x-amz-bucket-namespace=global \
+           x-amz-object-ownership=BucketOwnerEnforced"],
     ),
     Row(O::HeadBucket, "HEAD /bkt", &[], "", 200, &["ListBucket bkt"]),
     Row(O::ListBuckets, "GET /", &[], "", 200, &["ListAllMyBuckets "]),
@@ -54,7 +67,10 @@ pub const ROWS: &[Row] = &[
         &[("if-match", "\"00000000000000000000000000000000\"")],
         "bytes",
         412,
-        &["PutObject bkt/k ObjectCreationOperation=true if-match=\"00000000000000000000000000000000\""],
+        &[
+            "GetObject bkt/k ObjectCreationOperation=true if-match=\"00000000000000000000000000000000\"",
+            "PutObject bkt/k ObjectCreationOperation=true if-match=\"00000000000000000000000000000000\"",
+        ],
     ),
     Row(O::GetObject, "GET /bkt/k", &[], "", 200, &["GetObject bkt/k"]),
     Row(O::GetObject, "GET /bkt/k?versionId=null", &[], "", 200, &["GetObjectVersion bkt/k VersionId=null"]),
@@ -87,7 +103,7 @@ pub const ROWS: &[Row] = &[
     ),
     Row(
         O::ListObjectVersions,
-        "GET /bkt?versions&prefix=p",
+        "GET /bkt?versions&prefix=p&delimiter=",
         &[],
         "",
         200,
@@ -167,6 +183,23 @@ pub const ROWS: &[Row] = &[
         TWO_KEYS,
         200,
         &["DeleteObject bkt/x", "DeleteObjectVersion bkt/y VersionId=null"],
+    ),
+    Row(
+        O::DeleteObjects,
+        "POST /bkt?delete",
+        &[("content-md5", "ivjUhzHqDhzR/bqJVVTZOg==")],
+        "<Delete><Object><Key>x</Key><ETag>0</ETag></Object></Delete>",
+        200,
+        &["DeleteObject bkt/x if-match=\"0\"", "GetObject bkt/x if-match=\"0\"", "ListBucket bkt"],
+    ),
+    Row(O::DeleteObject, "DELETE /bkt/k", &[("if-match", "*")], "", 204, &["DeleteObject bkt/k if-match=*"]),
+    Row(
+        O::DeleteObject,
+        "DELETE /bkt/k",
+        &[("if-match", "\"0\"")],
+        "",
+        404,
+        &["DeleteObject bkt/k if-match=\"0\"", "GetObject bkt/k if-match=\"0\"", "ListBucket bkt"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/copy", &[], "", 204, &["DeleteObject bkt/copy"]),
     Row(

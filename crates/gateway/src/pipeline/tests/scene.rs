@@ -37,23 +37,6 @@ const SIGNER: Signer<'static> =
 /// The most that a request may take.
 pub const TIME_MAX: Duration = Duration::from_mins(1);
 
-/// The keys whose values operations give; all others have one in every request.
-const OF_OPERATIONS: [ConditionKey; 13] = [
-    ConditionKey::Prefix,
-    ConditionKey::Delimiter,
-    ConditionKey::MaxKeys,
-    ConditionKey::VersionId,
-    ConditionKey::CopySource,
-    ConditionKey::MetadataDirective,
-    ConditionKey::Acl,
-    ConditionKey::StorageClass,
-    ConditionKey::WebsiteRedirectLocation,
-    ConditionKey::IfMatch,
-    ConditionKey::IfNoneMatch,
-    ConditionKey::ObjectCreationOperation,
-    ConditionKey::LocationConstraint,
-];
-
 /// A question: `GetObject bucket/key`, and the values of condition keys by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -62,9 +45,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The values that the operation gave, as `name=value`.
+    /// The values of keys that operations have, as `name=value`.
     fn of_operation(&self) -> Vec<String> {
-        let names: HashSet<_> = OF_OPERATIONS.iter().map(|key| key.as_str()).collect();
+        let of_operations = ConditionKey::ALL.iter().filter(|key| key.is_of_operation());
+        let names: HashSet<_> = of_operations.map(|key| key.as_str()).collect();
         let given = self.values.iter().filter(|(name, _)| names.contains(*name));
         given.map(|(name, value)| format!("{}={value}", name.rsplit(':').next().unwrap())).collect()
     }
@@ -138,7 +122,7 @@ impl Scene {
         Self { gateway: Arc::new(gateway), recorder, tree }
     }
 
-    /// A gateway of a tree with `b/k`.
+    /// A gateway of a tree with the object `k` in the bucket `bkt`.
     pub fn with_object() -> Self {
         let scene = Self::new();
         std::fs::create_dir(scene.tree.path().join("bkt")).unwrap();
@@ -216,7 +200,8 @@ impl Scene {
         let (gateway, phase) = (self.gateway.clone(), Arc::new(Phase::default()));
         let service = service_fn(move |request| {
             let (gateway, phase) = (gateway.clone(), phase.clone());
-            let peer = Peer { address: Some(([192, 0, 2, 1], 5).into()), tls: None, secure: false };
+            let peer =
+                Peer { address: Some(([192, 0, 2, 1], 5).into()), tls: None, secure: false, proxied: false };
             phase.request_begins();
             async move { Ok::<_, Infallible>(handle(&gateway, peer, phase, request).await) }
         });
