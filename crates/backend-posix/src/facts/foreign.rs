@@ -55,7 +55,7 @@ pub(crate) fn attributes_of(
         return attributes;
     };
     // One that is stale is still younger than what a former gateway noted.
-    let described = (record.stamp == Some(info.stamp)).then(|| record.into_attributes(info.stamp));
+    let described = (record.content.stamp == Some(info.stamp)).then(|| record.into_attributes(info.stamp));
     described.flatten().unwrap_or_else(|| attributes(info, key))
 }
 

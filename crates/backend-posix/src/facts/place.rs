@@ -117,7 +117,7 @@ fn look(
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
         if let Ok(Reading::Known(record)) = records::read::<ObjectRecord>(bucket.store, directory, name)
-            && record.stamp.is_some()
+            && record.content.stamp.is_some()
         {
             return Ok(Found::Object(Current { facts: None, overflow: record.overflow }));
         }
@@ -220,6 +220,7 @@ mod tests {
     use s3_types::{ETagCondition, ObjectMetadata};
 
     use super::*;
+    use crate::record::Attached;
     use crate::testing::{Scene, digests};
     use crate::write::publish::Target;
     use crate::{buckets, listing, object};
@@ -235,7 +236,7 @@ mod tests {
         for key in ["a", "both", "both/x", "bytes/"] {
             scene.put(key, b"old").unwrap();
         }
-        let nothing = (digests(b""), ObjectMetadata::default());
+        let nothing = (digests(b""), ObjectMetadata::default(), Attached::none());
         scene.target("d/").publish_empty_directory(&scene.store, nothing).unwrap();
         scene
     }
@@ -302,7 +303,7 @@ mod tests {
         scene.set_raw_record("d", newer);
         is_refused("get", &scene.get("d/"));
         is_refused("put", &scene.put("d/", b"new"));
-        let nothing = (digests(b""), ObjectMetadata::default());
+        let nothing = (digests(b""), ObjectMetadata::default(), Attached::none());
         is_refused("put", &scene.target("d/").publish_empty_directory(&scene.store, nothing));
         is_refused("delete", &delete(&scene, "d/", Conditions::default()));
         // What is below it is another object.

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
 
+use super::file_info::{self, FileInfo};
 use super::resolve;
 use crate::error::Io;
 use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
@@ -152,23 +153,23 @@ pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> I
     read_own_and(directory, path, most).map(|(bytes, _)| bytes)
 }
 
-/// [`read_own`]; also returns the file's inode number.
-pub(crate) fn read_own_and_inode(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, u64)> {
+/// [`read_own`]; also returns what the file is like, if it is a regular one.
+pub(crate) fn read_own_and_info(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, Option<FileInfo>)> {
     read_own_and(directory, path, OWN_FILE_BYTES_MAX)
 }
 
-fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, u64)> {
+fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, Option<FileInfo>)> {
     let file = match resolve::content(directory, path) {
         // None of ours, and not to be opened: as if it were empty.
-        Err(Errno::NXIO) => return Ok((Vec::new(), 0)),
+        Err(Errno::NXIO) => return Ok((Vec::new(), None)),
         result => result?,
     };
-    let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Ok((Vec::new(), 0));
+    let info = file_info::of(&file)?;
+    if !info.is_file() {
+        return Ok((Vec::new(), None));
     }
-    let length = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
-    Ok((read_at(file, 0, length.min(most))?, stat.st_ino))
+    let length = usize::try_from(info.stamp.size_bytes).unwrap_or(usize::MAX);
+    Ok((read_at(file, 0, length.min(most))?, Some(info)))
 }
 
 pub(crate) fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {

@@ -270,7 +270,7 @@ fn by_name(
     if record == Reading::Nothing && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
         return None;
     }
-    if let Some(record) = record.known().filter(|record| record.stamp == Some(info.stamp)) {
+    if let Some(record) = record.known().filter(|record| record.content.stamp == Some(info.stamp)) {
         let shown = Shown::from(record.into_attributes(info.stamp)?);
         // Had another file got the name in between, and that were its record, this one's ctime
         // would have changed by it: no one meets it in this state again.
@@ -312,7 +312,9 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     let closed = record == Reading::Closed;
     let record = record.known();
     // Beside a file that has lost its name meanwhile, there is none, or another's.
-    if bucket.store.sidecars() && record.as_ref().is_none_or(|record| record.stamp != Some(info.stamp)) {
+    if bucket.store.sidecars()
+        && record.as_ref().is_none_or(|record| record.content.stamp != Some(info.stamp))
+    {
         let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);
         if !named.is_ok_and(|named| named.id() == info.id()) {
             return Err(Errno::STALE);

@@ -41,7 +41,9 @@ fn find_file(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail> {
         return find_reserved(bucket, &join(&path, SELF));
     }
     let identity = bucket.store.identity(&file, &info);
-    let record = sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(Some(identity)));
+    let record = sidecar.map_or(Reading::Nothing, |sidecar| {
+        sidecar.recognize(identity, || file_info::born_ns(&file)).record(Some(identity))
+    });
     Ok(Some(Found::File { file, info, record }))
 }
 
@@ -56,7 +58,9 @@ fn find_reserved(bucket: &Bucket<'_>, path: &str) -> Result<Option<Found>, Fail>
         return Ok(None);
     };
     let identity = bucket.store.identity(&file, &info);
-    let record = sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(Some(identity)));
+    let record = sidecar.map_or(Reading::Nothing, |sidecar| {
+        sidecar.recognize(identity, || file_info::born_ns(&file)).record(Some(identity))
+    });
     Ok(Some(Found::File { file, info, record }))
 }
 

@@ -19,7 +19,7 @@ use crate::error::{Io, Op};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
-use crate::record::ObjectRecord;
+use crate::record::{ObjectContent, ObjectRecord};
 use crate::tree::store::Store;
 use crate::volume::kind::Volume;
 use crate::write::publish::{Stage, Target};
@@ -103,7 +103,8 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         if copy.target.place.directory && source.attributes.size_bytes == 0 {
             let digests =
                 known.unwrap_or_else(|| Digester::new(Some(algorithm), store.options.etag).finish());
-            let now = copy.target.publish_empty_directory(store, (digests.clone(), metadata))?;
+            let content = (digests.clone(), metadata, source.attached.copied());
+            let now = copy.target.publish_empty_directory(store, content)?;
             return Ok(receipt(digests, 0, i128::from(now)));
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
@@ -112,7 +113,9 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         if !source.is_unchanged()? {
             continue;
         }
-        let record = ObjectRecord::of_bytes(digests.clone(), metadata);
+        let content = ObjectContent::of_bytes(digests.clone(), metadata);
+        let attached = source.attached.copied();
+        let record = ObjectRecord { content, attached, upload_id: None, overflow: None };
         let sealed = staged.seal(&bucket, copy.target.owner, record)?;
         let stamp = copy.target.publish(bucket, directory, sealed)?;
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));

@@ -17,7 +17,7 @@ use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
-use crate::record::{self, DirectoryRecord, Divided, Kind, Reading};
+use crate::record::{self, Attached, Divided, Kind, Reading};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::Lock;
@@ -34,6 +34,8 @@ pub(crate) struct Opened {
     pub stamp: Stamp,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
+    /// What is set on it.
+    pub attached: Attached,
 }
 
 impl Opened {
@@ -106,17 +108,17 @@ fn try_open(
                         record
                     }
                 });
-            let attributes = record.as_ref().and_then(DirectoryRecord::attributes);
-            let attributes = attributes.ok_or(BackendError::NoSuchKey)?;
+            let record = record.ok_or(BackendError::NoSuchKey)?;
+            let attributes = record.attributes().ok_or(BackendError::NoSuchKey)?;
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
-            return Ok(Opened { attributes, file: None, stamp, upload_id: None });
+            return Ok(Opened { attributes, file: None, stamp, upload_id: None, attached: record.attached });
         }
         Found::File { file, info, record } => (file, info, record),
     };
     let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
         Whole::Short(mut record) => {
-            record.metadata = foreign::metadata(key);
+            record.content.metadata = foreign::metadata(key);
             record
         }
     });
@@ -124,6 +126,7 @@ fn try_open(
         return Err(BackendError::NoSuchKey.into());
     }
     let upload_id = record.as_mut().and_then(|record| record.upload_id.take());
+    let attached = record.as_mut().map_or(Attached::none(), |record| record.attached.take());
     let attributes = foreign::attributes_of(
         &file,
         record,
@@ -131,7 +134,7 @@ fn try_open(
         key,
         Peer::for_reads(&store.options),
     );
-    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id })
+    Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id, attached })
 }
 
 /// A record with the contents of its companion, or without them if they are lost.

@@ -147,7 +147,7 @@ fn get_inline(
 /// The attributes in a complete record, with their stamp.
 fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
     let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
-    let stamp = record.stamp?;
+    let stamp = record.content.stamp?;
     Some((record.into_attributes(stamp)?, stamp))
 }
 

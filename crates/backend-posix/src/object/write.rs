@@ -22,7 +22,7 @@ use crate::fs::file_info::{self, Stamp};
 use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
-use crate::record::ObjectRecord;
+use crate::record::{Attached, ObjectRecord};
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
@@ -71,7 +71,7 @@ impl Destination for NewObject {
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp> {
         let Self { target, metadata } = self;
         let Some(Stage { bucket, directory, staged }) = stage else {
-            let now = target.publish_empty_directory(store, (digests, metadata.clone()))?;
+            let now = target.publish_empty_directory(store, (digests, metadata.clone(), Attached::none()))?;
             return Ok(Stamp { size_bytes: 0, modified_ns: i128::from(now) });
         };
         let record = ObjectRecord::of_bytes(digests, metadata.clone());

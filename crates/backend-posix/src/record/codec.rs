@@ -100,7 +100,7 @@ pub(crate) fn encode<R: Kind>(record: &R) -> Vec<u8> {
     let mut out = Vec::with_capacity(64);
     out.push(VERSION);
     record.put(&mut out);
-    for (tag, value) in &record.unknown().0 {
+    for (tag, value) in record.unknown() {
         field(&mut out, *tag, value);
     }
     out
@@ -157,7 +157,7 @@ fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b
         if tag == tag::PARTS && R::HAS_PARTS && value.len() <= RECORD_PARTS_BYTES_MAX {
             match List::of(value).ok_or(damaged)? {
                 List::Known(list) => parts = Some(list),
-                List::NotUnderstood => record.unknown_mut().0.push((tag, value.into())),
+                List::NotUnderstood => record.add_unknown(tag, value),
             }
             continue;
         }
@@ -167,7 +167,7 @@ fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b
         }
         match record.take(tag, value).ok_or(damaged)? {
             Taken::Yes => critical |= tag & tag::CRITICAL != 0,
-            Taken::No if tag & tag::CRITICAL == 0 => record.unknown_mut().0.push((tag, value.into())),
+            Taken::No if tag & tag::CRITICAL == 0 => record.add_unknown(tag, value),
             Taken::No | Taken::Closing => return Err(Unread::Closed),
         }
     }

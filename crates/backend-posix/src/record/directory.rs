@@ -3,9 +3,10 @@
 use backend::ObjectAttributes;
 use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
 
+use super::attached::{Attached, half_of};
 use super::codec::Reading;
 use super::input::Input;
-use super::kind::{Divided, Kind, Taken, Unknown};
+use super::kind::{Divided, Field, Kind, Taken, Unknown};
 use super::tag;
 use super::values::{
     field, fits, get_etag, get_metadata, put_checksum, put_etag, put_metadata, take_checksum,
@@ -26,6 +27,8 @@ pub(crate) struct DirectoryRecord {
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
     pub metadata: ObjectMetadata,
+    /// What is set on the object.
+    pub attached: Attached,
     /// The rest of the record is in this companion file.
     pub overflow: Option<OverflowId>,
     pub unknown: Unknown,
@@ -45,7 +48,13 @@ impl DirectoryRecord {
     }
 
     /// The record of a directory object without bytes.
-    pub fn of_object(made: bool, time_ns: Option<i64>, digests: Digests, metadata: ObjectMetadata) -> Self {
+    pub fn of_object(
+        made: bool,
+        time_ns: Option<i64>,
+        digests: Digests,
+        metadata: ObjectMetadata,
+        attached: Attached,
+    ) -> Self {
         let Digests { etag, checksum } = digests;
         Self {
             made,
@@ -54,6 +63,7 @@ impl DirectoryRecord {
             etag: Some(etag),
             checksum,
             metadata,
+            attached,
             overflow: None,
             unknown: Unknown::none(),
         }
@@ -61,7 +71,8 @@ impl DirectoryRecord {
 
     /// The attributes of the directory object, if it is one.
     pub fn attributes(&self) -> Option<ObjectAttributes> {
-        let Self { made: _, object, time_ns, etag, checksum, metadata, overflow: _, unknown: _ } = self;
+        let Self { made: _, object, time_ns, etag, checksum, metadata, attached: _, overflow: _, unknown: _ } =
+            self;
         let time_ns = time_ns.filter(|_| *object)?;
         Some(ObjectAttributes {
             size_bytes: 0,
@@ -100,6 +111,7 @@ impl Kind for DirectoryRecord {
             etag: None,
             checksum: None,
             metadata: ObjectMetadata::default(),
+            attached: Attached::none(),
             overflow: None,
             unknown: Unknown::none(),
         }
@@ -122,7 +134,8 @@ impl Kind for DirectoryRecord {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { made, object, time_ns, etag, checksum, metadata, overflow, unknown: _ } = self;
+        let Self { made, object, time_ns, etag, checksum, metadata, attached, overflow, unknown: _ } = self;
+        let Attached { unknown: _ } = attached;
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
         put_metadata(out, metadata);
@@ -138,12 +151,12 @@ impl Kind for DirectoryRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter().chain(self.attached.unknown())
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        half_of(&mut self.unknown, &mut self.attached, tag).add(tag, value);
     }
 
     fn is_within_limits(&self) -> bool {
@@ -151,7 +164,8 @@ impl Kind for DirectoryRecord {
     }
 
     fn shortened(&self, id: OverflowId) -> Option<Self> {
-        let Self { made, object, time_ns, etag, checksum, metadata: _, overflow: _, unknown: _ } = self;
+        let Self { made, object, time_ns, etag, checksum, metadata: _, attached, overflow: _, unknown: _ } =
+            self;
         Some(Self {
             made: *made,
             object: *object,
@@ -159,6 +173,7 @@ impl Kind for DirectoryRecord {
             etag: etag.clone(),
             checksum: *checksum,
             metadata: ObjectMetadata::default(),
+            attached: attached.shortened(),
             overflow: Some(id),
             unknown: Unknown::none(),
         })
@@ -204,11 +219,11 @@ impl Kind for BucketRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter()
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        self.unknown.add(tag, value);
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use backend::ObjectPart;
 
-use super::tag;
 use crate::fs::file_info::Stamp;
 use crate::layout::overflow::OverflowId;
 
@@ -23,11 +22,11 @@ pub(crate) trait Kind: Sized {
     /// Appends all known fields, in the order of their tags.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// The unknown fields.
-    fn unknown(&self) -> &Unknown;
+    /// The unknown fields, in the order in which they are written.
+    fn unknown(&self) -> impl Iterator<Item = &Field>;
 
-    /// The unknown fields, to add one.
-    fn unknown_mut(&mut self) -> &mut Unknown;
+    /// Adds an unknown field.
+    fn add_unknown(&mut self, tag: u8, value: &[u8]);
 
     /// The stamp of the file that the record describes.
     fn stamp(&self) -> Option<Stamp> {
@@ -36,6 +35,9 @@ pub(crate) trait Kind: Sized {
 
     /// Removes the stamp.
     fn clear_stamp(&mut self) {}
+
+    /// Removes what it says of the object apart from its bytes.
+    fn clear_object(&mut self) {}
 
     /// Takes the parts.
     fn take_parts(&mut self, _parts: Arc<[ObjectPart]>) {}
@@ -79,9 +81,12 @@ pub(crate) enum Taken {
     Closing,
 }
 
+/// A field: its tag and its value.
+pub(crate) type Field = (u8, Box<[u8]>);
+
 /// Unknown fields, in the order in which they were read; they are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unknown(pub Vec<(u8, Box<[u8]>)>);
+pub(crate) struct Unknown(pub Vec<Field>);
 
 impl Unknown {
     /// No unknown fields.
@@ -89,9 +94,8 @@ impl Unknown {
         Self(Vec::new())
     }
 
-    /// The unknown fields that stay when the bytes change.
-    pub fn attached(mut self) -> Self {
-        self.0.retain(|(tag, _)| tag & tag::ATTACHED != 0);
-        self
+    /// Adds a field.
+    pub fn add(&mut self, tag: u8, value: &[u8]) {
+        self.0.push((tag, value.into()));
     }
 }

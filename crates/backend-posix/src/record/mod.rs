@@ -10,6 +10,7 @@
 //! from another destructures that completely, so that no new field is forgotten (a test of `xtask`
 //! checks that).
 
+mod attached;
 pub(crate) mod attribute;
 mod codec;
 mod content_types;
@@ -25,6 +26,7 @@ mod tag;
 mod upload;
 mod values;
 
+pub(crate) use attached::Attached;
 pub(crate) use attribute::{peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small};
 pub(crate) use codec::{
     Encoded, Reading, Unread, decode as from_bytes, decode_brief as from_bytes_brief, encode as to_bytes,
@@ -32,7 +34,7 @@ pub(crate) use codec::{
 };
 pub(crate) use directory::{BucketRecord, DirectoryRecord};
 pub(crate) use kind::{Divided, Kind, OfFile, Unknown};
-pub(crate) use object::ObjectRecord;
+pub(crate) use object::{ObjectContent, ObjectRecord};
 pub(crate) use part::{LayoutRecord, PartRecord};
 pub(crate) use predecessor::{ObjectIdentity, Predecessor};
 pub(crate) use raw::Raw;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use backend::{ObjectAttributes, ObjectPart};
 use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
 
-use super::kind::{Divided, Kind, OfFile, Taken, Unknown};
+use super::attached::{Attached, half_of};
+use super::kind::{Divided, Field, Kind, OfFile, Taken, Unknown};
 use super::values::{
     field, fits, get_etag, get_metadata, get_stamp, put_checksum, put_etag, put_metadata, put_stamp,
     take_checksum, text,
@@ -14,11 +15,23 @@ use super::{parts, tag};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::overflow::OverflowId;
 
-/// The record of an object.
+/// The record of an object. What becomes of its fields when another is made of it is in decision
+/// 0034.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectRecord {
-    /// The file that it describes. A record whose stamp does not match its file says nothing about
-    /// it.
+    pub content: ObjectContent,
+    pub attached: Attached,
+    /// The upload that made it.
+    pub upload_id: Option<String>,
+    /// The rest of the record is in this companion file.
+    pub overflow: Option<OverflowId>,
+}
+
+/// What belongs to an object's bytes, with what came along with them. It counts only for a file
+/// that has the stamp.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObjectContent {
+    /// The file that it describes.
     pub stamp: Option<Stamp>,
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
@@ -26,27 +39,47 @@ pub(crate) struct ObjectRecord {
     pub metadata: ObjectMetadata,
     /// The parts of a multipart object.
     pub parts: Option<Arc<[ObjectPart]>>,
-    /// The upload that made it.
-    pub upload_id: Option<String>,
-    /// The rest of the record is in this companion file.
-    pub overflow: Option<OverflowId>,
     pub unknown: Unknown,
 }
 
-impl ObjectRecord {
-    /// The record of an object whose bytes came in one piece.
+impl ObjectContent {
+    /// Of bytes that came in one piece.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
+        Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
+    }
+
+    /// Of bytes of which nothing is known.
+    fn blank() -> Self {
         Self {
             stamp: None,
-            etag: Some(etag),
-            checksum,
-            metadata,
+            etag: None,
+            checksum: None,
+            metadata: ObjectMetadata::default(),
             parts: None,
-            upload_id: None,
-            overflow: None,
             unknown: Unknown::none(),
         }
+    }
+
+    /// What an attribute keeps of it if the whole record does not fit.
+    fn shortened(&self) -> Self {
+        let Self { stamp, etag, checksum, metadata: _, parts: _, unknown: _ } = self;
+        Self {
+            stamp: *stamp,
+            etag: etag.clone(),
+            checksum: *checksum,
+            metadata: ObjectMetadata::default(),
+            parts: None,
+            unknown: Unknown::none(),
+        }
+    }
+}
+
+impl ObjectRecord {
+    /// The record of an object whose bytes came in one piece, and on which nothing is set.
+    pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
+        let content = ObjectContent::of_bytes(digests, metadata);
+        Self { content, attached: Attached::none(), upload_id: None, overflow: None }
     }
 
     /// The record of a file that is not yet an object.
@@ -56,7 +89,8 @@ impl ObjectRecord {
 
     /// The attributes of the file with stamp `stamp`; `None` if the record has no ETag.
     pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
-        let Self { stamp: _, etag, checksum, metadata, parts, upload_id: _, overflow: _, unknown: _ } = self;
+        let Self { content, attached: _, upload_id: _, overflow: _ } = self;
+        let ObjectContent { stamp: _, etag, checksum, metadata, parts, unknown: _ } = content;
         Some(ObjectAttributes {
             size_bytes: stamp.size_bytes,
             last_modified: file_info::timestamp(stamp.modified_ns),
@@ -73,24 +107,18 @@ impl Kind for ObjectRecord {
     const HAS_PARTS: bool = true;
 
     fn blank() -> Self {
-        Self {
-            stamp: None,
-            etag: None,
-            checksum: None,
-            metadata: ObjectMetadata::default(),
-            parts: None,
-            upload_id: None,
-            overflow: None,
-            unknown: Unknown::none(),
-        }
+        Self { content: ObjectContent::blank(), attached: Attached::none(), upload_id: None, overflow: None }
     }
 
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken> {
+        let content = &mut self.content;
         match tag {
-            tag::STAMP => self.stamp = Some(get_stamp(value)?),
-            tag::ETAG_MD5..=tag::ETAG_OPAQUE => self.etag = Some(get_etag(tag, value)?),
-            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => return take_checksum(&mut self.checksum, tag, value),
-            tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut self.metadata, tag, value)?,
+            tag::STAMP => content.stamp = Some(get_stamp(value)?),
+            tag::ETAG_MD5..=tag::ETAG_OPAQUE => content.etag = Some(get_etag(tag, value)?),
+            tag::CHECKSUM | tag::CHECKSUM_COMPOSITE => {
+                return take_checksum(&mut content.checksum, tag, value);
+            }
+            tag::CONTENT_TYPE_COMMON..=tag::USER_METADATA => get_metadata(&mut content.metadata, tag, value)?,
             tag::UPLOAD_ID => self.upload_id = Some(text(value)?),
             tag::OVERFLOW => self.overflow = Some(u128::from_be_bytes(value.try_into().ok()?)),
             _ => return Some(Taken::No),
@@ -99,7 +127,9 @@ impl Kind for ObjectRecord {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { stamp, etag, checksum, metadata, parts, upload_id, overflow, unknown: _ } = self;
+        let Self { content, attached, upload_id, overflow } = self;
+        let ObjectContent { stamp, etag, checksum, metadata, parts, unknown: _ } = content;
+        let Attached { unknown: _ } = attached;
         put_stamp(out, *stamp);
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
@@ -115,48 +145,49 @@ impl Kind for ObjectRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.content.unknown.0.iter().chain(self.attached.unknown())
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        half_of(&mut self.content.unknown, &mut self.attached, tag).add(tag, value);
     }
 
     fn stamp(&self) -> Option<Stamp> {
-        self.stamp
+        self.content.stamp
     }
 
     fn clear_stamp(&mut self) {
-        self.stamp = None;
+        self.content.stamp = None;
+    }
+
+    fn clear_object(&mut self) {
+        let Self { content: _, attached, upload_id, overflow: _ } = self;
+        (*attached, *upload_id) = (Attached::none(), None);
     }
 
     fn take_parts(&mut self, parts: Arc<[ObjectPart]>) {
-        self.parts = Some(parts);
+        self.content.parts = Some(parts);
     }
 
     fn is_within_limits(&self) -> bool {
-        fits(&self.metadata)
+        fits(&self.content.metadata)
     }
 
     fn shortened(&self, id: OverflowId) -> Option<Self> {
-        let Self { stamp, etag, checksum, metadata: _, parts: _, upload_id, overflow: _, unknown: _ } = self;
+        let Self { content, attached, upload_id, overflow: _ } = self;
         Some(Self {
-            stamp: *stamp,
-            etag: etag.clone(),
-            checksum: *checksum,
-            metadata: ObjectMetadata::default(),
-            parts: None,
+            content: content.shortened(),
+            attached: attached.shortened(),
             upload_id: upload_id.clone(),
             overflow: Some(id),
-            unknown: Unknown::none(),
         })
     }
 }
 
 impl OfFile for ObjectRecord {
     fn set_stamp(&mut self, stamp: Stamp) {
-        self.stamp = Some(stamp);
+        self.content.stamp = Some(stamp);
     }
 }
 
@@ -167,6 +198,10 @@ impl Divided for ObjectRecord {
 
     fn rejoined(mut whole: Self, short: &Self) -> Option<Self> {
         whole.overflow = short.overflow;
-        (whole.stamp == short.stamp && whole.etag == short.etag).then_some(whole)
+        let is_same = whole.content.stamp == short.content.stamp && whole.content.etag == short.content.etag;
+        is_same.then_some(whole)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use s3_types::{Checksum, Digests, ETag};
 
 use super::input::{Input, varint};
-use super::kind::{Kind, OfFile, Taken, Unknown};
+use super::kind::{Field, Kind, OfFile, Taken, Unknown};
 use super::tag;
 use super::values::{field, get_etag, get_stamp, put_checksum, put_etag, put_stamp, take_checksum};
 use crate::fs::file_info::Stamp;
@@ -83,12 +83,12 @@ impl Kind for PartRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter()
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        self.unknown.add(tag, value);
     }
 
     fn stamp(&self) -> Option<Stamp> {
@@ -163,12 +163,12 @@ impl Kind for LayoutRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter()
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        self.unknown.add(tag, value);
     }
 
     fn stamp(&self) -> Option<Stamp> {

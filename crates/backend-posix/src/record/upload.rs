@@ -2,8 +2,9 @@
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 
+use super::attached::{Attached, half_of};
 use super::input::{Input, varint};
-use super::kind::{Kind, Taken, Unknown};
+use super::kind::{Field, Kind, Taken, Unknown};
 use super::predecessor::{ObjectIdentity, Predecessor};
 use super::tag;
 use super::values::{
@@ -23,6 +24,8 @@ pub(crate) struct UploadRecord {
     pub metadata: ObjectMetadata,
     /// What its key had then, if that could be found out.
     pub predecessor: Option<Predecessor>,
+    /// What the object will have set on it.
+    pub attached: Attached,
     pub unknown: Unknown,
 }
 
@@ -34,6 +37,7 @@ impl Kind for UploadRecord {
             checksum: None,
             metadata: ObjectMetadata::default(),
             predecessor: None,
+            attached: Attached::none(),
             unknown: Unknown::none(),
         }
     }
@@ -61,7 +65,8 @@ impl Kind for UploadRecord {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, time_ns, checksum, metadata, predecessor, unknown: _ } = self;
+        let Self { key, time_ns, checksum, metadata, predecessor, attached, unknown: _ } = self;
+        let Attached { unknown: _ } = attached;
         put_metadata(out, metadata);
         if let Some(time_ns) = time_ns {
             field(out, tag::TIME, &time_ns.to_le_bytes());
@@ -78,12 +83,12 @@ impl Kind for UploadRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter().chain(self.attached.unknown())
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        half_of(&mut self.unknown, &mut self.attached, tag).add(tag, value);
     }
 
     fn is_within_limits(&self) -> bool {
@@ -176,11 +181,11 @@ impl Kind for CompletionRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter()
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        self.unknown.add(tag, value);
     }
 }

@@ -19,7 +19,8 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// Reads the record of a name in a directory (a single name, not a path), without opening the file,
-/// and without its parts. NOENT if there is no file.
+/// and without its parts. NOENT if there is no file. What is attached is missing if the file was
+/// changed since.
 pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     if !store.sidecars() {
         return attribute::read(directory, name);
@@ -43,8 +44,8 @@ pub(crate) fn of<R: Kind>(
         return attribute::peek(file);
     }
     let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Reading::Nothing) };
-    let info = file_info::of(&file)?;
-    Ok(sidecar.record(Some(store.identity(file, &info))))
+    let identity = store.identity(&file, &file_info::of(&file)?);
+    Ok(sidecar.recognize(identity, || file_info::born_ns(file)).record(Some(identity)))
 }
 
 /// [`of`], as it is stored.
@@ -58,8 +59,8 @@ pub(crate) fn raw_of<R: Kind>(
         return attribute::raw(file).map(Raw::from);
     }
     let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Raw::Absent) };
-    let info = file_info::of(&file)?;
-    Ok(sidecar.raw(Some(store.identity(file, &info))))
+    let identity = store.identity(&file, &file_info::of(&file)?);
+    Ok(sidecar.recognize(identity, || file_info::born_ns(file)).raw(Some(identity)))
 }
 
 /// The record of an open directory.

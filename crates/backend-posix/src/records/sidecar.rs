@@ -28,7 +28,7 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::flat::Naming;
 use crate::fs::linking::create_whole;
-use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::fs::{files, removing};
 use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
@@ -59,9 +59,14 @@ pub(crate) struct Sidecar {
     bytes: Vec<u8>,
     /// The file's inode number, not the one in the contents.
     inode: u64,
+    /// When it was written, in ns.
+    written_ns: i128,
+    /// The inode number of a file that was changed since its record was written
+    /// ([`Sidecar::recognize`]).
+    changed: Option<u64>,
 }
 
-/// Inode numbers are not compared: they may change with each look.
+/// Only the contents are compared: inode numbers may change with each look.
 impl PartialEq for Sidecar {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -76,13 +81,18 @@ impl Sidecar {
             // The bucket, to which a link may lead: what it has is in a place of its own.
             return Ok(None);
         }
-        match files::read_own_and_inode(&directory, &join(&join(above, RECORDS), name)) {
-            Ok((bytes, inode)) => Ok(Some(Self { bytes, inode })),
+        match files::read_own_and_info(&directory, &join(&join(above, RECORDS), name)) {
+            Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             // The file's own path just fits.
             Err(errno) if resolve::is_too_long(&directory, errno) => Ok(None),
             Err(errno) => Err(errno),
         }
+    }
+
+    fn of_file(bytes: Vec<u8>, info: Option<FileInfo>) -> Self {
+        let (inode, written_ns) = info.map_or((0, 0), |info| (info.inode, info.stamp.modified_ns));
+        Self { bytes, inode, written_ns, changed: None }
     }
 
     /// The contents of a sidecar with the inode number `inode`.
@@ -168,8 +178,8 @@ impl Sidecar {
         if !info.is_file() || info.stamp.size_bytes > OWN_FILE_BYTES_MAX as u64 {
             return Ok(None);
         }
-        match files::read_own_and_inode(folder, name) {
-            Ok((bytes, inode)) => Ok(Some(Self { bytes, inode })),
+        match files::read_own_and_info(folder, name) {
+            Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),
         }
@@ -206,6 +216,28 @@ impl Sidecar {
         })
     }
 
+    /// Lets the sidecar tell what it has of a file that was changed since its record was written.
+    /// Without this, a changed file has no record.
+    ///
+    /// The inode number shows that it is the same file, and `born_ns`, when the file was made, that
+    /// the number was not given to another file since. Where numbers do not last, or files have no
+    /// such time, it can't be known.
+    pub fn recognize(mut self, file: FileIdentity, born_ns: impl FnOnce() -> Option<i128>) -> Self {
+        let told = file.inode != 0 && self.is_original() && self.of(Some(file)).is_none();
+        let entry = told.then(|| self.entries().position(|entry| entry.inode == file.inode)).flatten();
+        // The file of the newest record may be as young as the sidecar, by a coarse clock.
+        let is_older = |entry, born_ns| born_ns < self.written_ns + i128::from(entry == 0);
+        if entry.is_some_and(|entry| born_ns().is_some_and(|born_ns| is_older(entry, born_ns))) {
+            self.changed = Some(file.inode);
+        }
+        self
+    }
+
+    fn of_changed(&self, file: Option<FileIdentity>) -> Option<Entry<'_>> {
+        let inode = file.map(|file| file.inode).filter(|inode| self.changed == Some(*inode))?;
+        self.entries().find(|entry| entry.inode == inode)
+    }
+
     /// The record of this file, or else the newest, as it is stored.
     pub fn raw<R: Kind>(&self, file: Option<FileIdentity>) -> Raw<R> {
         if let Some(entry) = self.of(file) {
@@ -213,6 +245,9 @@ impl Sidecar {
         }
         if self.has_newer::<R>() {
             return Raw::Newer(self.bytes.clone());
+        }
+        if let Some(entry) = self.of_changed(file) {
+            return Raw::of(entry.record.to_vec());
         }
         match self.entries().next() {
             Some(entry) if self.is_whole() => match Raw::of(entry.record.to_vec()) {
@@ -252,16 +287,22 @@ impl Sidecar {
         if self.has_newer::<R>() {
             return Reading::Closed;
         }
+        if let Some(entry) = self.of_changed(file) {
+            return decode(entry.record).into();
+        }
         let newest = self.entries().next().map_or(Err(Unread::Damaged), |entry| decode(entry.record));
         newest.map(|record| of_another(record, file)).into()
     }
 }
 
-/// Clears the stamp of a record that belongs to another file, if it equals that of this file.
+/// Removes what a record of another file would say of this one: what it says of the object, and the
+/// stamp if both files have the same. A directory (`None`) has no other record than its own.
 fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
-    if file.is_some_and(|file| record.stamp() == Some(file.stamp)) {
+    let Some(file) = file else { return record };
+    if record.stamp() == Some(file.stamp) {
         record.clear_stamp();
     }
+    record.clear_object();
     record
 }
 
@@ -275,12 +316,17 @@ pub(crate) fn write(
     (record, inode): (&[u8], u64),
     current: Option<FileIdentity>,
 ) -> Result<(), Fail> {
+    let born_ns = || resolve::plain(&directory, name, PLACE).ok().and_then(file_info::born_ns);
     let old = match current {
-        Some(_) => Sidecar::read(&directory, name).attempt("read a record")?,
+        Some(current) => {
+            let old = Sidecar::read(&directory, name).attempt("read a record")?;
+            old.map(|old| old.recognize(current, born_ns))
+        }
         None => None,
     };
     let old = old.as_ref().zip(current).and_then(|(old, current)| {
-        old.of(Some(current)).map(|entry| Entry { inode: current.inode, ..entry })
+        let entry = old.of(Some(current)).or_else(|| old.of_changed(Some(current)));
+        entry.map(|entry| Entry { inode: current.inode, ..entry })
     });
     let new = Entry { inode, record };
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
@@ -427,6 +473,12 @@ fn give_away(bucket: &Bucket<'_>, directory: impl AsFd, made: impl AsFd) -> Io<(
     }
     let owner = rustix::fs::fstat(directory)?;
     rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+}
+
+/// A sidecar as it is read from a file with this inode number.
+#[cfg(test)]
+fn in_file(bytes: Vec<u8>, inode: u64) -> Sidecar {
+    Sidecar { bytes, inode, written_ns: 0, changed: None }
 }
 
 #[cfg(test)]

@@ -337,12 +337,12 @@ fn standing(inspection: &Inspection, record: &Raw<ObjectRecord>) -> Standing {
         Raw::Newer(_) => return Standing::Unreadable { newer: true },
         Raw::Damaged(_) => return Standing::Unreadable { newer: false },
     };
-    match record.stamp {
+    match record.content.stamp {
         Some(stamp) if stamp != inspection.stamp => Standing::Changed {
             size: stamp.size_bytes != inspection.stamp.size_bytes,
             modified: stamp.modified_ns != inspection.stamp.modified_ns,
         },
-        Some(_) if record.etag.is_some() => Standing::Recorded,
+        Some(_) if record.content.etag.is_some() => Standing::Recorded,
         _ => Standing::NotAnObjects,
     }
 }

@@ -11,9 +11,11 @@ use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
 use super::tree::{self, Found};
+use crate::error::Op;
 use crate::facts::foreign::{self, Peer};
 use crate::layout::keymap::{self, join};
-use crate::record::{ObjectRecord, Raw};
+use crate::record::{Attached, ObjectContent, ObjectRecord, Raw, Reading};
+use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -107,18 +109,21 @@ pub(super) fn rehash_file(
     progress: &Progress,
 ) -> Result<Option<Rehashed>> {
     let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
+    let newer = || Rehashed::Failed("its record was written by a newer version of Slipway".to_owned());
     let old = match file.raw_record()? {
-        Raw::Newer(_) => {
-            return Ok(Some(Rehashed::Failed(
-                "its record was written by a newer version of Slipway".to_owned(),
-            )));
-        }
+        Raw::Newer(_) => return Ok(Some(newer())),
         raw => raw.record(),
     };
-    let is_true = |old: &ObjectRecord| old.etag.is_some() && old.stamp == Some(file.info.stamp);
+    let is_true =
+        |old: &ObjectRecord| old.content.etag.is_some() && old.content.stamp == Some(file.info.stamp);
     if old.as_ref().is_some_and(is_true) {
         return Ok(Some(Rehashed::Known));
     }
+    // What is attached may be in its companion.
+    let old = match old.map(|short| whole(bucket, short)).transpose()? {
+        Some(Reading::Closed) => return Ok(Some(newer())),
+        old => old.and_then(Reading::known),
+    };
     if dry_run {
         return Ok(Some(Rehashed::Done));
     }
@@ -132,25 +137,24 @@ pub(super) fn rehash_file(
     Ok(Some(if file.adopt(record)? { Rehashed::Done } else { Rehashed::Changed }))
 }
 
+/// A record with what its companion has, or as it is if that is lost.
+fn whole(bucket: &Bucket<'_>, short: ObjectRecord) -> Result<Reading<ObjectRecord>> {
+    Ok(match records::complete(bucket, &short).op("read a record")? {
+        Reading::Nothing => Reading::Known(short),
+        whole => whole,
+    })
+}
+
 /// The record of a file that has other bytes than when its old record, if any, was written.
 fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadata) -> ObjectRecord {
-    let mut record = ObjectRecord::of_bytes(digests, metadata);
-    if let Some(old) = old {
-        // All of the old bytes, but for what a newer version noted of the object: such as a hold
-        // that some lawyer wants kept.
-        let ObjectRecord {
-            stamp: _,
-            etag: _,
-            checksum: _,
-            metadata: _,
-            parts: _,
-            upload_id: _,
-            overflow: _,
-            unknown,
-        } = old;
-        record.unknown = unknown.attached();
-    }
-    record
+    let content = ObjectContent::of_bytes(digests, metadata);
+    let (attached, upload_id) = match old {
+        None => (Attached::none(), None),
+        // What is set on the object stays, whoever understands it: such as a hold that some lawyer
+        // wants kept.
+        Some(ObjectRecord { content: _, attached, upload_id, overflow: _ }) => (attached, upload_id),
+    };
+    ObjectRecord { content, attached, upload_id, overflow: None }
 }
 
 #[cfg(test)]
@@ -165,9 +169,8 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::layout::keymap::ObjectPath;
     use crate::object::open;
-    use crate::record::{Reading, Unknown};
-    use crate::records;
-    use crate::testing::{Scene, digests};
+    use crate::record::Unknown;
+    use crate::testing::{Scene, digests, record_of};
     use crate::tools::locate;
 
     fn run(scene: &Scene, path: &str, dry_run: bool) -> BTreeMap<String, Rehashed> {
@@ -226,14 +229,23 @@ mod tests {
     #[test]
     fn what_a_newer_version_noted_of_the_object_stays() {
         let scene = Scene::new();
-        scene.put("a", b"1").unwrap();
-        scene.set_raw_record("a", b"\x01\x32\x01c\x41\x01a\x05\x02\xc8c");
+        if scene.skips_changes() {
+            return;
+        }
+        let mut record = record_of(b"1");
+        record.content.checksum = None;
+        record.content.unknown = Unknown(vec![(0x32, (*b"c").into()), (5, [200, 1].into())]);
+        record.attached.unknown = Unknown(vec![(0x41, (*b"a").into())]);
+        scene.put_record("a", b"1", record).unwrap();
+        fs::write(scene.path().join("a"), "22").unwrap();
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
         let file = fs::File::open(scene.path().join("a")).unwrap();
         let record = records::of::<ObjectRecord>(&scene.store, &scene.bucket().fd, "a", file).unwrap();
         let record = record.known().unwrap();
-        assert_eq!(record.unknown, Unknown(vec![(0x41, (*b"a").into())]));
-        assert_eq!((record.etag, record.checksum), (Some(digests(b"1").etag), digests(b"1").checksum));
+        assert_eq!(record.attached.unknown, Unknown(vec![(0x41, (*b"a").into())]));
+        assert_eq!(record.content.unknown, Unknown::none());
+        let digests = digests(b"22");
+        assert_eq!((record.content.etag, record.content.checksum), (Some(digests.etag), digests.checksum));
     }
 
     #[test]

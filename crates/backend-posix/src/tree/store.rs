@@ -377,10 +377,10 @@ fn may_chown() -> bool {
 
 fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
-    match files::read_own_and_inode(root, &path) {
-        Ok((text, inode)) => {
-            // Anything but a regular file reads as an empty one without a number.
-            let note = Note::of(&text).filter(|_| inode != 0);
+    match files::read_own_and_info(root, &path) {
+        Ok((text, info)) => {
+            // Anything but a regular file reads as an empty one without attributes.
+            let note = Note::of(&text).filter(|_| info.is_some());
             let unknown = || String::from_utf8_lossy(text.trim_ascii()).into_owned();
             note.ok_or_else(|| OpenReason::UnknownMetadata(path, unknown()))
         }

@@ -13,7 +13,7 @@ use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
 use crate::object::check_early;
-use crate::record::{ObjectRecord, Unknown, UploadRecord};
+use crate::record::{ObjectContent, ObjectRecord, Unknown, UploadRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::Target;
@@ -141,17 +141,20 @@ fn object_record(
     checksum: Option<Checksum>,
 ) -> ObjectRecord {
     // What is not understood goes with the upload.
-    let UploadRecord { key: _, time_ns: _, checksum: _, metadata, predecessor: _, unknown: _ } =
+    let UploadRecord { key: _, time_ns: _, checksum: _, metadata, predecessor: _, attached, unknown: _ } =
         &upload.record;
     ObjectRecord {
-        stamp: None,
-        etag: Some(etag),
-        checksum,
-        metadata: metadata.clone(),
-        parts: Some(parts.iter().map(to_object_part).collect()),
+        content: ObjectContent {
+            stamp: None,
+            etag: Some(etag),
+            checksum,
+            metadata: metadata.clone(),
+            parts: Some(parts.iter().map(to_object_part).collect()),
+            unknown: Unknown::none(),
+        },
+        attached: attached.completed(),
         upload_id: Some(complete.upload.id.as_str().to_owned()),
         overflow: None,
-        unknown: Unknown::none(),
     }
 }
 
@@ -297,7 +300,7 @@ mod tests {
             twin.set_modified(time).unwrap();
             // As its record says: of another time, it is a foreign file.
             let mut record = ObjectRecord::of_bytes(digests(b"1"), s3_types::ObjectMetadata::default());
-            record.stamp = Some(file_info::of(&twin).unwrap().stamp);
+            record.content.stamp = Some(file_info::of(&twin).unwrap().stamp);
             let directory = scene.bucket().directory("").unwrap();
             crate::records::put(&scene.bucket(), &directory, "twin", &twin, &record).unwrap();
             scene.move_file("twin", "a");

@@ -38,7 +38,7 @@ use crate::fs::{file_info, files, linking, removing};
 use crate::layout::keymap::ObjectPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::object;
-use crate::record::{self, Predecessor, Unknown, Unread, UploadRecord};
+use crate::record::{self, Attached, Predecessor, Unknown, Unread, UploadRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
@@ -64,6 +64,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         time_ns: Some(now),
         checksum: upload.checksum,
         metadata: upload.metadata.clone(),
+        attached: Attached::none(),
         predecessor: find_predecessor(store, bucket, key)?,
         unknown: Unknown::none(),
     };

@@ -16,7 +16,7 @@ use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
 use crate::fs::flat::{self, Naming};
 use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
-use crate::record::{DirectoryRecord, Predecessor};
+use crate::record::{Attached, DirectoryRecord, Predecessor};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
@@ -129,10 +129,10 @@ impl Target {
     pub fn publish_empty_directory(
         &self,
         store: &Store,
-        (digests, metadata): (Digests, ObjectMetadata),
+        (digests, metadata, attached): (Digests, ObjectMetadata, Attached),
     ) -> Result<i64> {
         let now = file_info::now_ns();
-        let record = DirectoryRecord::of_object(false, Some(now), digests, metadata);
+        let record = DirectoryRecord::of_object(false, Some(now), digests, metadata, attached);
         let mut note = None;
         let result = retrying(|| {
             let bucket = store.bucket(&self.bucket)?;

@@ -10,16 +10,17 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests
 use super::*;
 use crate::limits::{ETAG_BYTES_MAX, METADATA_BYTES_MAX, OWN_FILE_BYTES_MAX};
 use crate::record::input::varint;
+use crate::record::kind::Field;
 use crate::record::{
-    BucketRecord, CompletionRecord, DirectoryRecord, LayoutRecord, ObjectIdentity, ObjectRecord, PartRecord,
-    Predecessor, Raw, Unknown, UploadRecord, parts,
+    Attached, BucketRecord, CompletionRecord, DirectoryRecord, LayoutRecord, ObjectIdentity, ObjectRecord,
+    PartRecord, Predecessor, Raw, Unknown, UploadRecord, parts,
 };
 
 /// What a record takes of memory for each of its bytes, at most: a string of no bytes, with its
 /// name, of two lengths.
 const BYTES_EACH: usize = size_of::<(String, String)>() / 2 + 8;
 /// And for the list of fields that are not understood.
-const BYTES_BESIDE: usize = 256 * 2 * size_of::<(u8, Box<[u8]>)>();
+const BYTES_BESIDE: usize = (256 * 2 + 8) * size_of::<Field>();
 /// A list of parts may be short on disk.
 const BYTES_OF_PARTS: usize = PARTS_MAX as usize * size_of::<ObjectPart>();
 
@@ -56,7 +57,7 @@ fn objects() -> Vec<Vec<u8>> {
     let object = |etag| {
         let digests = Digests { etag, checksum: checksum_of(A::Crc64Nvme) };
         let mut object = ObjectRecord::of_bytes(digests, common.clone());
-        object.stamp = Some(Stamp { size_bytes: 11, modified_ns: -1 });
+        object.content.stamp = Some(Stamp { size_bytes: 11, modified_ns: -1 });
         object
     };
     let same = [part(1, 5, Some(checksum(A::Crc32))), part(2, 5, Some(checksum(A::Crc32)))];
@@ -64,22 +65,23 @@ fn objects() -> Vec<Vec<u8>> {
     let of_parts = |parts: &[ObjectPart]| {
         let mut object = object(ETag::Multipart { md5: [1; 16], parts: 300 });
         let size_bytes = parts.iter().map(|part| part.size_bytes).sum();
-        object.stamp = Some(Stamp { size_bytes, modified_ns: 1 });
-        object.checksum = Some(Checksum::composite(checksum(A::Sha1), 300));
-        (object.parts, object.upload_id) = (Some(parts.into()), Some("0".repeat(48)));
+        object.content.stamp = Some(Stamp { size_bytes, modified_ns: 1 });
+        object.content.checksum = Some(Checksum::composite(checksum(A::Sha1), 300));
+        (object.content.parts, object.upload_id) = (Some(parts.into()), Some("0".repeat(48)));
         object
     };
     let mut short = object(ETag::Md5([0xab; 16]));
     short.overflow = Some(u128::MAX - 1);
     let mut newer = object(ETag::Opaque("foreign-1-2-3".into()));
-    newer.unknown = Unknown(vec![(50, [1, 2, 3].into()), (0, [].into()), (63, [9].into())]);
+    newer.content.unknown = Unknown(vec![(50, [1, 2, 3].into()), (0, [].into()), (63, [9].into())]);
+    newer.attached.unknown = Unknown(vec![(0x41, [4].into()), (0x60, [].into())]);
     let objects = [of_parts(&same), of_parts(&mixed), short, newer, object(ETag::Md5([0xab; 16]))];
     objects.iter().map(encode).collect()
 }
 
 fn directories() -> Vec<Vec<u8>> {
     let digests = Digests { etag: ETag::Md5([0xab; 16]), checksum: None };
-    let object = DirectoryRecord::of_object(false, Some(0), digests, metadata());
+    let object = DirectoryRecord::of_object(false, Some(0), digests, metadata(), Attached::none());
     let bucket = BucketRecord { time_ns: Some(-1), unknown: Unknown::none() };
     vec![encode(&DirectoryRecord::made()), encode(&object), encode(&bucket)]
 }
@@ -101,6 +103,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         checksum: Some((ChecksumAlgorithm::Sha1, ChecksumType::Composite)),
         metadata: metadata(),
         predecessor: Some(predecessor),
+        attached: Attached::none(),
         unknown: Unknown::none(),
     };
     let receipt = CompletionRecord {
@@ -150,12 +153,12 @@ fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
 
 impl Held for ObjectRecord {
     fn held_bytes(&self) -> usize {
-        let parts = self.parts.as_ref().map_or(0, |parts| parts.len() * size_of::<ObjectPart>());
-        metadata_bytes(&self.metadata) + parts + text_bytes(self.upload_id.as_ref())
+        let parts = self.content.parts.as_ref().map_or(0, |parts| parts.len() * size_of::<ObjectPart>());
+        metadata_bytes(&self.content.metadata) + parts + text_bytes(self.upload_id.as_ref())
     }
 
     fn has_parts(&self) -> bool {
-        self.parts.is_some()
+        self.content.parts.is_some()
     }
 }
 
@@ -214,9 +217,10 @@ fn read_as<R: Held>(bytes: &[u8]) -> bool {
         Raw::Absent => panic!("there is one"),
     }
     let Ok(record) = decoded else { return false };
-    let unknown = &record.unknown().0;
-    let unknown_bytes = unknown.capacity() * size_of::<(u8, Box<[u8]>)>()
-        + unknown.iter().map(|(_, value)| value.len()).sum::<usize>();
+    // Two lists have room for twice as many fields as are in them at most, or for 4.
+    let room = 2 * record.unknown().count() + 8;
+    let unknown_bytes =
+        room * size_of::<Field>() + record.unknown().map(|(_, value)| value.len()).sum::<usize>();
     let held_bytes = record.held_bytes() + unknown_bytes;
     let of_parts = if record.has_parts() { BYTES_OF_PARTS } else { 0 };
     let most = bytes.len() * BYTES_EACH + BYTES_BESIDE + of_parts;

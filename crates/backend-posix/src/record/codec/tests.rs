@@ -8,10 +8,11 @@ use s3_types::{
 
 use super::*;
 use crate::record::input::varint;
+use crate::record::kind::Field;
 use crate::record::values::put_bytes;
 use crate::record::{
-    BucketRecord, CompletionRecord, DirectoryRecord, LayoutRecord, ObjectIdentity, ObjectRecord, PartRecord,
-    Predecessor, Unknown, UploadRecord, parts,
+    Attached, BucketRecord, CompletionRecord, DirectoryRecord, LayoutRecord, ObjectContent, ObjectIdentity,
+    ObjectRecord, PartRecord, Predecessor, Unknown, UploadRecord, parts,
 };
 use crate::testing::work_time;
 
@@ -20,7 +21,7 @@ fn ordinary() -> ObjectRecord {
     let metadata =
         ObjectMetadata { content_type: Some("application/json".into()), ..ObjectMetadata::default() };
     let mut record = ObjectRecord::of_bytes(Digests { etag: ETag::Md5([0xab; 16]), checksum }, metadata);
-    record.stamp = Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 });
+    record.content.stamp = Some(Stamp { size_bytes: 5 << 40, modified_ns: 1_800_000_000_123_456_789 });
     record
 }
 
@@ -108,9 +109,17 @@ fn stamp() -> impl Strategy<Value = Option<Stamp>> {
     prop::option::of(stamp)
 }
 
-fn unknown() -> impl Strategy<Value = Unknown> {
-    let fields = prop::collection::btree_map(40u8..=63, prop::collection::vec(any::<u8>(), 0..200), 0..3);
+fn unknown_of(tags: impl Strategy<Value = u8>) -> impl Strategy<Value = Unknown> {
+    let fields = prop::collection::btree_map(tags, prop::collection::vec(any::<u8>(), 0..200), 0..3);
     fields.prop_map(|fields| Unknown(fields.into_iter().map(|(tag, value)| (tag, value.into())).collect()))
+}
+
+fn unknown() -> impl Strategy<Value = Unknown> {
+    unknown_of(40u8..=63)
+}
+
+fn attached() -> impl Strategy<Value = Attached> {
+    unknown_of(tag::ATTACHED..=(tag::ATTACHED | 63)).prop_map(|unknown| Attached { unknown })
 }
 
 prop_compose! {
@@ -122,13 +131,15 @@ prop_compose! {
         parts in prop::option::of(some_parts()),
         upload_id: Option<String>,
         overflow: Option<u128>,
+        attached in attached(),
         unknown in unknown(),
     ) -> ObjectRecord {
         let size_bytes = parts.as_ref().map(|parts| parts.iter().map(|part| part.size_bytes).sum());
         let stamp = stamp.map(|Stamp { size_bytes: any, modified_ns }| {
             Stamp { size_bytes: size_bytes.unwrap_or(any), modified_ns }
         });
-        ObjectRecord { stamp, etag, checksum, metadata, parts, upload_id, overflow, unknown }
+        let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
+        ObjectRecord { content, attached, upload_id, overflow }
     }
 }
 
@@ -141,9 +152,10 @@ prop_compose! {
         checksum in of_whole(),
         metadata in metadata(),
         overflow: Option<u128>,
+        attached in attached(),
         unknown in unknown(),
     ) -> DirectoryRecord {
-        DirectoryRecord { made, object, time_ns, etag, checksum, metadata, overflow, unknown }
+        DirectoryRecord { made, object, time_ns, etag, checksum, metadata, attached, overflow, unknown }
     }
 }
 
@@ -154,13 +166,14 @@ prop_compose! {
         composite: Option<bool>,
         metadata in metadata(),
         predecessor in prop::option::of(predecessor()),
+        attached in attached(),
         unknown in unknown(),
     ) -> UploadRecord {
         let checksum = composite.map(|composite| {
             let checksum_type = if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
             (ChecksumAlgorithm::Sha1, checksum_type)
         });
-        UploadRecord { key, time_ns, checksum, metadata, predecessor, unknown }
+        UploadRecord { key, time_ns, checksum, metadata, predecessor, attached, unknown }
     }
 }
 
@@ -240,7 +253,10 @@ fn many_parts_are_left_to_other_threads() {
 fn an_etag_is_one_that_a_listing_can_show() {
     for text in ["x".repeat(128), "foreign-1-2-3".to_owned()] {
         let etag = Some(ETag::Opaque(text.as_str().into()));
-        assert_eq!(decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]).map(|record| record.etag), Some(etag));
+        assert_eq!(
+            decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]).map(|record| record.content.etag),
+            Some(etag)
+        );
     }
     for text in ["x".repeat(129).as_str(), "a\x01", "a b", "\"a\"", "é", "\n", "\x7f"] {
         assert_eq!(decoded(&[(tag::ETAG_OPAQUE, text.as_bytes())]), None, "{text:?}");
@@ -279,7 +295,7 @@ fn parts_make_up_the_file() {
 #[test]
 fn a_record_takes_a_path_and_another_stamp() {
     let mut record = ordinary();
-    (record.upload_id, record.unknown) = (Some("u".into()), Unknown(vec![(50, [1].into())]));
+    (record.upload_id, record.content.unknown) = (Some("u".into()), Unknown(vec![(50, [1].into())]));
     let packed = encode(&record);
     assert_eq!(path_of(&packed), Ok(None));
     let moved = with_path(&with_path(&packed, Some("a/b")).unwrap().0, Some("c")).unwrap();
@@ -290,7 +306,7 @@ fn a_record_takes_a_path_and_another_stamp() {
     let stamp = Stamp { size_bytes: 1, modified_ns: 7 };
     let again = Encoded(packed).with_stamp(stamp).unwrap();
     assert_eq!(stamp_of(&again.0), Ok(Some(stamp)));
-    record.stamp = Some(stamp);
+    record.content.stamp = Some(stamp);
     assert_eq!(again, Encoded::of(&record));
     for damaged in [&b""[..], b"\x00", b"\x01\x13\x05a", b"\x01\x13\x00\x13\x00"] {
         assert_eq!(path_of(damaged), Err(Unread::Damaged));
@@ -304,7 +320,7 @@ fn a_record_takes_a_path_and_another_stamp() {
 fn a_field_of_another_kind_is_not_understood() {
     let mark = encode(&DirectoryRecord::made());
     let record: ObjectRecord = decode(&mark).unwrap();
-    assert_eq!(record.unknown, Unknown(vec![(tag::DIRECTORY, [1].into())]));
+    assert_eq!(record.content.unknown, Unknown(vec![(tag::DIRECTORY, [1].into())]));
     assert_eq!(encode(&record), mark);
     let parts =
         encode(&decode::<DirectoryRecord>(&[&[VERSION, tag::PARTS, 1][..], &[0xff]].concat()).unwrap());
@@ -339,12 +355,12 @@ impl Kind for LockedRecord {
         }
     }
 
-    fn unknown(&self) -> &Unknown {
-        &self.unknown
+    fn unknown(&self) -> impl Iterator<Item = &Field> {
+        self.unknown.0.iter()
     }
 
-    fn unknown_mut(&mut self) -> &mut Unknown {
-        &mut self.unknown
+    fn add_unknown(&mut self, tag: u8, value: &[u8]) {
+        self.unknown.add(tag, value);
     }
 }
 
@@ -374,14 +390,14 @@ fn a_critical_field_is_understood_or_closes_its_object() {
 fn an_algorithm_that_is_not_known_is_a_field_that_is_not_understood() {
     let etag = ETag::Md5([7; 16]);
     for (tag, value) in [(tag::CHECKSUM, &[200, 1, 2][..]), (tag::CHECKSUM_COMPOSITE, &[200, 3, 1])] {
-        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag, value)]).unwrap();
+        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag, value)]).unwrap().content;
         assert_eq!((record.etag.as_ref(), record.checksum), (Some(&etag), None));
         assert_eq!(record.unknown, Unknown(vec![(tag, value.into())]));
         assert_eq!(decoded(&[(tag, &value[..0])]), None);
     }
     // One part of 5 bytes, then its algorithm, or that it names it itself.
     for list in [&[1, 0, 1, 5, 200, 9][..], &[1, 0, 1, 5, 255, 200, 9]] {
-        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag::PARTS, list)]).unwrap();
+        let record = decoded(&[(tag::ETAG_MD5, &[7; 16]), (tag::PARTS, list)]).unwrap().content;
         assert_eq!((record.etag.as_ref(), record.parts.as_ref()), (Some(&etag), None));
         assert_eq!(record.unknown, Unknown(vec![(tag::PARTS, list.into())]));
     }

@@ -12,7 +12,7 @@ const FILE: FileIdentity = FileIdentity { stamp: FileStamp { size_bytes: 5, modi
 fn record(stamp: FileStamp) -> Vec<u8> {
     let digests = Digests { etag: ETag::Md5([0xcd; 16]), checksum: None };
     let mut record = ObjectRecord::of_bytes(digests, ObjectMetadata::default());
-    record.stamp = Some(stamp);
+    record.content.stamp = Some(stamp);
     to_bytes(&record)
 }
 
@@ -36,14 +36,23 @@ fn read(bytes: &[u8]) -> bool {
     let other = FileIdentity { inode: 98, ..FILE };
     let unknown = FileIdentity { inode: 0, ..FILE };
     for inode in [OWN, 0, u64::MAX] {
-        let sidecar = Sidecar { bytes: bytes.to_vec(), inode };
+        let sidecar = in_file(bytes.to_vec(), inode);
         let lengths: Vec<_> = sidecar.entries().map(|entry| entry.record.len()).collect();
         assert!(lengths.len() <= RECORDS_MAX && lengths.iter().sum::<usize>() <= bytes.len());
-        for file in [None, Some(FILE), Some(other), Some(unknown)] {
+        let changed = FileIdentity { stamp: FileStamp { size_bytes: 5, modified_ns: 8 }, ..FILE };
+        let recognized = sidecar.clone().recognize(changed, || Some(0));
+        assert_eq!(recognized.changed.is_some(), recognized.of_changed(Some(changed)).is_some());
+        for (sidecar, file) in [
+            (&sidecar, None),
+            (&sidecar, Some(FILE)),
+            (&sidecar, Some(other)),
+            (&sidecar, Some(unknown)),
+            (&recognized, Some(changed)),
+        ] {
             let told: Reading<ObjectRecord> = sidecar.record(file);
             let mut without_parts = told.clone();
             if let Reading::Known(told) = &mut without_parts {
-                told.parts = None;
+                told.content.parts = None;
             }
             assert_eq!(sidecar.brief(file), without_parts);
             match sidecar.raw(file) {
@@ -60,16 +69,16 @@ fn read(bytes: &[u8]) -> bool {
             assert_eq!((again.len(), &again[HEAD_BYTES..]), (bytes.len(), &bytes[HEAD_BYTES..]));
         }
     }
-    let sidecar = Sidecar { bytes: bytes.to_vec(), inode: OWN };
+    let sidecar = in_file(bytes.to_vec(), OWN);
     let record = sidecar.record::<ObjectRecord>(Some(FILE)).known();
-    record.is_some_and(|record| record.stamp == Some(FILE.stamp))
+    record.is_some_and(|record| record.content.stamp == Some(FILE.stamp))
 }
 
 #[test]
 fn what_is_good_tells_of_its_file() {
     for packed in good() {
         assert!(read(&packed));
-        let sidecar = Sidecar { bytes: packed, inode: OWN };
+        let sidecar = in_file(packed, OWN);
         assert!(sidecar.is_whole());
     }
 }
@@ -87,7 +96,7 @@ fn no_end_and_no_byte_is_too_odd() {
                 read(&spoilt);
             }
         }
-        let longer = Sidecar { bytes: [&packed[..], b"x"].concat(), inode: OWN };
+        let longer = in_file([&packed[..], b"x"].concat(), OWN);
         assert!(read(&longer.bytes) && !longer.is_whole());
     }
 }

@@ -87,10 +87,10 @@ fn a_file_that_took_the_name_of_its_twin_has_another_record() {
     let directory = bucket.directory("d").unwrap();
     let brief: Reading<ObjectRecord> = super::super::read(&scene.store, &directory, "b").unwrap();
     let brief = brief.known().unwrap();
-    assert_eq!(brief.stamp, None, "listings");
+    assert_eq!(brief.content.stamp, None, "listings");
     let file = File::open(scene.path().join("d/b")).unwrap();
     let raw: Raw<ObjectRecord> = super::super::raw_of(&scene.store, &directory, "b", &file).unwrap();
-    assert_eq!(raw.record().unwrap().stamp, None, "tools");
+    assert_eq!(raw.record().unwrap().content.stamp, None, "tools");
     // It is written through S3 again, and is an object as before.
     scene.put("d/b", b"3").unwrap();
     assert_eq!(etag(&scene, "d/b"), digests(b"3").etag);
@@ -160,6 +160,40 @@ fn what_a_crash_leaves_in_place_keeps_its_record() {
     assert!(matches!(etag(&scene, "new"), ETag::Opaque(_)));
 }
 
+/// Inode numbers are given again: what is made later with the number of a file that was removed is
+/// another file.
+#[test]
+fn a_changed_file_is_recognized_by_inode_and_birth() {
+    let stamp = |modified_ns| file_info::FileStamp { size_bytes: 1, modified_ns };
+    let record = |upload: &str, modified_ns| {
+        let mut record = record_of(b"1");
+        (record.content.stamp, record.upload_id) = (Some(stamp(modified_ns)), Some(upload.to_owned()));
+        record::to_bytes(&record)
+    };
+    let records = [(7, record("new", 1)), (8, record("old", 2))];
+    let entries = records.iter().map(|(inode, record)| Entry { inode: *inode, record });
+    let packed = Sidecar::pack(3, entries);
+    let found = |own: u64, inode: u64, born_ns: Option<i128>| {
+        let sidecar = Sidecar { written_ns: 50, ..in_file(packed.clone(), own) };
+        let file = FileIdentity { stamp: stamp(9), inode };
+        let record: Reading<ObjectRecord> = sidecar.recognize(file, || born_ns).record(Some(file));
+        record.known().unwrap().upload_id
+    };
+    for (inode, born_ns, upload) in [
+        (7, Some(50), Some("new")),
+        (7, Some(51), None),
+        (8, Some(49), Some("old")),
+        (8, Some(50), None),
+        (7, None, None),
+        (0, Some(1), None),
+        (9, Some(1), None),
+    ] {
+        assert_eq!(found(3, inode, born_ns).as_deref(), upload, "{inode} {born_ns:?}");
+    }
+    // A copy has the numbers of other files in it.
+    assert_eq!(found(4, 7, Some(1)), None);
+}
+
 #[test]
 fn directories_take_their_records_along() {
     let scene = scene();
@@ -194,13 +228,13 @@ fn the_sweep_removes_records_of_nothing_that_are_noted() {
 fn a_torn_or_newer_sidecar_is_told_from_one_without_a_record() {
     let pack = |records: &[&[u8]]| {
         let entries = records.iter().map(|record| Entry { inode: 7, record });
-        Sidecar { bytes: Sidecar::pack(3, entries), inode: 3 }
+        in_file(Sidecar::pack(3, entries), 3)
     };
     let whole = pack(&[b"\x01", b"\x01"]);
     let empty = Box::new(ObjectRecord::of_assembly());
     assert_eq!(whole.raw(None), Raw::Known(b"\x01".to_vec(), empty));
     for cut in 0..whole.bytes.len() {
-        let torn = Sidecar { bytes: whole.bytes[..cut].to_vec(), inode: 3 };
+        let torn = in_file(whole.bytes[..cut].to_vec(), 3);
         // The first record ends here, as if there were no other.
         let damaged = cut != HEAD_BYTES + 13;
         assert_eq!(matches!(torn.raw::<ObjectRecord>(None), Raw::Damaged(_)), damaged, "{cut}");

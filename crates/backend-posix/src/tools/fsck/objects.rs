@@ -13,7 +13,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, flat, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::{DirectoryRecord, Divided, Kind, ObjectRecord, Raw, Reading};
+use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::Found;
@@ -108,16 +108,18 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     named.add(id);
     // The companion goes after its object; so if the object is still there, the companion is not
     // going but gone.
-    if record.stamp != Some(file.info.stamp)
+    if record.content.stamp != Some(file.info.stamp)
         || !is_lost(check, &record)?
         || !retrying(|| file.is_as_it_was())?
     {
         return Ok(());
     }
     let key = keymap::key_of_file(path).unwrap_or_default();
-    let ObjectRecord { stamp, etag, checksum, metadata: _, parts, upload_id, overflow: _, unknown } = record;
+    let ObjectRecord { content, attached, upload_id, overflow: _ } = record;
+    let ObjectContent { stamp, etag, checksum, metadata: _, parts, unknown } = content;
     let metadata = foreign::metadata(&key);
-    let rest = ObjectRecord { stamp, etag, checksum, metadata, parts, upload_id, overflow: None, unknown };
+    let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
+    let rest = ObjectRecord { content, attached, upload_id, overflow: None };
     check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(rest.clone())));
     Ok(())
 }

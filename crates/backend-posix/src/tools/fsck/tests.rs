@@ -14,7 +14,7 @@ use s3_types::{ETag, ObjectMetadata};
 use super::*;
 use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::maintenance::sweep;
-use crate::record::{self, DirectoryRecord, ObjectRecord};
+use crate::record::{self, Attached, DirectoryRecord, ObjectRecord};
 use crate::testing::{Scene, digests, many_parts, of_parts};
 use crate::upload;
 
@@ -277,7 +277,9 @@ fn a_record_without_its_companion_keeps_what_is_true() {
     for key in ["a.html", "d/"] {
         let target = scene.target(key);
         if target.place.directory {
-            target.publish_empty_directory(&scene.store, (digests(b""), large_metadata())).unwrap();
+            target
+                .publish_empty_directory(&scene.store, (digests(b""), large_metadata(), Attached::none()))
+                .unwrap();
         } else {
             scene.put_record(key, b"1", large_record()).unwrap();
         }
@@ -290,7 +292,9 @@ fn a_record_without_its_companion_keeps_what_is_true() {
             assert!(record.object && record.metadata == ObjectMetadata::default());
         } else {
             let record = record::peek::<ObjectRecord>(&file).unwrap().known().unwrap();
-            assert_eq!((record.etag, record.overflow, record.parts), (large_record().etag, None, None));
+            let content = record.content;
+            assert_eq!((content.etag, content.parts), (large_record().content.etag, None));
+            assert_eq!(record.overflow, None);
         }
     }
     // With something else in the companion's place.

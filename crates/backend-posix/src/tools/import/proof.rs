@@ -8,7 +8,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, ETag};
 use super::report::Imported;
 use crate::base::options::DEFAULT_CHECKSUM;
 use crate::facts::versitygw::Attributes;
-use crate::record::{self, ObjectRecord, Raw, Unknown};
+use crate::record::{self, Attached, ObjectContent, ObjectRecord, Raw, Unknown};
 use crate::tools::candidate::Candidate;
 use crate::tools::progress::Progress;
 
@@ -21,7 +21,7 @@ pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 
 pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
-        Raw::Known(_, record) if record.stamp == Some(file.info.stamp) => Some(Imported::Known),
+        Raw::Known(_, record) if record.content.stamp == Some(file.info.stamp) => Some(Imported::Known),
         Raw::Known(..) => Some(Imported::Stale(
             "Slipway wrote it after the other server, and then another program changed it",
         )),
@@ -57,16 +57,9 @@ pub(super) fn record(
     };
     // Of theirs, what was not proven is not believed.
     let Attributes { etag, checksum: _, metadata, parts } = theirs;
-    Ok(Ok(ObjectRecord {
-        stamp: None,
-        etag: Some(etag),
-        checksum,
-        metadata,
-        parts,
-        upload_id: None,
-        overflow: None,
-        unknown: Unknown::none(),
-    }))
+    let content =
+        ObjectContent { stamp: None, etag: Some(etag), checksum, metadata, parts, unknown: Unknown::none() };
+    Ok(Ok(ObjectRecord { content, attached: Attached::none(), upload_id: None, overflow: None }))
 }
 
 /// Reads the file, and returns the checksum to record if the bytes are those that were uploaded.

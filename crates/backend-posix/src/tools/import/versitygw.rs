@@ -19,7 +19,7 @@ use crate::facts::versitygw::{self, Attributes, Source};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, SELF, join};
-use crate::record::{self, DirectoryRecord, ObjectRecord, Raw};
+use crate::record::{self, Attached, DirectoryRecord, ObjectRecord, Raw};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{for_each_bucket, open};
@@ -140,7 +140,8 @@ impl Import<'_> {
             if let (Some(theirs), Some(record)) = (theirs, file.raw_record()?.record()) {
                 let whole = records::complete(bucket, &record).op("read a record")?.known();
                 let same = |whole: ObjectRecord| {
-                    theirs.are_in(whole.etag.as_ref(), &whole.metadata, whole.parts.as_deref())
+                    let content = &whole.content;
+                    theirs.are_in(content.etag.as_ref(), &content.metadata, content.parts.as_deref())
                 };
                 self.remove_rest(&own, whole.is_some_and(same), &names)?;
             }
@@ -216,7 +217,8 @@ impl Import<'_> {
             }
             let made = old.is_some_and(|record| record.made);
             let metadata = theirs.metadata.clone();
-            let record = DirectoryRecord::of_object(made, time_ns, digests.clone(), metadata);
+            let attached = Attached::none();
+            let record = DirectoryRecord::of_object(made, time_ns, digests.clone(), metadata, attached);
             records::put_of_directory(bucket, directory, &record).map(|()| None)
         })?;
         if known.is_some() {

@@ -144,7 +144,7 @@ fn a_directory_that_became_an_object_since_stays_one() {
         if matches!(what, "file" | "nothing") || !crash(&scene, put) {
             continue;
         }
-        let nothing = (digests(b""), ObjectMetadata::default());
+        let nothing = (digests(b""), ObjectMetadata::default(), crate::record::Attached::none());
         scene.target("a/").publish_empty_directory(&scene.store, nothing).unwrap();
         sweep(&scene);
         assert_eq!(scene.get("a/").ok().as_deref(), Some(&b""[..]), "{what}");

@@ -247,7 +247,7 @@ fn on_the_fly_only_headers_are_believed() {
     assert_eq!((read(&scene).etag, read(&scene).checksum), (digests(b"bytes").etag, None));
     // Unless Slipway wrote the file since.
     let mut record = ObjectRecord::of_assembly();
-    record.stamp = Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp);
+    record.content.stamp = Some(file_info::of(fs::File::open(&path).unwrap()).unwrap().stamp);
     record::set_small(fs::File::open(&path).unwrap(), &record).unwrap();
     fs::write(&path, "edited").unwrap();
     assert!(matches!(read(&scene).etag, ETag::Opaque(_)));
