@@ -4,12 +4,16 @@
 mod companion;
 mod kept;
 mod sidecar;
+mod update;
 
 pub(crate) use companion::{
     complete, move_companion, read as read_companion, release_companion, remove_companion, write_companion,
 };
+#[cfg(test)]
+pub(crate) use kept::put;
 pub(crate) use kept::{
-    Rest, clear, forget, mark, of, of_directory, put, put_of_directory, put_staged, raw_of, raw_of_directory,
+    Rest, clear, forget, mark, of, of_directory, put_of_directory, put_staged, raw_of, raw_of_directory,
     read, remove, take_along,
 };
 pub(crate) use sidecar::{Sidecar, write as write_sidecar};
+pub(crate) use update::{Present, update};

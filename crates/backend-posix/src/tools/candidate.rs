@@ -24,8 +24,9 @@ use crate::fs::file_info::{self, FileInfo};
 use crate::fs::{files, resolve};
 use crate::limits::TIMES_SETTLE_REMOTE;
 use crate::record::{ObjectRecord, OfFile, Raw};
-use crate::records;
+use crate::records::{self, Present};
 use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::Lock;
 use crate::write::key_lock;
 
 /// An open regular file, as it was when it was opened.
@@ -91,21 +92,22 @@ impl<'b> Candidate<'b> {
         Ok(())
     }
 
-    /// Gives the file its record, if it has not changed since it was last looked at. False if it
-    /// has, or is open for writing.
-    pub fn adopt(&self, mut record: ObjectRecord) -> Result<bool> {
-        record.set_stamp(self.info.stamp);
+    /// Gives the file the record that `record` makes of its present one ([`records::update`]), if
+    /// it has not changed since it was last looked at. False if it has, or is open for writing.
+    pub fn adopt(&self, record: impl Fn(Option<ObjectRecord>) -> ObjectRecord) -> Result<bool> {
+        let stamped = |old| {
+            let mut record = record(old);
+            record.set_stamp(self.info.stamp);
+            record
+        };
+        let Self { file, info: _, bucket, directory, name, written: _ } = self;
         // Bytes that a power cut could still take must not be vouched for.
         rustix::fs::fdatasync(&self.file).op("sync a file")?;
         let mut quiet = !self.written;
-        let same = self.under_lock(|| {
+        self.under_lock(|lock| {
             quiet &= kernel_calls::has_writer(&self.file) != Some(true);
-            if !quiet {
-                return Ok(());
-            }
-            records::put(self.bucket, &self.directory, &self.name, &self.file, &record)
-        })?;
-        Ok(same && quiet)
+            Ok(quiet && records::update(lock, &Present { bucket, directory, name, file }, stamped)?)
+        })
     }
 
     /// Its record, unparsed if that fails.
@@ -116,29 +118,23 @@ impl<'b> Candidate<'b> {
 
     /// Removes a damaged record. False if the file or its record has changed.
     pub fn remove_damaged_record(&self) -> Result<bool> {
-        let mut removed = false;
-        self.under_lock(|| {
+        self.under_lock(|_| {
             // One in a file of its own may be another by now.
-            if matches!(self.raw_record()?, Raw::Damaged(_)) {
+            let damaged = matches!(self.raw_record()?, Raw::Damaged(_));
+            if damaged {
                 records::remove(self.bucket.store, &self.directory, &self.name, &self.file)
                     .attempt("remove a record")?;
-                removed = true;
             }
-            Ok(())
-        })?;
-        Ok(removed)
+            Ok(damaged)
+        })
     }
 
     /// Does `work` under the lock of the file's key, if the file has not changed since it was last
     /// looked at; false if it has.
-    pub fn under_lock(&self, mut work: impl FnMut() -> Result<(), Fail>) -> Result<bool> {
+    fn under_lock(&self, mut work: impl FnMut(&Lock) -> Result<bool, Fail>) -> Result<bool> {
         retrying(|| {
-            let _lock = key_lock::take_name(self.bucket, &self.directory.path, &self.name)?;
-            let as_it_was = self.is_as_it_was()?;
-            if as_it_was {
-                work()?;
-            }
-            Ok(as_it_was)
+            let lock = key_lock::take_name(self.bucket, &self.directory.path, &self.name)?;
+            Ok(self.is_as_it_was()? && work(&lock)?)
         })
     }
 

@@ -11,11 +11,9 @@ use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
 use super::tree::{self, Found};
-use crate::error::Op;
 use crate::facts::foreign::{self, Peer};
 use crate::layout::keymap::{self, join};
-use crate::record::{Attached, ObjectContent, ObjectRecord, Raw, Reading};
-use crate::records;
+use crate::record::{Attached, ObjectContent, ObjectRecord, Raw};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -109,21 +107,17 @@ pub(super) fn rehash_file(
     progress: &Progress,
 ) -> Result<Option<Rehashed>> {
     let Some(mut file) = Candidate::open(bucket, directory, name)? else { return Ok(None) };
-    let newer = || Rehashed::Failed("its record was written by a newer version of Slipway".to_owned());
-    let old = match file.raw_record()? {
-        Raw::Newer(_) => return Ok(Some(newer())),
-        raw => raw.record(),
-    };
-    let is_true =
-        |old: &ObjectRecord| old.content.etag.is_some() && old.content.stamp == Some(file.info.stamp);
-    if old.as_ref().is_some_and(is_true) {
-        return Ok(Some(Rehashed::Known));
+    match file.raw_record()? {
+        Raw::Newer(_) => {
+            return Ok(Some(Rehashed::Failed(
+                "its record was written by a newer version of Slipway".to_owned(),
+            )));
+        }
+        Raw::Known(_, old) if old.content.etag.is_some() && old.content.stamp == Some(file.info.stamp) => {
+            return Ok(Some(Rehashed::Known));
+        }
+        Raw::Known(..) | Raw::Absent | Raw::Damaged(_) => {}
     }
-    // What is attached may be in its companion.
-    let old = match old.map(|short| whole(bucket, short)).transpose()? {
-        Some(Reading::Closed) => return Ok(Some(newer())),
-        old => old.and_then(Reading::known),
-    };
     if dry_run {
         return Ok(Some(Rehashed::Done));
     }
@@ -131,23 +125,13 @@ pub(super) fn rehash_file(
     // What S3 shows of it now: by its name, and by what versitygw noted.
     let peer = Peer::for_reads(&bucket.store.options);
     let metadata = foreign::attributes_of(&file.file, None, &file.info, key, peer).metadata;
-    let record = rehashed(old, digests, metadata);
-    // The companion of the old record, if it has one, stays: a copy by `cp -a` shares it with its
-    // original. `fsck` knows.
-    Ok(Some(if file.adopt(record)? { Rehashed::Done } else { Rehashed::Changed }))
-}
-
-/// A record with what its companion has, or as it is if that is lost.
-fn whole(bucket: &Bucket<'_>, short: ObjectRecord) -> Result<Reading<ObjectRecord>> {
-    Ok(match records::complete(bucket, &short).op("read a record")? {
-        Reading::Nothing => Reading::Known(short),
-        whole => whole,
-    })
+    let adopted = file.adopt(|old| rehashed(old, &digests, &metadata))?;
+    Ok(Some(if adopted { Rehashed::Done } else { Rehashed::Changed }))
 }
 
 /// The record of a file that has other bytes than when its old record, if any, was written.
-fn rehashed(old: Option<ObjectRecord>, digests: Digests, metadata: ObjectMetadata) -> ObjectRecord {
-    let content = ObjectContent::of_bytes(digests, metadata);
+fn rehashed(old: Option<ObjectRecord>, digests: &Digests, metadata: &ObjectMetadata) -> ObjectRecord {
+    let content = ObjectContent::of_bytes(digests.clone(), metadata.clone());
     let (attached, upload_id) = match old {
         None => (Attached::none(), None),
         // What is set on the object stays, whoever understands it: such as a hold that some lawyer
@@ -169,9 +153,11 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::layout::keymap::ObjectPath;
     use crate::object::open;
-    use crate::record::Unknown;
+    use crate::record::{Reading, Unknown};
+    use crate::records::{self, Present};
     use crate::testing::{Scene, digests, record_of};
     use crate::tools::locate;
+    use crate::write::key_lock;
 
     fn run(scene: &Scene, path: &str, dry_run: bool) -> BTreeMap<String, Rehashed> {
         let located = locate(&scene.path().join(path), None).unwrap();
@@ -317,7 +303,7 @@ mod tests {
             if before == seen(&path) {
                 continue;
             }
-            assert!(!file.adopt(rehashed(None, digests, ObjectMetadata::default())).unwrap());
+            assert!(!file.adopt(|_| rehashed(None, &digests, &ObjectMetadata::default())).unwrap());
             let record = records::of::<ObjectRecord>(&scene.store, &bucket.fd, "a", &file.file);
             assert_eq!(record.unwrap(), Reading::Nothing);
         }
@@ -333,9 +319,42 @@ mod tests {
         let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
         let old = file.digest_by_default(&Progress::default()).unwrap();
         scene.put("a", b"2").unwrap();
-        assert!(!file.adopt(rehashed(None, old, ObjectMetadata::default())).unwrap());
+        assert!(!file.adopt(|_| rehashed(None, &old, &ObjectMetadata::default())).unwrap());
         let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
         assert_eq!(opened.attributes.etag, digests(b"2").etag);
+    }
+
+    /// Where records are in attributes, setting one changes the file's ctime, and it stays foreign.
+    #[test]
+    fn what_is_set_on_the_object_meanwhile_stays() {
+        let sidecars = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };
+        for scene in [Scene::new(), Scene::with(sidecars)] {
+            let bucket = scene.bucket();
+            let top = bucket.directory("").unwrap();
+            scene.put("a", b"1").unwrap();
+            fs::write(scene.path().join("a"), "22").unwrap();
+            if scene.skips_changes() {
+                continue;
+            }
+            let mut file = Candidate::open(&bucket, &top, "a").unwrap().unwrap();
+            let digests = file.digest_by_default(&Progress::default()).unwrap();
+            let set = |old: Option<ObjectRecord>| {
+                let mut record = old.unwrap();
+                record.attached.unknown = Unknown(vec![(0x41, (*b"a").into())]);
+                record
+            };
+            let present = Present { bucket: &bucket, directory: &top, name: "a", file: &file.file };
+            let lock = key_lock::take_name(&bucket, "", "a").unwrap();
+            assert!(records::update(&lock, &present, set).unwrap());
+            drop(lock);
+            let metadata = ObjectMetadata::default();
+            let adopted = file.adopt(|old| rehashed(old, &digests, &metadata)).unwrap();
+            assert!(adopted || !scene.store.sidecars());
+            let record: Reading<ObjectRecord> = records::of(&scene.store, &top, "a", &file.file).unwrap();
+            let record = record.known().unwrap();
+            assert_eq!(record.attached.unknown, Unknown(vec![(0x41, (*b"a").into())]));
+            assert_eq!(record.content.etag == Some(digests.etag), adopted);
+        }
     }
 
     /// A write that began before may put its bytes there at any time, without another mtime.
@@ -353,7 +372,7 @@ mod tests {
             let digests = file.digest_by_default(&Progress::default()).unwrap();
             drop(before);
             let _after = writer_after.then(open);
-            file.adopt(rehashed(None, digests, ObjectMetadata::default())).unwrap()
+            file.adopt(|_| rehashed(None, &digests, &ObjectMetadata::default())).unwrap()
         };
         assert!(!adopted(true, false) && !adopted(false, true));
         assert!(adopted(false, false));

@@ -120,7 +120,7 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     let metadata = foreign::metadata(&key);
     let content = ObjectContent { stamp, etag, checksum, metadata, parts, unknown };
     let rest = ObjectRecord { content, attached, upload_id, overflow: None };
-    check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(rest.clone())));
+    check.problem(ProblemKind::CompanionMissing, path, MISSING, Some(&mut || file.adopt(|_| rest.clone())));
     Ok(())
 }
 

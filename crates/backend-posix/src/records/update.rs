@@ -1,0 +1,73 @@
+//! Changes the record of an object that is there (decision 0034).
+//!
+//! Whoever knows a new fact of an object, and not new bytes, changes its record through here: what
+//! is in the record, known or not, is in the new one unless the change says otherwise.
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
+use super::companion::{complete, release_companion};
+use super::kept;
+use crate::error::{Fail, Op};
+use crate::fs::{file_info, files};
+use crate::layout::keymap::join;
+use crate::record::{ObjectRecord, Reading};
+use crate::tree::bucket::{Bucket, Directory};
+use crate::tree::lock::Lock;
+
+/// The file of an object, as the caller opened it.
+pub(crate) struct Present<'a> {
+    pub bucket: &'a Bucket<'a>,
+    pub directory: &'a Directory,
+    /// Its name in the directory.
+    pub name: &'a str,
+    pub file: &'a OwnedFd,
+}
+
+/// Replaces the record of an object by what `change` makes of it; the caller holds the lock of the
+/// object's key. False if the name leads to another file by now, or to none: then nothing is
+/// written.
+///
+/// `change` gets the record as it is now, with the contents of its companion, whether or not it
+/// describes the file's present bytes. A record whose companion is lost is incomplete, and still
+/// names it. `None` stands for no record, and for a damaged one.
+///
+/// An error for a record that is not understood; `Denied` where the file system does not let this
+/// process write the record.
+pub(crate) fn update(
+    _: &Lock,
+    object: &Present<'_>,
+    change: impl FnOnce(Option<ObjectRecord>) -> ObjectRecord,
+) -> Result<bool, Fail> {
+    let Present { bucket, directory, name, file } = *object;
+    let info = file_info::of(file).attempt("stat a file")?;
+    match file_info::at(directory, name) {
+        Ok(named) if named.id() == info.id() => {}
+        Ok(_) | Err(Errno::NOENT) => return Ok(false),
+        Err(errno) => return Err(errno).attempt("look up a name"),
+    }
+    let place = || files::path_of(directory).join(name);
+    let stored: Reading<ObjectRecord> =
+        kept::of(bucket.store, directory, name, file).attempt("read a record")?;
+    let stored = stored.opened(place)?;
+    let whole = match &stored {
+        Some(stored) => complete(bucket, stored).attempt("read a record")?.opened(place)?,
+        None => None,
+    };
+    // The companion of what describes other bytes may be that of a copy (`cp -a`), which has them:
+    // the sweep searches for one.
+    let unnamed = whole.as_ref().filter(|whole| whole.content.stamp == Some(info.stamp));
+    let unnamed = unnamed.and_then(|whole| whole.overflow);
+    let whole = whole.map(|mut whole| {
+        whole.overflow = None;
+        whole
+    });
+    let mut new = change(whole.or(stored));
+    new.overflow = None;
+    kept::put(bucket, directory, name, file, &new)?;
+    release_companion(bucket, unnamed, &join(&directory.path, name));
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;
