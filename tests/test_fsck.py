@@ -105,10 +105,15 @@ class TestFsck:
             assert (found["problem"], found["path"], found["state"]) == ("lock-held", str(lock), "manual")
         assert fsck(bucket, status=0) == []
 
-    def test_companion_without_an_object(self, bucket):
+    @pytest.mark.parametrize("field", [b"", b"\x1b\x04gone", b"\x13\x04gone"])
+    def test_companion_without_an_object(self, bucket, field):
+        """The second and the third name its path, now and as earlier builds did."""
         overflow = bucket.tree / ".slipway" / "overflow"
         overflow.mkdir(exist_ok=True)
-        (overflow / f"{7:032x}").write_bytes(b"\x01")
+        (overflow / f"{7:032x}").write_bytes(b"\x01" + field)
+        time.sleep(0.02)
+        (found,) = fsck(bucket, status=1)
+        assert found["explanation"].endswith('it was of "gone"') == bool(field)
         check(bucket, "companion-orphaned", overflow / f"{7:032x}")
 
     @needs_attributes

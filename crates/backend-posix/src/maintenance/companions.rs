@@ -194,6 +194,44 @@ mod tests {
         }
     }
 
+    /// Writes the path to the only companion as builds before 24 November 2026 did.
+    fn as_before(scene: &Scene, path: &str) {
+        let overflow = scene.path().join(".slipway/overflow");
+        let [file] = &fs::read_dir(overflow).unwrap().map(Result::unwrap).collect::<Vec<_>>()[..] else {
+            panic!("there is one companion");
+        };
+        let mut bytes = record::with_path(&fs::read(file.path()).unwrap(), None).unwrap().0;
+        bytes.extend_from_slice(&[19, u8::try_from(path.len()).unwrap()]);
+        bytes.extend_from_slice(path.as_bytes());
+        fs::write(file.path(), bytes).unwrap();
+    }
+
+    #[test]
+    fn a_companion_of_an_earlier_build_has_its_path() {
+        if crate::testing::fixture::skips("companions are") {
+            return;
+        }
+        let scene = Scene::new();
+        let parts = |key: &str| {
+            let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+            opened.attributes.parts.map(|parts| parts.len())
+        };
+        put_big(&scene, "d/a");
+        as_before(&scene, "d/a");
+        {
+            // A search would wait for it.
+            let _lock = key_lock::take(&scene.bucket(), "d/a").unwrap();
+            assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 0);
+        }
+        assert_eq!(parts("d/a"), Some(10_000));
+        fs::rename(scene.path().join("d/a"), scene.path().join("b")).unwrap();
+        assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 0);
+        assert_eq!(parts("b"), Some(10_000));
+        as_before(&scene, "b");
+        scene.put("b", b"2").unwrap();
+        assert_eq!(companions(&scene), 0);
+    }
+
     #[test]
     fn a_name_that_is_no_text_may_have_a_companion() {
         let scene = Scene::new();

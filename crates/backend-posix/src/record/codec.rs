@@ -255,7 +255,7 @@ impl Encoded {
 
     /// The record with the stamp of another file.
     pub fn with_stamp(&self, stamp: Stamp) -> Result<Self, Unread> {
-        replaced(&self.0, tag::STAMP, pack_stamp(stamp).as_deref()).map(Self)
+        replaced(&self.0, (tag::STAMP, pack_stamp(stamp).as_deref()), None).map(Self)
     }
 }
 
@@ -268,30 +268,37 @@ pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
 /// The path in an overflow file, of the file or directory that it was written for. `None` for a
 /// record with a critical field: the record that names it has that, too.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
-    let fields = Fields::of(bytes)?;
-    if fields.is_critical {
+    if Fields::of(bytes)?.is_critical {
         return Err(Unread::Closed);
     }
-    fields.find(tag::KEY)?.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
+    let path = match Fields::of(bytes)?.find(tag::PATH)? {
+        // As earlier builds wrote it.
+        None => Fields::of(bytes)?.find(tag::KEY)?,
+        path => path,
+    };
+    path.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
 }
 
 /// The contents of an overflow file for the file or directory at `path`; without a path, the record
 /// as it is read.
 pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
-    replaced(bytes, tag::KEY, path.map(str::as_bytes)).map(Encoded)
+    replaced(bytes, (tag::PATH, path.map(str::as_bytes)), Some(tag::KEY)).map(Encoded)
 }
 
-/// The record with another value for a field, which is placed before the fields with higher tags.
-/// All others are kept, known or not.
-fn replaced(bytes: &[u8], wanted: u8, value: Option<&[u8]>) -> Result<Vec<u8>, Unread> {
-    let mut value = value;
+/// The record with another value for a field, which is placed before the fields with higher tags,
+/// and without the field `gone`. All others are kept, known or not.
+fn replaced(
+    bytes: &[u8],
+    (wanted, mut value): (u8, Option<&[u8]>),
+    gone: Option<u8>,
+) -> Result<Vec<u8>, Unread> {
     let mut out = vec![VERSION];
     for field_of_old in Fields::of(bytes)? {
         let (tag, old) = field_of_old?;
         if let Some(value) = value.take_if(|_| tag >= wanted) {
             field(&mut out, wanted, value);
         }
-        if tag != wanted {
+        if tag != wanted && Some(tag) != gone {
             field(&mut out, tag, old);
         }
     }

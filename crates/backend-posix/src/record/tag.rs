@@ -54,3 +54,6 @@ pub const SEALED: u8 = 25;
 /// Empty if the key had no object. Otherwise its time in ns (8 bytes, little-endian, signed), size,
 /// 1 if an inode follows or 0 (1 byte), inode, and the ETag's text or nothing.
 pub const PREDECESSOR: u8 = 26;
+/// In an overflow file: the path of the file or directory that it was written for. Earlier builds
+/// wrote it as `KEY`.
+pub const PATH: u8 = 27;

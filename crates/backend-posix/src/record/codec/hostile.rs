@@ -200,7 +200,7 @@ fn read(bytes: &[u8]) -> bool {
     let of_uploads = [read_as::<UploadRecord>(bytes), read_as::<CompletionRecord>(bytes)];
     // What is well-formed has all of its fields, whatever is in them.
     let is_read = [&of_files[..], &of_directories, &of_uploads].concat().contains(&true);
-    assert!(!is_read || replaced(bytes, tag::KEY, None).is_ok());
+    assert!(!is_read || replaced(bytes, (tag::PATH, None), Some(tag::KEY)).is_ok());
     is_read
 }
 

@@ -300,9 +300,22 @@ fn a_record_takes_a_path_and_another_stamp() {
     assert_eq!(path_of(&packed), Ok(None));
     let moved = with_path(&with_path(&packed, Some("a/b")).unwrap().0, Some("c")).unwrap();
     assert_eq!(path_of(&moved.0), Ok(Some("c".to_owned())));
-    let places = [tag::KEY, tag::UPLOAD_ID].map(|tag| moved.0.windows(2).position(|two| two == [tag, 1]));
+    let places = [tag::UPLOAD_ID, tag::PATH].map(|tag| moved.0.windows(2).position(|two| two == [tag, 1]));
     assert!(places[0].is_some() && places[0] < places[1]);
     assert_eq!(with_path(&moved.0, None).unwrap().0, packed);
+    // As earlier builds wrote it.
+    let mut earlier = packed.clone();
+    field(&mut earlier, tag::KEY, b"d");
+    assert_eq!(path_of(&earlier), Ok(Some("d".to_owned())));
+    assert_eq!(with_path(&earlier, None).unwrap().0, packed);
+    assert_eq!(with_path(&earlier, Some("c")).unwrap(), moved);
+    // And one of these that an earlier build found elsewhere.
+    let mut both = moved.0.clone();
+    field(&mut both, tag::KEY, b"d");
+    assert_eq!(
+        (path_of(&both), with_path(&both, None).unwrap().0),
+        (Ok(Some("c".to_owned())), packed.clone())
+    );
     let stamp = Stamp { size_bytes: 1, modified_ns: 7 };
     let again = Encoded(packed).with_stamp(stamp).unwrap();
     assert_eq!(stamp_of(&again.0), Ok(Some(stamp)));
@@ -408,7 +421,7 @@ fn an_algorithm_that_is_not_known_is_a_field_that_is_not_understood() {
 fn round_trips<R: Kind + PartialEq + std::fmt::Debug>(record: &R) {
     let packed = encode(record);
     assert_eq!(decode(&packed).as_ref(), Ok(record));
-    let without_parts = replaced(&packed, tag::PARTS, None).unwrap();
+    let without_parts = replaced(&packed, (tag::PARTS, None), None).unwrap();
     assert_eq!(encode(&decode_brief::<R>(&packed).unwrap()), without_parts);
 }
 

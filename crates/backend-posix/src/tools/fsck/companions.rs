@@ -88,7 +88,8 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
 
 fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = overflow::companion_path(id);
-    if files::read_own(directory, name).is_ok_and(|bytes| record::path_of(&bytes) == Err(Unread::Closed)) {
+    let owner = files::read_own(directory, name).map(|bytes| record::path_of(&bytes));
+    if owner == Ok(Err(Unread::Closed)) {
         check.problem(ProblemKind::RecordNewer, &path, "it was written by a newer version of Slipway", None);
         return;
     }
@@ -103,7 +104,11 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
             Some(&mut remove),
         )
     };
-    check.problem(ProblemKind::CompanionOrphaned, &path, explanation, repair);
+    // Where its object was when it was written, or found by a sweep.
+    let owner = owner.ok().and_then(Result::ok).flatten();
+    let explanation =
+        owner.map_or_else(|| explanation.to_owned(), |owner| format!("{explanation}; it was of {owner:?}"));
+    check.problem(ProblemKind::CompanionOrphaned, &path, &explanation, repair);
 }
 
 fn note(store: &Store, named: &Named, found: Found) {
