@@ -24,6 +24,8 @@ CRASHED = [
     for path in sorted(TREES.glob("*-crashed.json"))
     for name in json.loads(path.read_text())["crashes"]
 ]
+# Commits that wrote the trees, in order; and the day of the one that was the first with PATH.
+BUILDS = ["23d2703", "251fcc5", "c6408cf", "e9fd556", "c4fc4b8", "20261124"]
 # What builds that did not escape these names have in a bucket. S3 shows it once it is renamed
 # (UPGRADING.md).
 HIDDEN = [".fuse_hidden0012ab3400000001", ".snapshot", ".nfs-file"]
@@ -87,13 +89,7 @@ def is_marked(own: Path) -> bool:
 
 
 def test_there_are_trees():
-    assert {name.partition("-")[0] for name in WHOLE} >= {
-        "23d2703",
-        "251fcc5",
-        "c6408cf",
-        "e9fd556",
-        "c4fc4b8",
-    }
+    assert {name.partition("-")[0] for name in WHOLE} == set(BUILDS)
     assert {name.partition("-")[2] for name in WHOLE} == {"xattr", "sidecar"} and CRASHED
 
 
@@ -102,7 +98,7 @@ def test_a_tree_has_what_its_build_wrote(name):
     """Nobody has made it anew by a later one."""
     entries = [json.loads(line) for line in (TREES / f"{name}.tree").read_text().splitlines()]
     entries = {entry["path"]: entry for entry in entries}
-    build = ["23d2703", "251fcc5", "c6408cf", "e9fd556", "c4fc4b8"].index(name.partition("-")[0])
+    build = BUILDS.index(name.partition("-")[0])
     assert ("lab/.slipway,=.snapshot" in entries) == (build >= 2)
     marked = "attributes" in entries["lab/.slipway"] or "lab/.slipway/.slipway,own" in entries
     assert marked == (build >= 3) == (".slipway/tree.toml" in entries)
@@ -110,6 +106,11 @@ def test_a_tree_has_what_its_build_wrote(name):
     if told(name)["metadata"] == "sidecar":
         [_, beside] = entries["lab/.slipway,records/large"]["content"][0]
         assert int(beside[:2], 16) == (2 if build >= 2 else 1)
+    else:
+        # The path "long" as PATH, and as KEY.
+        overflow = str([entry for path, entry in entries.items() if "/overflow/" in path])
+        assert ("1b 04 6c 6f 6e 67" in overflow) == (build >= 5)
+        assert ("13 04 6c 6f 6e 67" in overflow) == (1 <= build < 5)
     # What a key had when its upload was created.
     hello = [
         entry
