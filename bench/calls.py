@@ -8,6 +8,7 @@ futexes, epoll and memory are left out.
     cargo build --release && bench/calls.py
     bench/calls.py --dir /mnt/xfs --prefix ''       # elsewhere; keys in the bucket itself instead of a directory
     bench/calls.py --check                          # status 1 if a target is missed
+    bench/calls.py --mount xfs                      # the bucket on a file system of its own (root; of a sparse file)
 
 Needs strace, and the right to attach it (root, or kernel.yama.ptrace_scope = 0).
 """
@@ -155,8 +156,28 @@ def requests(client: Client, prefix: str):
     yield f"LIST, a page of {PAGE_KEYS}", lambda n: client.send("GET", f"/{BUCKET}", query=listing)
 
 
+@contextlib.contextmanager
+def mounted(kind: str | None, where: pathlib.Path):
+    """Has a fresh file system of this kind at a place, if one is given."""
+    if kind is None:
+        yield
+        return
+    image = where.parents[1] / "image"
+    with open(image, "wb") as file:
+        file.truncate(1 << 30)
+    subprocess.run([f"mkfs.{kind}", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, where], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", where], check=True)
+
+
 def measure(options: argparse.Namespace, work: pathlib.Path) -> bool:
-    file_system = subprocess.run(["stat", "-f", "-c", "%T", work], capture_output=True, text=True, check=True)
+    bucket = work / "data" / BUCKET
+    file_system = subprocess.run(
+        ["stat", "-f", "-c", "%T", bucket], capture_output=True, text=True, check=True
+    )
     with server(options, work) as (host, pid):
         client = Client(host)
         client.send("PUT", f"/{BUCKET}")
@@ -194,12 +215,17 @@ def main() -> None:
     parser.add_argument("--prefix", default="dir/", help="of the keys (default: %(default)s)")
     parser.add_argument("--binary", default=ROOT / "target/release/slipway")
     parser.add_argument("--durability", default="none", choices=["none", "data", "full"])
+    parser.add_argument(
+        "--mount", choices=["ext4", "xfs", "btrfs"], help="mount such a file system as the bucket"
+    )
     parser.add_argument("--check", action="store_true", help="end with status 1 if a target is missed")
     options = parser.parse_args()
     options.null = False
     with tempfile.TemporaryDirectory(dir=options.dir, prefix="slipway-calls-") as work:
-        (pathlib.Path(work) / "data").mkdir()
-        met = measure(options, pathlib.Path(work))
+        bucket = pathlib.Path(work) / "data" / BUCKET
+        bucket.mkdir(parents=True)
+        with mounted(options.mount, bucket):
+            met = measure(options, pathlib.Path(work))
     sys.exit(1 if options.check and not met else 0)
 
 

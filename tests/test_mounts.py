@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,6 +46,18 @@ def image(path: Path, size: int = 64 * MIB) -> Path:
     with open(path, "wb") as file:
         file.truncate(size)
     return path
+
+
+def mount_kind(kind: str, where: Path, mount) -> None:
+    """Mounts an empty file system of this kind."""
+    if kind == "tmpfs":
+        mount("-t", "tmpfs", "tmpfs", where)
+        return
+    if not shutil.which(f"mkfs.{kind}"):
+        pytest.skip(f"needs mkfs.{kind}, which ./test does not install")
+    disk = image(where.with_name(f"{where.name}.{kind}"), 512 * MIB)
+    subprocess.run([f"mkfs.{kind}", "-q", disk], check=True, capture_output=True)
+    mount("-o", "loop", disk, where)
 
 
 def await_refusal(bucket: Bucket) -> None:
@@ -141,6 +154,41 @@ class TestOver:
         assert bucket.keys() == ["large", "new"]
         unmount(bucket.tree)
         assert bucket.keys() == ["old"]
+
+    @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
+    def test_a_bucket_of_another_kind(self, bucket, mount, kind):
+        """What is remembered of it is as true as elsewhere: a program's changes show at once."""
+        mount_kind(kind, bucket.tree, mount)
+        for body in (b"one", b"two", pattern(3 * MIB)):
+            bucket.put("dir/key", body)
+            # From its record, from memory, and after a program's change.
+            for _ in range(3):
+                assert bucket.read("dir/key") == body
+                assert bucket.head("dir/key").headers["content-length"] == str(len(body))
+            time.sleep(0.1)
+            assert bucket.read("dir/key") == bucket.read("dir/key") == body
+            (bucket.tree / "dir/key").write_bytes(b"by a program")
+            assert bucket.read("dir/key") == b"by a program"
+        expect.ok(bucket.raw.put(bucket.path("copy"), headers={"x-amz-copy-source": "bucket/dir/key"}))
+        bucket.upload("parted", [pattern(PART), pattern(PART, 1)])
+        assert bucket.read("parted") == pattern(PART) + pattern(PART, 1)
+        assert bucket.keys() == ["copy", "dir/key", "parted"]
+        assert bucket.delete("dir/key").status == 204
+        expect.error(bucket.get("dir/key"), "NoSuchKey")
+
+    def test_a_subvolume(self, tmp_path, mount, make_server):
+        """On another device than the tree, and no mount."""
+        tree = tmp_path / "tree"
+        tree.mkdir()
+        mount_kind("btrfs", tree, mount)
+        subprocess.run(["btrfs", "subvolume", "create", tree / "bucket"], check=True, capture_output=True)
+        bucket = Bucket(make_server(tree=tree), "bucket")
+        for body in (b"one", b"two"):
+            bucket.put("key", body)
+            time.sleep(0.1)
+            assert bucket.read("key") == bucket.read("key") == body
+            (bucket.tree / "key").write_bytes(b"by a program")
+            assert bucket.read("key") == b"by a program"
 
     def test_many_other_mounts(self, bucket, mount, tmp_path):
         for number in range(50):

@@ -191,7 +191,13 @@ pub use tree::store::OpenError;
 
 /// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<States> = Watch {
-    look: |states| states.store.presence.look(&states.store.root),
+    look: |states| {
+        let Store { presence, devices, root, .. } = &*states.store;
+        presence.look(root);
+        if presence.mounts_have_changed() {
+            devices.forget();
+        }
+    },
     look_after: |states| {
         states.store.look_after();
         states.look_after();
@@ -588,7 +594,7 @@ impl Maintenance for PosixBackend {
         let options = self.store.options.sweep.clone();
         let work = move |store: &Store| {
             store.measure_clocks();
-            store.forget_tried();
+            store.devices.forget();
             buckets::sweep_asides(store, &options)
         };
         self.run(work).await

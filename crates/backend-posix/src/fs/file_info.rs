@@ -87,6 +87,13 @@ pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
     rustix::fs::fstat(file).map(|stat| file_info(&stat))
 }
 
+/// The device of a file, without asking a network file system.
+pub(crate) fn known_device(file: impl AsFd) -> Io<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(file, "", flags, StatxFlags::empty())?;
+    Ok(rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor))
+}
+
 /// `stat` of a path that an operator named, through links.
 pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
     rustix::fs::stat(path).map(|stat| file_info(&stat))

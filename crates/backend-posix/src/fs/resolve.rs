@@ -54,6 +54,13 @@ pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<Owne
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
+/// [`cached`], also across mount points. What is behind one may be a network file system: opening a
+/// file there may wait, with [`PLACE`] nothing does.
+pub(crate) fn cached_across(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
+    let resolve = PLAIN | ResolveFlags::CACHED;
+    rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
+}
+
 /// Opens a path that may have symbolic links, as long as they stay in `directory`, and out of its
 /// own `.slipway` and of directories that no key leads to. Also returns where it led, relative to
 /// `directory`.

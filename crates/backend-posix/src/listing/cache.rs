@@ -23,7 +23,6 @@ use crate::limits::{
     DIRECTORY_READS_MAX, INDEX_BUILD_LOCKS, INDEX_BYTES_MIN, INDEX_ENTRIES_MIN, KNOWN_RECORDS_SHARE,
 };
 use crate::tree::bucket::{Bucket, Directory};
-use crate::volume::kind::FileSystem;
 
 /// The caches of a tree's listings.
 #[derive(Debug)]
@@ -173,7 +172,8 @@ impl IndexCache {
     ) -> Io<(Option<Arc<DirectoryIndex>>, Arc<DirectoryIndex>)> {
         let info = file_info::fresh(directory)?;
         let began_ns = file_info::now_ns();
-        let local = FileSystem::of(directory).is_ok_and(FileSystem::is_local);
+        let volume = bucket.store.volume_of(info.device, directory);
+        let local = volume.is_ok_and(|volume| volume.kind.is_local());
         let watch = local.then(|| self.watch(directory)).flatten();
         let mut index = read();
         // From here until the index is kept, changes go to all indexes of the directory or to none.
@@ -245,6 +245,7 @@ mod tests {
     use super::*;
     use crate::listing::index::Position;
     use crate::testing::Scene;
+    use crate::volume::kind::FileSystem;
 
     const NAMES: usize = 2000;
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
 use bytes::Bytes;
 use rustix::fd::OwnedFd;
-use rustix::io::ReadWriteFlags;
+use rustix::io::{Errno, ReadWriteFlags};
 use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
 use super::body::Body;
@@ -22,6 +22,7 @@ use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::tree::store::Store;
 use crate::tree::unchanged::State;
+use crate::volume::kind::Volume;
 
 /// A request for an object.
 #[derive(Debug, Clone)]
@@ -68,31 +69,111 @@ pub(crate) fn read_inline(
     }
     let begun_ns = i128::from(file_info::now_ns());
     let path = format!("{}/{}", request.bucket, request.place.path);
-    let place = resolve::cached(&store.root, &path, PLACE).ok()?;
+    let mounted;
+    let (mut name, volume) = (Name { above: &store.root, path: &path }, store.volume);
+    let (place, volume) = match resolve::cached(name.above, name.path, PLACE) {
+        // The kernel says the latter at a mount point, too.
+        Err(Errno::XDEV | Errno::AGAIN) => {
+            let (bucket, volume) = store.mounted_bucket_inline(&request.bucket)?;
+            mounted = bucket;
+            name = Name { above: &mounted, path: &request.place.path };
+            (resolve::cached(name.above, name.path, PLACE).ok()?, volume)
+        }
+        place => (place.ok()?, volume),
+    };
     if let Some(entry) = cache.get(&path)
         && (entry.bytes.is_some() || !request.body)
         && entry.is_of(&file_info::of(&place).ok()?)
     {
         return Some(answer_again(request, &entry));
     }
-    let read = if request.body { get_inline } else { head_inline };
-    read((store, cache), request, path, begun_ns, &place)
+    let inline = Inline { store, cache, request, volume, begun_ns, cached_as: &path };
+    if request.body { inline.get(name, &place) } else { inline.head(&place) }
 }
 
-/// Answers HEAD, without opening the file.
-fn head_inline(
-    (store, cache): (&Store, &ObjectCache),
-    request: &ReadRequest,
-    path: String,
+/// A name to open: a path below an open directory.
+#[derive(Clone, Copy)]
+struct Name<'a> {
+    above: &'a OwnedFd,
+    path: &'a str,
+}
+
+/// A read without waiting.
+struct Inline<'a> {
+    store: &'a Store,
+    cache: &'a ObjectCache,
+    request: &'a ReadRequest,
+    /// The volume that the bucket is on.
+    volume: Volume,
     begun_ns: i128,
-    place: &OwnedFd,
-) -> Option<Result<ObjectRead>> {
-    let (attributes, stamp) = ordinary(record::peek_place(place))?;
-    let info = file_info::of(place).ok()?;
-    is_still(&info, stamp)?;
-    cache.keep(State::settled(store, begun_ns, &info), path, &attributes, None);
-    let range = select(&attributes, request);
-    Some(range.map(|range| answer(store, request, attributes, range, Bytes::new(), None, stamp)))
+    /// The object's path in the cache.
+    cached_as: &'a str,
+}
+
+impl Inline<'_> {
+    /// Answers HEAD, without opening the file.
+    fn head(&self, place: &OwnedFd) -> Option<Result<ObjectRead>> {
+        let (attributes, stamp) = ordinary(record::peek_place(place))?;
+        let info = file_info::of(place).ok()?;
+        self.is_still(&info, stamp)?;
+        self.cache.keep(self.state(&info), self.cached_as.to_owned(), &attributes, None);
+        let range = select(&attributes, self.request);
+        Some(
+            range.map(|range| answer(self.store, self.request, attributes, range, Bytes::new(), None, stamp)),
+        )
+    }
+
+    /// Answers GET. Looks for a record before it opens anything, so that it opens no FIFO and no
+    /// device (decision 0010).
+    ///
+    /// The bytes are read before the one `fstat`, which then confirms both record and bytes: the
+    /// record's stamp is that of the file after the read, and since the file has had its name for a
+    /// while, the record was this file's.
+    fn get(&self, name: Name<'_>, place: &OwnedFd) -> Option<Result<ObjectRead>> {
+        let Self { store, request, .. } = *self;
+        let (attributes, stamp) = ordinary(record::peek_place(place))?;
+        let file = resolve::cached(name.above, name.path, READ).ok()?;
+        let range = select(&attributes, request);
+        let mut bytes = Bytes::new();
+        if let Ok(range) = &range
+            && let Some(wanted) = small(&attributes, range.as_ref(), request)
+        {
+            bytes = self.read_now(&file, wanted)?.into();
+        }
+        let info = file_info::of(&file).ok()?;
+        self.is_still(&info, stamp)?;
+        let state = self.state(&info);
+        // Named just now, it may have been put in the place of the file whose record that was.
+        if state.is_none() && ordinary(record::peek_short(&file))?.0 != attributes {
+            return None;
+        }
+        if bytes.len() as u64 == stamp.size_bytes {
+            self.cache.keep(state, self.cached_as.to_owned(), &attributes, Some(&bytes));
+        }
+        Some(range.map(|range| answer(store, request, attributes, range, bytes, Some(file), stamp)))
+    }
+
+    fn state(&self, info: &FileInfo) -> Option<State> {
+        State::settled(self.store, self.begun_ns, info)
+    }
+
+    /// `None` if it is not the file that the record describes, or on a device that was not met yet:
+    /// who may wait meets it.
+    fn is_still(&self, info: &FileInfo, stamp: Stamp) -> Option<()> {
+        self.store.known_volume(info.device)?;
+        (info.is_file() && info.stamp == stamp).then_some(())
+    }
+
+    fn read_now(&self, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>> {
+        let length = usize::try_from(wanted.end - wanted.start).ok()?;
+        if self.volume.kind.reads_never_wait() {
+            return files::read_at(file, wanted.start, length).ok().filter(|bytes| bytes.len() == length);
+        }
+        let mut bytes = vec![0; length];
+        let slices = &mut [IoSliceMut::new(&mut bytes)];
+        let read = rustix::io::preadv2(file, slices, wanted.start, ReadWriteFlags::NOWAIT).ok()?;
+        (read == length).then_some(bytes)
+    }
 }
 
 /// Answers from the cache.
@@ -109,61 +190,11 @@ fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
 }
 
-/// Answers GET. Looks for a record before it opens anything, so that it opens no FIFO and no device
-/// (decision 0010).
-///
-/// The bytes are read before the one `fstat`, which then confirms both record and bytes: the
-/// record's stamp is that of the file after the read, and since the file has had its name for a
-/// while, the record was this file's.
-fn get_inline(
-    (store, cache): (&Store, &ObjectCache),
-    request: &ReadRequest,
-    path: String,
-    begun_ns: i128,
-    place: &OwnedFd,
-) -> Option<Result<ObjectRead>> {
-    let (attributes, stamp) = ordinary(record::peek_place(place))?;
-    let file = resolve::cached(&store.root, &path, READ).ok()?;
-    let range = select(&attributes, request);
-    let mut bytes = Bytes::new();
-    if let Ok(range) = &range
-        && let Some(wanted) = small(&attributes, range.as_ref(), request)
-    {
-        bytes = read_now(store, &file, wanted)?.into();
-    }
-    let info = file_info::of(&file).ok()?;
-    is_still(&info, stamp)?;
-    let state = State::settled(store, begun_ns, &info);
-    // Named just now, it may have been put in the place of the file whose record that was.
-    if state.is_none() && ordinary(record::peek_short(&file))?.0 != attributes {
-        return None;
-    }
-    if bytes.len() as u64 == stamp.size_bytes {
-        cache.keep(state, path, &attributes, Some(&bytes));
-    }
-    Some(range.map(|range| answer(store, request, attributes, range, bytes, Some(file), stamp)))
-}
-
 /// The attributes in a complete record, with their stamp.
 fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
     let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
     let stamp = record.content.stamp?;
     Some((record.into_attributes(stamp)?, stamp))
-}
-
-fn is_still(info: &FileInfo, stamp: Stamp) -> Option<()> {
-    (info.is_file() && info.stamp == stamp).then_some(())
-}
-
-fn read_now(store: &Store, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>> {
-    let length = usize::try_from(wanted.end - wanted.start).ok()?;
-    if store.reads_never_wait() {
-        return files::read_at(file, wanted.start, length).ok().filter(|bytes| bytes.len() == length);
-    }
-    let mut bytes = vec![0; length];
-    let slices = &mut [IoSliceMut::new(&mut bytes)];
-    let read = rustix::io::preadv2(file, slices, wanted.start, ReadWriteFlags::NOWAIT).ok()?;
-    (read == length).then_some(bytes)
 }
 
 /// The bytes to read at once; `None` if there are none, or too many.

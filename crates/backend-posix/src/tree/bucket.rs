@@ -11,7 +11,9 @@ use s3_types::BucketName;
 use super::store::Store;
 use crate::base::options::Symlinks;
 use crate::error::{Io, Op};
+use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
+use crate::volume::kind::Volume;
 
 /// A bucket's directory. Each operation opens it anew, and again after a request's body has
 /// arrived, so that a bucket that was renamed, deleted or mounted over meanwhile is not written to
@@ -49,8 +51,26 @@ impl Store {
 
     /// True if it is known without waiting that a bucket exists.
     pub fn has_bucket_inline(&self, name: &BucketName) -> bool {
-        self.reads_inline()
-            && resolve::cached(&self.root, name.as_str(), PLACE.union(OFlags::DIRECTORY)).is_ok()
+        if !self.reads_inline() {
+            return false;
+        }
+        match resolve::cached(&self.root, name.as_str(), PLACE | OFlags::DIRECTORY) {
+            Err(Errno::XDEV | Errno::AGAIN) => self.mounted_bucket_inline(name).is_some(),
+            result => result.is_ok(),
+        }
+    }
+}
+
+impl Store {
+    /// A bucket on a mount of its own, to look names up in, and its volume, without waiting. `None`
+    /// if it is on the root's device, or on one that was not met yet or may make the caller wait.
+    pub fn mounted_bucket_inline(&self, name: &BucketName) -> Option<(OwnedFd, Volume)> {
+        if !self.devices.any() {
+            return None;
+        }
+        let bucket = resolve::cached_across(&self.root, name.as_str(), PLACE | OFlags::DIRECTORY).ok()?;
+        let volume = self.devices.volume(file_info::known_device(&bucket).ok()?)?;
+        volume.kind.is_local().then_some((bucket, volume))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Tests the devices of buckets that are on other devices than the root.
 
-use std::sync::PoisonError;
-
 use backend::BackendError;
 
 use super::bucket::Bucket;
@@ -27,24 +25,13 @@ impl Store {
         if device == self.device {
             return Ok(());
         }
-        let known = || self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known().get(&device).copied();
+        self.volume_of(device, &bucket.fd).attempt("look at a bucket's file system")?;
+        let before = self.devices.tried(device);
         let tried = before.map_or_else(|| self.try_staging(bucket, device), Ok)?;
-        if tried != Tried::Unknown {
-            known().insert(device, tried);
-        }
+        self.devices.keep_tried(device, tried);
         match tried {
             Tried::Lacks(lack) => Err(BackendError::Unsupported(lack.sentence()).into()),
             Tried::Fine | Tried::Unknown => Ok(()),
-        }
-    }
-
-    /// Makes the devices other than the root's be tested again: the number of a device that is
-    /// unmounted is given to another one.
-    pub fn forget_tried(&self) {
-        self.tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        if let Some(known) = &self.modeless {
-            known.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
     }
 
@@ -73,20 +60,22 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use crate::fs::file_info;
     use crate::testing::Scene;
 
     #[test]
     fn a_device_is_tried_once_until_it_is_forgotten() {
         let mut scene = Scene::new();
         scene.store.assume_elsewhere();
-        let tried = |scene: &Scene| scene.store.tried.lock().unwrap().len();
-        assert_eq!(tried(&scene), 0);
+        let device = file_info::of(&scene.bucket().fd).unwrap().device;
+        let tried = |scene: &Scene| scene.store.devices.tried(device).is_some();
+        assert!(!tried(&scene));
         scene.put("a", b"1").unwrap();
         scene.put("b", b"1").unwrap();
-        assert_eq!(tried(&scene), 1);
-        scene.store.forget_tried();
-        assert_eq!(tried(&scene), 0);
+        assert!(tried(&scene));
+        scene.store.devices.forget();
+        assert!(!tried(&scene));
         scene.put("a", b"2").unwrap();
-        assert_eq!(tried(&scene), 1);
+        assert!(tried(&scene));
     }
 }

@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(crate) struct Presence {
     /// True if inode numbers distinguish the directories of its file system.
     by_inode: bool,
     gone: AtomicBool,
+    /// The mounts below the path, when they were looked at last.
+    mounts: Mutex<Vec<Mount>>,
 }
 
 impl Presence {
@@ -50,7 +52,8 @@ impl Presence {
         // What the process's directory is may change.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let place = path.canonicalize().unwrap_or_else(|_| path.clone());
-        Self { path, place, by_inode, gone: AtomicBool::new(false) }
+        let mounts = Mutex::new(mounts_below(&place));
+        Self { path, place, by_inode, gone: AtomicBool::new(false), mounts }
     }
 
     /// The path of the tree, without links and `..`.
@@ -88,6 +91,15 @@ impl Presence {
             }
             _ => {}
         }
+    }
+
+    /// True if something was mounted or unmounted below the path since the last call.
+    pub fn mounts_have_changed(&self) -> bool {
+        let now = mounts_below(&self.place);
+        let mut before = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = *before != now;
+        *before = now;
+        changed
     }
 
     /// `None` if it can't be known.
@@ -148,10 +160,27 @@ fn run<T>(tree: &Weak<T>, watch: &Watch<T>, mounts: Option<&OwnedFd>) {
 
 /// The mount points that this process sees. None without /proc.
 pub(crate) fn mount_points() -> Vec<PathBuf> {
+    mounts().into_iter().map(|mount| mount.point).collect()
+}
+
+/// A line of the mount table.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    point: PathBuf,
+    line: Vec<u8>,
+}
+
+fn mounts() -> Vec<Mount> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let points =
-        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-    points.map(|point| PathBuf::from(OsString::from_vec(unescaped(point)))).collect()
+    let mount = |line: &[u8]| {
+        let point = line.split(|byte| *byte == b' ').nth(4)?;
+        Some(Mount { point: PathBuf::from(OsString::from_vec(unescaped(point))), line: line.to_owned() })
+    };
+    table.split(|byte| *byte == b'\n').filter_map(mount).collect()
+}
+
+fn mounts_below(place: &Path) -> Vec<Mount> {
+    mounts().into_iter().filter(|mount| mount.point.starts_with(place)).collect()
 }
 
 /// Decodes white space and backslashes, which the kernel writes as `\040`.
@@ -177,4 +206,34 @@ pub(crate) fn is_mount_point(directory: impl AsFd) -> Io<bool> {
     let above = rustix::fs::openat(&directory, "..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let (here, above) = (file_info::of(directory)?, file_info::of(above)?);
     Ok(here.device != above.device || here.inode == above.inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+    use super::*;
+
+    /// Devices are forgotten then, whose numbers may be given to others.
+    #[test]
+    fn mounts_below_the_tree_are_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, beside) = (folder.path().join("tree"), folder.path().join("beside"));
+        let bucket = tree.join("bucket");
+        std::fs::create_dir_all(&bucket).unwrap();
+        std::fs::create_dir(&beside).unwrap();
+        let mount = |place: &Path| mount("tmpfs", place, "tmpfs", MountFlags::empty(), None).is_ok();
+        let unmount = |place: &Path| unmount(place, UnmountFlags::DETACH).is_ok();
+        let presence = Presence::new(&tree, true);
+        if !mount(&bucket) {
+            return eprintln!("\n*** SKIPPED: nothing can be mounted here ***\n");
+        }
+        let first = [presence.mounts_have_changed(), presence.mounts_have_changed()];
+        let unmounted = unmount(&bucket);
+        let second = [presence.mounts_have_changed(), presence.mounts_have_changed()];
+        let elsewhere = mount(&beside).then(|| presence.mounts_have_changed());
+        unmount(&beside);
+        assert!(unmounted);
+        assert_eq!((first, second, elsewhere), ([true, false], [true, false], Some(false)));
+    }
 }

@@ -1,8 +1,6 @@
 //! A tree: its root, and what its file system can do.
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -25,9 +23,9 @@ use crate::layout::tree::{METADATA, Note};
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
-use crate::volume::journal;
+use crate::volume::devices::Devices;
 use crate::volume::kind::{FileSystem, Volume};
-use crate::volume::trials::{Lack, Tried};
+use crate::volume::trials::Lack;
 
 /// The reason why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -108,19 +106,18 @@ pub(crate) struct Store {
     pub options: Options,
     /// `st_dev` of the root; a bucket that is a mount point has another.
     pub device: u64,
+    /// The root's.
     pub volume: Volume,
-    /// See [`Store::keeps_order`].
-    ordered: bool,
+    /// Those of other devices, and what was tried on any.
+    pub devices: Devices,
     clocks: Clocks,
     sidecars: bool,
     /// True if files made in `.slipway` are given to the owner of the tree: for tools, which root
     /// runs on trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
-    /// The results of tests of devices other than the root's.
-    pub tried: Mutex<HashMap<u64, Tried>>,
-    /// Devices that keep no modes; `None` if that can't be tested, since nothing may be written.
-    pub modeless: Option<Mutex<HashSet<u64>>>,
+    /// True if nothing may be written, not even to test something.
+    only_read: bool,
 }
 
 impl Store {
@@ -129,7 +126,7 @@ impl Store {
         if options.chown && !may_chown() {
             return Err(OpenError { path: root.to_owned(), reason: OpenReason::NoChown });
         }
-        let store = Self { modeless: Some(Mutex::default()), ..Self::attach(root, options)? };
+        let store = Self { only_read: false, ..Self::attach(root, options)? };
         let checked = if store.sidecars { note_sidecars(&store.root) } else { check_attributes(&store.root) };
         checked.map_err(|reason| OpenError { path: root.to_owned(), reason })?;
         store.measure_clocks();
@@ -182,8 +179,7 @@ impl Store {
             return Err(fail(OpenReason::NotMounted));
         }
         let device = file_info::of(&fd).map_err(opened)?.device;
-        let volume = Volume::of(&fd).map_err(opened)?;
-        let ordered = journal::keeps_order(&fd, device).map_err(opened)?;
+        let volume = Volume::on(device, &fd).map_err(opened)?;
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(opened)?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
@@ -208,19 +204,18 @@ impl Store {
             options,
             device,
             volume,
-            ordered,
+            devices: Devices::default(),
             clocks,
             sidecars,
             hands_over: false,
             presence,
-            tried: Mutex::default(),
-            modeless: None,
+            only_read: true,
         })
     }
 
     /// True if nothing may be written, not even to test something.
     pub fn is_only_read(&self) -> bool {
-        self.modeless.is_none()
+        self.only_read
     }
 
     /// The meaning of an error on this file system.
@@ -257,19 +252,15 @@ impl Store {
 
     /// See [`Clocks::is_settled`].
     pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
-        self.file_system_of(directory, info).is_some_and(|kind| self.clocks.is_settled(kind, info, began_ns))
+        let volume = self.volume_of(info.device, directory);
+        volume.is_ok_and(|volume| self.clocks.is_settled(volume.kind, info, began_ns))
     }
 
     /// True if a directory that still has the time in `info` did not change while it was read from
     /// `began_ns` on, as far as its time alone can show that.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
-        let kind = self.file_system_of(directory, info).unwrap_or(FileSystem::Other);
+        let kind = self.volume_of(info.device, directory).map_or(FileSystem::Other, |volume| volume.kind);
         !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
-    }
-
-    fn file_system_of(&self, directory: impl AsFd, info: &FileInfo) -> Option<FileSystem> {
-        // Another one may be mounted in a bucket, or as one.
-        if info.device == self.device { Some(self.volume.kind) } else { FileSystem::of(directory).ok() }
     }
 
     /// Flushes the names in a directory to disk, if the durability level says so.
@@ -277,21 +268,28 @@ impl Store {
         if self.options.durability.syncs_names() { rustix::fs::fsync(directory) } else { Ok(()) }
     }
 
-    /// True if changes of names and files on `device` reach the disk in the order in which they
-    /// were made: then a flush of one covers all earlier ones, except for file contents that were
-    /// not written out.
+    /// The volume that `file` is on; `device` is the file's. Asks the kernel once for each device.
+    pub fn volume_of(&self, device: u64, file: impl AsFd) -> Io<Volume> {
+        match self.known_volume(device) {
+            Some(volume) => Ok(volume),
+            None => self.devices.meet(device, file),
+        }
+    }
+
+    /// [`Store::volume_of`], if the device is known already.
+    pub fn known_volume(&self, device: u64) -> Option<Volume> {
+        if device == self.device { Some(self.volume) } else { self.devices.volume(device) }
+    }
+
+    /// See [`Volume::ordered`]. False of a device that was not met yet.
     pub fn keeps_order(&self, device: u64) -> bool {
-        self.ordered && device == self.device
+        self.known_volume(device).is_some_and(|volume| volume.ordered)
     }
 
     /// A file's inode number, if it never changes while the file exists. `file` is the file or its
     /// directory, and is queried only if it is on another device than the root.
     pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
-        let last = if info.device == self.device {
-            self.volume.inodes_last
-        } else {
-            Volume::of(file).is_ok_and(|volume| volume.inodes_last)
-        };
+        let last = self.volume_of(info.device, file).is_ok_and(|volume| volume.inodes_last);
         last.then_some(info.inode)
     }
 
@@ -309,10 +307,8 @@ impl Store {
     /// True if space may be reserved ahead of the bytes of a file: a bucket may be on another file
     /// system than the root.
     pub fn reserves(&self, file: impl AsFd) -> bool {
-        match file_info::of(&file) {
-            Ok(info) if info.device == self.device => self.volume.reserves,
-            _ => Volume::of(file).is_ok_and(|volume| volume.reserves),
-        }
+        let volume = file_info::of(&file).and_then(|info| self.volume_of(info.device, file));
+        volume.is_ok_and(|volume| volume.reserves)
     }
 
     /// True if reads may be tried on the caller's own thread.
@@ -320,21 +316,15 @@ impl Store {
         self.volume.kind != FileSystem::Other && !self.sidecars
     }
 
-    /// True if cached reads on the root's file system never wait, and so don't need `RWF_NOWAIT`
-    /// (which it refuses).
-    pub fn reads_never_wait(&self) -> bool {
-        self.volume.kind == FileSystem::Memory
-    }
-
     /// True if a file on `device` gets its time when it is written, not when it is flushed to a
-    /// server.
+    /// server. False of a device that was not met yet.
     pub fn times_are_final(&self, device: u64) -> bool {
-        device == self.device && self.volume.kind != FileSystem::Other
+        self.known_volume(device).is_some_and(|volume| volume.kind.is_local())
     }
 
-    /// True if giving a file on `device` a name, or renaming it, sets its ctime to the present.
+    /// See [`FileSystem::names_show`]. False of a device that was not met yet.
     pub fn names_show_on(&self, device: u64) -> bool {
-        device == self.device && matches!(self.volume.kind, FileSystem::Multigrain | FileSystem::Memory)
+        self.known_volume(device).is_some_and(|volume| volume.kind.names_show())
     }
 
     /// From now on, treats the tree as one on a file system that may lack `RENAME_EXCHANGE`.
@@ -364,9 +354,7 @@ impl Store {
 
     /// [`Store::names_may_blink`], if the directory's device is already known.
     pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
-        let may = |kind| matches!(kind, FileSystem::Other | FileSystem::Swapless);
-        // Another one may be mounted in a bucket, or as one.
-        may(self.volume.kind) || (device != self.device && FileSystem::of(directory).map_or(true, may))
+        self.volume_of(device, directory).map_or(true, |volume| volume.kind.may_blink())
     }
 }
 

@@ -9,7 +9,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::{LazyLock, PoisonError};
+use std::sync::LazyLock;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
@@ -187,13 +187,12 @@ impl Store {
     /// mode of the directory, which seems to give others rights, means nothing. Tested once for
     /// each device.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
-        let Some(known) = &self.modeless else {
+        if self.is_only_read() {
             // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
             // its own file system.
             return state(self).is_some_and(|own| own.st_dev == stat.st_dev && own.st_mode & ANY != 0);
-        };
-        let known = || known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().contains(&stat.st_dev) {
+        }
+        if self.devices.is_modeless(stat.st_dev) {
             return true;
         }
         let modeless = match new_file(directory) {
@@ -202,7 +201,7 @@ impl Store {
             Err(errno) => return errno == Errno::ROFS,
         };
         if modeless {
-            known().insert(stat.st_dev);
+            self.devices.keep_modeless(stat.st_dev);
         }
         modeless
     }
@@ -280,7 +279,7 @@ mod tests {
         }
         // Where none are kept.
         let device = rustix::fs::fstat(&scene.store.root).unwrap().st_dev;
-        scene.store.modeless.as_ref().unwrap().lock().unwrap().insert(device);
+        scene.store.devices.keep_modeless(device);
         assert_eq!(counts(&scene, None, 0o777), Some([true, true]));
     }
 

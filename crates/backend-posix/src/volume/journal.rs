@@ -8,26 +8,22 @@
 
 use std::path::Path;
 
-use rustix::fd::AsFd;
 use rustix::fs::{major, minor};
-
-use crate::error::Io;
 
 const EXT: u32 = 0xef53;
 const XFS: u32 = 0x5846_5342;
 /// The inode of ext4's journal; jbd2 names a journal inside the file system after it.
 const JOURNAL_INODE: u32 = 8;
 
-/// True if the file system of an open file, which is on `device`, keeps the order. False if that
-/// can't be seen.
-pub(crate) fn keeps_order(file: impl AsFd, device: u64) -> Io<bool> {
-    let kind = rustix::fs::fstatfs(file)?.f_type;
+/// True if the file system on `device`, of which `statfs` returns the number `magic`, keeps the
+/// order. False if that can't be seen.
+pub(crate) fn keeps_order(magic: u32, device: u64) -> bool {
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
-    Ok(match u32::try_from(kind & 0xffff_ffff).unwrap_or(0) {
+    match magic {
         XFS => host.xfs_is_ordered(device),
         EXT => host.ext4_is_ordered(device),
         _ => false,
-    })
+    }
 }
 
 /// The directories in which the kernel describes its file systems.

@@ -3,7 +3,9 @@
 
 use rustix::fd::AsFd;
 
+use super::journal;
 use crate::error::Io;
+use crate::fs::file_info;
 
 /// Kinds of file systems, by how long calls may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +30,28 @@ impl FileSystem {
 
     /// The kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
-        Volume::of(file).map(|volume| volume.kind)
+        magic(file).map(|magic| Volume::of_magic(magic).kind)
+    }
+
+    /// True if it may lack `RENAME_EXCHANGE`, so that a name may be missing for a moment.
+    pub fn may_blink(self) -> bool {
+        matches!(self, Self::Other | Self::Swapless)
+    }
+
+    /// True if cached reads never wait, and so don't need `RWF_NOWAIT` (which it refuses).
+    pub fn reads_never_wait(self) -> bool {
+        self == Self::Memory
+    }
+
+    /// True if giving a file a name, or renaming it, sets its ctime to the present.
+    pub fn names_show(self) -> bool {
+        matches!(self, Self::Multigrain | Self::Memory)
     }
 }
 
 /// Facts about a file's file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Volume {
     pub kind: FileSystem,
     /// True if a file is known to keep its inode number for as long as it exists, for everyone:
@@ -44,16 +62,26 @@ pub(crate) struct Volume {
     pub reserves: bool,
     /// True if files can share blocks, as long as ranges begin and end between blocks.
     pub shares: bool,
+    /// True if changes of names and files reach the disk in the order in which they were made: then
+    /// a flush of one covers all earlier ones, except for file contents that were not written out.
+    pub ordered: bool,
 }
 
 impl Volume {
     /// The facts about the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
-        let magic = rustix::fs::fstatfs(file)?.f_type;
-        Ok(Self::of_magic(u32::try_from(magic & 0xffff_ffff).unwrap_or(0)))
+        let device = file_info::of(&file)?.device;
+        Self::on(device, file)
     }
 
-    /// By the number that `statfs` returns: from linux/magic.h, and the file systems' own sources.
+    /// [`Volume::of`] a file on `device`.
+    pub fn on(device: u64, file: impl AsFd) -> Io<Self> {
+        let magic = magic(file)?;
+        Ok(Self { ordered: journal::keeps_order(magic, device), ..Self::of_magic(magic) })
+    }
+
+    /// What follows from the number that `statfs` returns: from linux/magic.h, and the file
+    /// systems' own sources.
     const fn of_magic(magic: u32) -> Self {
         let kind = match magic {
             // ext2/3/4, XFS, btrfs
@@ -76,8 +104,15 @@ impl Volume {
             _ => true,
         };
         let compresses = matches!(magic, BTRFS | BCACHEFS);
-        Self { kind, inodes_last, reserves: !compresses, shares: compresses || magic == XFS }
+        let shares = compresses || magic == XFS;
+        Self { kind, inodes_last, reserves: !compresses, shares, ordered: false }
     }
+}
+
+/// The number by which `statfs` names the kind of a file system.
+fn magic(file: impl AsFd) -> Io<u32> {
+    let magic = rustix::fs::fstatfs(file)?.f_type;
+    Ok(u32::try_from(magic & 0xffff_ffff).unwrap_or(0))
 }
 
 const XFS: u32 = 0x5846_5342;
@@ -91,7 +126,7 @@ mod tests {
     #[test]
     fn what_is_known_by_kind() {
         let of = |magic| {
-            let Volume { kind, inodes_last, reserves, shares } = Volume::of_magic(magic);
+            let Volume { kind, inodes_last, reserves, shares, ordered: _ } = Volume::of_magic(magic);
             (kind, inodes_last, reserves, shares)
         };
         assert_eq!(of(0xef53), (FileSystem::Multigrain, true, true, false));
