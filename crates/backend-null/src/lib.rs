@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
-    ChangeBucketRequest, CompleteRequest, Context, CopyPartRequest, CopyRequest, CopySide,
+    ChangeBucketRequest, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
     Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
     ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, Parsed, PartPage, PartReceipt,
@@ -183,9 +183,9 @@ impl Backend for NullBackend {
         Ok(DeleteReceipt { existed: true, version: None, delete_marker: false })
     }
 
-    async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+    async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
-        Ok(receipt(no_digests(), attributes(request.source.object).size_bytes))
+        Ok(Copied::plain(receipt(no_digests(), attributes(request.source.object).size_bytes)))
     }
 
     async fn list_objects(&self, _: &Context, _: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -202,9 +202,10 @@ impl Backend for NullBackend {
         Ok(PartWriter { writer: Box::new(NullWriter { size_bytes: 0 }), chosen: None })
     }
 
-    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
-        Ok(PartReceipt { etag: no_digests().etag, checksum: None, last_modified: Timestamp::UNIX_EPOCH })
+        let (etag, last_modified) = (no_digests().etag, Timestamp::UNIX_EPOCH);
+        Ok(Copied::plain(PartReceipt { etag, checksum: None, last_modified }))
     }
 
     async fn complete_upload(&self, _: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {

@@ -159,7 +159,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
-    CompleteRequest, Context, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
+    CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
     ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
     PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
@@ -448,7 +448,7 @@ impl Backend for PosixBackend {
         self.run_in(request.object.bucket, delete).await
     }
 
-    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         self.check_source_version(request.source.object, request.target.bucket).await?;
         let copy = Copy {
             source: request.source.into(),
@@ -460,7 +460,7 @@ impl Backend for PosixBackend {
         };
         let work = move |store: &Store| {
             let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM);
-            copied.map_err(|error| error.of_write(&copy.target.conditions))
+            copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
         };
         self.run_in(request.target.bucket, work).await
     }
@@ -504,7 +504,7 @@ impl Backend for PosixBackend {
         Ok(PartWriter { writer: Box::new(writer), chosen })
     }
 
-    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         self.check_source_version(request.source.object, request.upload.object.bucket).await?;
         let copy = CopyPart {
             source: request.source.into(),
@@ -515,7 +515,7 @@ impl Backend for PosixBackend {
         };
         let founded = Arc::clone(&self.caches.founded);
         let work = move |store: &Store| upload::copy_part(store, &founded, &copy, DEFAULT_CHECKSUM);
-        self.run_in(request.upload.object.bucket, work).await
+        self.run_in(request.upload.object.bucket, work).await.map(Copied::plain)
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {

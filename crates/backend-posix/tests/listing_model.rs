@@ -9,6 +9,7 @@ use backend::ListPosition;
 use backend::conformance::{Fixture, Subject, names};
 use backend_posix::{Durability, Options, PosixBackend};
 use proptest::prelude::*;
+use s3_types::VersionId;
 
 /// The listing that S3 defines for these keys.
 fn model(
@@ -22,7 +23,9 @@ fn model(
     for key in keys.iter().filter(|key| key.starts_with(prefix)) {
         let past = match start {
             None => false,
-            Some(ListPosition::AfterKey(after)) => key <= after,
+            Some(ListPosition::AfterKey(after) | ListPosition::AfterVersion { key: after, .. }) => {
+                key <= after
+            }
             Some(ListPosition::AfterPrefix(after)) => key.starts_with(after.as_str()) || key < after,
         };
         let rest = &key[prefix.len()..];
@@ -53,6 +56,10 @@ fn component() -> impl Strategy<Value = String> {
     ]
 }
 
+fn after_the_only_version(key: String) -> ListPosition {
+    ListPosition::AfterVersion { key, version: VersionId::new("null").unwrap() }
+}
+
 fn key() -> impl Strategy<Value = String> {
     prop::collection::vec(component(), 1..4)
         .prop_map(|parts| parts.join("/"))
@@ -81,6 +88,7 @@ fn query() -> impl Strategy<Value = Query> {
     let start = prop_oneof![
         2 => Just(None),
         2 => query_text().prop_map(|key| Some(ListPosition::AfterKey(key))),
+        1 => query_text().prop_map(|key| Some(after_the_only_version(key))),
         1 => query_text().prop_map(|prefix| Some(ListPosition::AfterPrefix(prefix))),
     ];
     (query_text(), delimiter, start, prop_oneof![1usize..4, Just(1000)])

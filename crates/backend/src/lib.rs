@@ -36,7 +36,7 @@ pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSumm
 pub use maintenance::{Maintenance, SweepReport};
 pub use metered::{Call, CallObserver, Metered};
 pub use object::{
-    CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
+    Copied, CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
     PutRequest, VersionRef, WriteOptions, WriteReceipt,
 };
 pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};

@@ -1,10 +1,17 @@
-use s3_types::{BucketName, Checksum, ETag, ObjectKey, Timestamp};
+use s3_types::{BucketName, Checksum, ETag, ObjectKey, Timestamp, VersionId};
 
 /// The position at which a listing continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListPosition {
-    /// After this key (which need not exist).
+    /// After all versions of this key (which need not exist).
     AfterKey(String),
+    /// After this version of this key. Where no versions are kept, after the key.
+    AfterVersion {
+        /// The key.
+        key: String,
+        /// The version.
+        version: VersionId,
+    },
     /// After all keys that start with this: a common prefix that was already listed.
     AfterPrefix(String),
 }
@@ -38,6 +45,8 @@ pub struct ObjectSummary {
     pub etag: ETag,
     /// Its checksum, if one is kept; listings show only algorithm and type.
     pub checksum: Option<Checksum>,
+    /// Its version, where versions are kept.
+    pub version: Option<VersionId>,
 }
 
 /// One entry of a page.

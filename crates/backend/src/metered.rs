@@ -14,7 +14,7 @@ use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::{Maintenance, SweepReport};
-use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -198,9 +198,9 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::DeleteObject, self.inner.delete_object(cx, request)).await
     }
 
-    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt> {
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         let copied = time(&*self.observer, Call::CopyObject, self.inner.copy_object(cx, request)).await?;
-        self.observer.bytes_moved(Call::CopyObject, copied.size_bytes);
+        self.observer.bytes_moved(Call::CopyObject, copied.receipt.size_bytes);
         Ok(copied)
     }
 
@@ -218,7 +218,7 @@ impl<O: CallObserver> Backend for Metered<O> {
         Ok(PartWriter { writer: self.writer(inner), chosen })
     }
 
-    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         time(&*self.observer, Call::CopyPart, self.inner.copy_part(cx, request)).await
     }
 

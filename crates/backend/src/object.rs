@@ -110,6 +110,22 @@ pub struct WriteReceipt {
     pub version: Option<VersionId>,
 }
 
+/// The result of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied<T> {
+    /// The result of writing the target: an object or a part.
+    pub receipt: T,
+    /// The version of the source that was copied, where versions are kept.
+    pub source_version: Option<VersionId>,
+}
+
+impl<T> Copied<T> {
+    /// A copy in a storage that keeps no versions.
+    pub const fn plain(receipt: T) -> Self {
+        Self { receipt, source_version: None }
+    }
+}
+
 /// A delete.
 #[derive(Debug, Clone, Copy)]
 pub struct DeleteRequest<'a> {

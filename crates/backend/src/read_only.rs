@@ -11,7 +11,7 @@ use crate::documents::DocumentKind;
 use crate::error::{BackendError, Result};
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
-use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::storage::Backend;
@@ -89,7 +89,7 @@ impl Backend for ReadOnly {
         Err(BackendError::ReadOnly)
     }
 
-    async fn copy_object(&self, _: &Context, _: CopyRequest<'_>) -> Result<WriteReceipt> {
+    async fn copy_object(&self, _: &Context, _: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         Err(BackendError::ReadOnly)
     }
 
@@ -105,7 +105,7 @@ impl Backend for ReadOnly {
         Err(BackendError::ReadOnly)
     }
 
-    async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<PartReceipt> {
+    async fn copy_part(&self, _: &Context, _: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         Err(BackendError::ReadOnly)
     }
 

@@ -11,7 +11,7 @@ use crate::documents::DocumentKind;
 use crate::error::Result;
 use crate::listing::{ListObjectsQuery, ListPage};
 use crate::maintenance::Maintenance;
-use crate::object::{CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
+use crate::object::{Copied, CopyRequest, DeleteReceipt, DeleteRequest, PutRequest, WriteReceipt};
 use crate::read::{ObjectRead, ReadRequest};
 use crate::statistics::Statistics;
 use crate::upload::{
@@ -70,7 +70,7 @@ pub trait Backend: Send + Sync + 'static {
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, and replaces attributes if asked. Errors say whether
     /// they are about the source or the target ([`crate::BackendError::on`]).
-    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<WriteReceipt>;
+    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
 
@@ -80,7 +80,7 @@ pub trait Backend: Send + Sync + 'static {
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
     /// Makes a part from an object or a range of one. Errors say which side they are about, as
     /// those of copies do.
-    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<PartReceipt>;
+    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>>;
     /// Makes the object from the named parts, after [`crate::CompleteUpload::check`], and ends the
     /// upload.
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt>;

@@ -138,7 +138,7 @@ fn summarized(
     };
     let (Some(attributes), Ok(key)) = (attributes, ObjectKey::new(&*found.key)) else { return Ok(None) };
     let Shown { size_bytes, last_modified, etag, checksum } = attributes;
-    Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum }))
+    Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum, version: None }))
 }
 
 /// The attributes of an object whose record can't be read, as if it had none; `None` if not even

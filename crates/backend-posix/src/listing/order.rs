@@ -12,7 +12,10 @@ pub(crate) fn after_all(prefix: &str) -> Vec<u8> {
 pub(crate) fn lower_bound(start: Option<&ListPosition>) -> Vec<u8> {
     match start {
         None => Vec::new(),
-        Some(ListPosition::AfterKey(key)) => [key.as_bytes(), &[0]].concat(),
+        // Each object is its only version.
+        Some(ListPosition::AfterKey(key) | ListPosition::AfterVersion { key, .. }) => {
+            [key.as_bytes(), &[0]].concat()
+        }
         Some(ListPosition::AfterPrefix(prefix)) => after_all(prefix),
     }
 }

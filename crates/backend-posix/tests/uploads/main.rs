@@ -69,7 +69,7 @@ async fn parts_sent_twice_or_copied_or_unannounced_join_the_others() {
         upload: scene.name(),
         part_number: 3,
     };
-    let etag = scene.gateways[1].copy_part(&Context::default(), copy).await.unwrap().etag;
+    let etag = scene.gateways[1].copy_part(&Context::default(), copy).await.unwrap().receipt.etag;
     parts.push(CompletedPart { part_number: 3, etag, checksum: None });
     parts.push(scene.put(4, &bodies[3]).await);
     scene.put(5, &body(8, 4000)).await;

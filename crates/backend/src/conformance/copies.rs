@@ -33,7 +33,7 @@ impl Copy<'_> {
             checksum_algorithm: self.checksum_algorithm,
             conditions: self.conditions,
         };
-        fixture.writer.copy_object(&fixture.cx, request).await
+        fixture.writer.copy_object(&fixture.cx, request).await.map(|copied| copied.receipt)
     }
 }
 

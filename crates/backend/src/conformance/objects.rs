@@ -310,7 +310,7 @@ pub async fn only_versions(subject: &Subject) {
     };
     let refused = error_on(CopySide::Source, copy(&other).await);
     assert!(matches!(refused, BackendError::InvalidVersionId(id) if id == other));
-    assert_eq!(copy(&null).await.unwrap().version, None);
+    assert_eq!(copy(&null).await.unwrap().source_version, None);
     let delete = async |version| {
         let request = DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions };
         subject.writer.delete_object(&fixture.cx, request).await

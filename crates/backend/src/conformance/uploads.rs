@@ -10,7 +10,7 @@ use super::fixture::{
     Fixture, Subject, assert_failed, collect, digests, full_metadata, if_absent, if_match, key,
 };
 use crate::{
-    AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart,
+    AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart, Copied,
     CopyPartRequest, CopySource, CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery,
     NewUpload, PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
@@ -90,7 +90,9 @@ pub async fn upload_life(subject: &Subject) {
         upload: upload.name(),
         part_number: 7,
     };
-    let receipt = subject.writer.copy_part(&fixture.cx, copied.clone()).await.unwrap();
+    let Copied { receipt, source_version } =
+        subject.writer.copy_part(&fixture.cx, copied.clone()).await.unwrap();
+    assert_eq!(source_version, None);
     // A checksum is told only where the upload chose one.
     assert_eq!((&receipt.etag, receipt.checksum), (&digests(&second).etag, None));
     let beyond = CopyPartRequest { range: Some(0..second.len() as u64 + 5), ..copied };

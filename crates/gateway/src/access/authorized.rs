@@ -2,11 +2,11 @@ use std::io;
 use std::sync::Arc;
 
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, CompleteRequest, Context, CopyPartRequest, CopyRequest,
-    CopySide, CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, ListBucketsQuery,
-    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef, ObjectWriter,
-    PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result, UploadPage,
-    UploadReceipt, VersionRef, WriteReceipt,
+    AbortRequest, Backend, BackendError, BucketPage, CompleteRequest, Context, Copied, CopyPartRequest,
+    CopyRequest, CopySide, CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest,
+    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
+    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result,
+    UploadPage, UploadReceipt, VersionRef, WriteReceipt,
 };
 use iam::Resource;
 use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action};
@@ -128,7 +128,7 @@ impl<'a> Authorized<'a> {
         &self,
         source: &Authorized<'_>,
         request: CopyRequest<'_>,
-    ) -> Result<WriteReceipt> {
+    ) -> Result<Copied<WriteReceipt>> {
         self.check(S3Action::PutObject, of_object(request.target))?;
         source.check(read_action(request.source.object), of_object(request.source.object))?;
         let copied = self.backend.copy_object(self.cx, request).await;
@@ -152,7 +152,7 @@ impl<'a> Authorized<'a> {
         &self,
         source: &Authorized<'_>,
         request: CopyPartRequest<'_>,
-    ) -> Result<PartReceipt> {
+    ) -> Result<Copied<PartReceipt>> {
         self.check(S3Action::PutObject, of_object(request.upload.object))?;
         source.check(read_action(request.source.object), of_object(request.source.object))?;
         let copied = self.backend.copy_part(self.cx, request).await;

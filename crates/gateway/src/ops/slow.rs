@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
+use s3_types::VersionId;
 use s3_wire::xml::{DECLARATION, without_declaration};
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::task::JoinHandle;
@@ -15,16 +16,23 @@ use crate::call::Call;
 use crate::effects::{Did, Effects};
 use crate::limits::KEEP_ALIVE_INTERVAL;
 use crate::outcome::Outcome;
-use crate::reply;
+use crate::reply::{self, Reply};
 
-/// The result of the work: its document, and what it did to objects.
-pub type Finished = (String, Did);
+/// The result of the work.
+pub struct Finished {
+    /// The document.
+    pub document: String,
+    /// What it did to objects.
+    pub did: Did,
+    /// The version of a copy's source.
+    pub source_version: Option<VersionId>,
+}
 
 /// Answers with the document that `work` makes. The work goes on if the client goes away.
 ///
 /// If the work ends soon, the answer is an ordinary one. Otherwise `200` is sent, with white space
 /// at intervals until the work ends, and an error becomes the document, as S3 does for these
-/// operations.
+/// operations. Headers that tell versions are in the former alone.
 pub async fn answer(
     call: &Call<'_>,
     work: impl Future<Output = Result<Finished>> + Send + 'static,
@@ -35,12 +43,12 @@ pub async fn answer(
     let mut work = tokio::spawn(async move {
         let done = work.await;
         drop(place);
-        let (document, done) = done?;
-        did.get_or_init(|| done);
-        Ok(document)
+        let done = done?;
+        did.get_or_init(|| done.did.clone());
+        Ok(done)
     });
     if let Ok(done) = timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
-        return Ok(Outcome { reply: reply::ok_xml(flatten(done)?), effects });
+        return Ok(Outcome { reply: reply_to(flatten(done)?), effects });
     }
     let site = call.site();
     let rest = stream::unfold(Some(work), move |work| {
@@ -50,7 +58,8 @@ pub async fn answer(
             match timeout(KEEP_ALIVE_INTERVAL, &mut work).await {
                 Err(_) => Some((Bytes::from_static(b" "), Some(work))),
                 Ok(done) => {
-                    let document = flatten(done).unwrap_or_else(|error| site.document(&error));
+                    let document = flatten(done).map(|done| done.document);
+                    let document = document.unwrap_or_else(|error| site.document(&error));
                     Some((without_declaration(&document).to_owned().into(), None))
                 }
             }
@@ -62,6 +71,35 @@ pub async fn answer(
     Ok(Outcome { reply, effects })
 }
 
-fn flatten(done: <JoinHandle<Result<String>> as Future>::Output) -> Result<String> {
+fn reply_to(done: Finished) -> Reply {
+    let Finished { document, did, source_version } = done;
+    let mut reply = reply::ok_xml(document);
+    reply::set_version(reply.headers_mut(), did.version.as_ref());
+    if let Some(version) = source_version {
+        reply::set(reply.headers_mut(), "x-amz-copy-source-version-id", version.as_str());
+    }
+    reply
+}
+
+fn flatten(done: <JoinHandle<Result<Finished>> as Future>::Output) -> Result<Finished> {
     done.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_in_time_tells_versions() {
+        let version = |id: &str| VersionId::new(id).unwrap();
+        let told = |did, source_version| {
+            let reply = reply_to(Finished { document: String::new(), did, source_version });
+            ["x-amz-version-id", "x-amz-copy-source-version-id"]
+                .map(|name| reply.headers().get(name).map(|value| value.to_str().unwrap().to_owned()))
+        };
+        assert_eq!(told(Did::default(), None), [None, None]);
+        let did = Did { version: Some(version("made")), ..Did::default() };
+        let both = ["made", "read"].map(|id| Some(id.to_owned()));
+        assert_eq!(told(did, Some(version("read"))), both);
+    }
 }

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use backend::{BackendError, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
+use backend::{BackendError, Copied, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
 use iam::{ConditionKey, Resource};
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
@@ -16,7 +16,7 @@ use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
-use crate::ops::slow;
+use crate::ops::slow::{self, Finished};
 use crate::ops::values;
 use crate::ops::version::version_id;
 use crate::outcome::Outcome;
@@ -83,11 +83,11 @@ impl<'a> Handler<'a> for CopyObject {
                 conditions: self.conditions,
             };
             match storage.authorized().copy_object(&source.authorized(), request).await {
-                Ok(receipt) => {
+                Ok(Copied { receipt, source_version }) => {
                     let WriteReceipt { etag, checksum, last_modified, .. } = &receipt;
                     let result =
                         CopyObjectResult { etag, checksum: *checksum, last_modified: *last_modified };
-                    Ok((result.render(), did_write(receipt)))
+                    Ok(Finished { document: result.render(), did: did_write(receipt), source_version })
                 }
                 Err(error) => Err(self.source.copy_error(error, target)),
             }

@@ -1,9 +1,9 @@
-use backend::{BackendError, DeleteRequest, ObjectRef};
+use backend::{BackendError, DeleteReceipt, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
 use iam::Resource;
 use s3_types::{ActionSet, BucketName, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
-use s3_wire::xml::{DeleteEntry, DeleteObjectsRequest, DeleteOutcome, delete_result};
+use s3_wire::xml::{DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
 use crate::access::Authorized;
@@ -51,7 +51,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         let reply = reply::ok_entries(writer, shown, |(entry, outcome), writer| {
             let (key, version_id) = (entry.key_text(), entry.version_id.as_deref());
             let outcome = match &outcome {
-                Ok(()) => DeleteOutcome::Deleted { key, version_id, delete_marker: None },
+                Ok(receipt) => DeleteOutcome::Deleted { key, version_id, delete_marker: marker(receipt) },
                 Err(error) => {
                     DeleteOutcome::Failed { key, version_id, code: error.code(), message: error.message() }
                 }
@@ -62,7 +62,13 @@ impl<'a> Handler<'a> for DeleteObjects {
     }
 }
 
-async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<()> {
+/// The delete marker that was made or removed.
+fn marker(receipt: &DeleteReceipt) -> Option<DeleteMarker<'_>> {
+    let version = receipt.version.as_ref().filter(|_| receipt.delete_marker);
+    version.map(|id| DeleteMarker { version_id: id.as_str() })
+}
+
+async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<DeleteReceipt> {
     let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
     // Whatever the storage says of the id: DeleteObject alone says that it is invalid.
     let no_such_version = || S3Error::new(ErrorCode::NoSuchVersion);
@@ -74,7 +80,7 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let storage = call.authorize(resource, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
     let request = DeleteRequest { object, conditions: &entry.conditions };
     let deleted = storage.delete_object(request).await;
-    deleted.map(drop).map_err(|error| {
+    deleted.map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();
         }
@@ -82,4 +88,19 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
         call.site().log(&error);
         error
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delete_marker_is_told_apart_from_a_version() {
+        let told = |delete_marker| {
+            let version = Some(VersionId::new("id").unwrap());
+            marker(&DeleteReceipt { existed: true, version, delete_marker })
+                .map(|marker| marker.version_id.to_owned())
+        };
+        assert_eq!((told(true), told(false)), (Some("id".to_owned()), None));
+    }
 }

@@ -29,8 +29,15 @@ impl<'a> Handler<'a> for ListObjects<'a> {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page =
-            page(&call, &storage, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let page = page(
+            &call,
+            &storage,
+            asked.prefix,
+            asked.delimiter,
+            asked.start().map(position_of),
+            asked.max_keys,
+        )
+        .await?;
         let next = next_marker(&page, asked.prefix, asked.delimiter);
         let result = ListObjectsResult {
             bucket: bucket.as_str(),
@@ -66,8 +73,19 @@ pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Op
 /// A position of the backend, as the wire has it.
 pub fn start_of(position: &ListPosition) -> ListStart {
     match position {
-        ListPosition::AfterKey(key) => ListStart::AfterKey(key.clone()),
+        // The wire has the version apart, and only in listings of versions.
+        ListPosition::AfterKey(key) | ListPosition::AfterVersion { key, .. } => {
+            ListStart::AfterKey(key.clone())
+        }
         ListPosition::AfterPrefix(prefix) => ListStart::AfterPrefix(prefix.clone()),
+    }
+}
+
+/// A position of the wire, as the backend has it.
+pub fn position_of(start: ListStart) -> ListPosition {
+    match start {
+        ListStart::AfterKey(key) => ListPosition::AfterKey(key),
+        ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
     }
 }
 
@@ -77,7 +95,7 @@ pub async fn page(
     storage: &Authorized<'_>,
     prefix: &str,
     delimiter: Option<&str>,
-    start: Option<ListStart>,
+    start: Option<ListPosition>,
     max_keys: u32,
 ) -> Result<ListPage> {
     let max_items = page_items(max_keys);
@@ -86,10 +104,6 @@ pub async fn page(
         call.require_bucket().await?;
         return Ok(ListPage::default());
     }
-    let start = start.map(|start| match start {
-        ListStart::AfterKey(key) => ListPosition::AfterKey(key),
-        ListStart::AfterPrefix(prefix) => ListPosition::AfterPrefix(prefix),
-    });
     let query = ListObjectsQuery { bucket, prefix, delimiter, start: start.as_ref(), max_items };
     storage.list_objects(call.action(), &query).await.map_err(call.failed())
 }

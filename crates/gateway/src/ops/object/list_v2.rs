@@ -5,7 +5,7 @@ use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::ListObjectsV2Result;
 
-use super::list::{objects_reply, page, start_of};
+use super::list::{objects_reply, page, position_of, start_of};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
@@ -28,8 +28,15 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page =
-            page(&call, &storage, asked.prefix, asked.delimiter, asked.start(), asked.max_keys).await?;
+        let page = page(
+            &call,
+            &storage,
+            asked.prefix,
+            asked.delimiter,
+            asked.start().map(position_of),
+            asked.max_keys,
+        )
+        .await?;
         let token = page.next.as_ref().map(|next| start_of(next).to_token());
         let result = ListObjectsV2Result {
             bucket: bucket.as_str(),

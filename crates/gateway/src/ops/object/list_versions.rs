@@ -2,16 +2,20 @@ use std::borrow::Cow;
 
 use backend::ListPosition;
 use iam::ConditionKey;
+use s3_types::VersionId;
 use s3_wire::Result;
-use s3_wire::headers;
+use s3_wire::headers::{self, ListStart};
 use s3_wire::xml::{KeyEncoding, ListObjectVersionsResult, ListedVersion, Owner};
 
-use super::list::{entries_reply, next_marker, page};
+use super::list::{entries_reply, next_marker, page, position_of};
 use crate::access::Authorized;
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::values;
 use crate::outcome::Outcome;
+
+/// The version id of objects where no versions are kept.
+const NULL: &str = "null";
 
 /// ListObjectVersions. There are no versions yet: each object is its own only version, with the id
 /// `null`.
@@ -31,16 +35,20 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
         let max_keys = if asked.is_past_the_end() { 0 } else { asked.max_keys };
-        let page = page(&call, &storage, asked.prefix, asked.grouping(), asked.start(), max_keys).await?;
+        let page = page(&call, &storage, asked.prefix, asked.grouping(), start_of(&asked), max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.grouping());
-        let ends_with_a_key = matches!(page.next, Some(ListPosition::AfterKey(_)));
+        let next_version = page.next.as_ref().and_then(|next| match next {
+            ListPosition::AfterKey(_) => Some(NULL.to_owned()),
+            ListPosition::AfterVersion { version, .. } => Some(version.as_str().to_owned()),
+            ListPosition::AfterPrefix(_) => None,
+        });
         let result = ListObjectVersionsResult {
             bucket: bucket.as_str(),
             prefix: asked.prefix,
             key_marker: asked.key_marker,
             version_id_marker: asked.version_id_marker.unwrap_or_default(),
             next_key_marker: next.as_deref(),
-            next_version_id_marker: ends_with_a_key.then_some("null"),
+            next_version_id_marker: next_version.as_deref(),
             max_keys: asked.max_keys,
             delimiter: asked.delimiter,
             encoding_type: asked.encoding_type,
@@ -51,7 +59,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         let reply = entries_reply(writer, page, encoding, move |object, writer| {
             let entry = ListedVersion {
                 key: object.key.as_str(),
-                version_id: "null",
+                version_id: object.version.as_ref().map_or(NULL, VersionId::as_str),
                 is_latest: true,
                 last_modified: object.last_modified,
                 etag: &object.etag,
@@ -62,4 +70,13 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         });
         Ok(reply.into())
     }
+}
+
+/// The position at which the listing begins.
+fn start_of(asked: &headers::ListVersions<'_>) -> Option<ListPosition> {
+    let version = asked.version_id_marker.and_then(|id| VersionId::new(id).ok());
+    Some(match (asked.start()?, version) {
+        (ListStart::AfterKey(key), Some(version)) => ListPosition::AfterVersion { key, version },
+        (start, _) => position_of(start),
+    })
 }

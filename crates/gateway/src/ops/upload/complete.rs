@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
-use crate::ops::slow;
+use crate::ops::slow::{self, Finished};
 use crate::ops::values;
 use crate::outcome::Outcome;
 
@@ -74,7 +74,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
                 etag: &receipt.etag,
                 checksum: receipt.checksum,
             };
-            Ok((result.render(), did_write(receipt)))
+            Ok(Finished { document: result.render(), did: did_write(receipt), source_version: None })
         };
         slow::answer(&call, work).await
     }

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use backend::{BackendError, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
+use backend::{BackendError, Copied, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
 use iam::ConditionKey;
 use s3_types::UploadId;
 use s3_wire::headers::copy_source_range;
@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::effects::Did;
 use crate::ops::handler::Handler;
 use crate::ops::object::copy::Source;
-use crate::ops::slow;
+use crate::ops::slow::{self, Finished};
 use crate::ops::values;
 use crate::outcome::Outcome;
 
@@ -54,10 +54,10 @@ impl<'a> Handler<'a> for UploadPartCopy {
                 part_number: self.part_number,
             };
             match storage.authorized().copy_part(&source.authorized(), request).await {
-                Ok(receipt) => {
+                Ok(Copied { receipt, source_version }) => {
                     let PartReceipt { etag, checksum, last_modified } = &receipt;
                     let result = CopyPartResult { etag, checksum: *checksum, last_modified: *last_modified };
-                    Ok((result.render(), Did::default()))
+                    Ok(Finished { document: result.render(), did: Did::default(), source_version })
                 }
                 Err(BackendError::InvalidRange { size_bytes }) => Err(out_of_range(self.range, size_bytes)),
                 Err(error) => Err(self.source.copy_error(error, target)),
