@@ -266,6 +266,13 @@ impl Sidecar {
                 .any(|entry| matches!(record::from_bytes_brief::<R>(entry.record), Err(Unread::Closed)))
     }
 
+    /// False if all that it has is of other files. One that is damaged, or not understood, may be
+    /// of any.
+    fn may_be_of(&self, file: FileIdentity) -> bool {
+        let counts = self.of(Some(file)).or_else(|| self.of_changed(Some(file))).is_some();
+        counts || !self.is_original() || !self.is_whole() || self.has_newer::<ObjectRecord>()
+    }
+
     /// The record of this file, or else the newest.
     pub fn record<R: Kind>(&self, file: Option<FileIdentity>) -> Reading<R> {
         self.find(file, record::from_bytes)
@@ -368,19 +375,27 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     }
 }
 
-/// Copies the sidecar of a file for another name that the file has, in another directory.
+/// Copies the sidecar of a file for another name that the file has, in another directory; not one
+/// that is of a file which had the name before: a new sidecar would tell it of this one
+/// ([`Sidecar::recognize`]).
 pub(super) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
     to: (impl AsFd, &str),
 ) -> Result<(), Fail> {
-    match Sidecar::read(from.0, from.1).attempt("read a record")? {
-        Some(sidecar) => replace(bucket, to.0, to.1, |own| {
-            let own = if sidecar.is_original() { own } else { 0 };
-            Sidecar::pack(own, sidecar.entries())
-        }),
-        None => Ok(()),
+    let (directory, name) = from;
+    let Some(sidecar) = Sidecar::read(&directory, name).attempt("read a record")? else { return Ok(()) };
+    let place = resolve::plain(&directory, name, PLACE).attempt("look up a name")?;
+    let info = file_info::of(&place).attempt("stat a file")?;
+    let file = bucket.store.identity(&place, &info);
+    let sidecar = sidecar.recognize(file, || file_info::born_ns(&place));
+    if !sidecar.may_be_of(file) {
+        return Ok(());
     }
+    replace(bucket, to.0, to.1, |own| {
+        let own = if sidecar.is_original() { own } else { 0 };
+        Sidecar::pack(own, sidecar.entries())
+    })
 }
 
 /// Removes the folder of records of a directory that will be removed, if it contains only the

@@ -210,6 +210,42 @@ fn directories_take_their_records_along() {
     assert!(!scene.path().join("moved/.slipway,records/a").exists());
 }
 
+/// A file that has the name and the inode number of an object that is gone is not that object,
+/// also once it became the object beside a directory.
+#[test]
+fn records_of_a_former_file_are_not_taken_along() {
+    let scene = scene();
+    if skips_inodes(&scene) {
+        return;
+    }
+    let mut record = record_of(b"1");
+    record.upload_id = Some("by".into());
+    scene.put_record("a", b"1", record).unwrap();
+    let (number, path) = (inode_of(&scene, "a"), scene.path().join("a"));
+    fs::remove_file(&path).unwrap();
+    // File systems give numbers out again, as ext4 does at once.
+    let has_number = (0..100).any(|_| {
+        fs::write(&path, "22").unwrap();
+        let again = inode_of(&scene, "a") == number;
+        if !again {
+            fs::rename(&path, scene.path().join(format!("other{}", inode_of(&scene, "a")))).unwrap();
+        }
+        again
+    });
+    if !has_number {
+        fs::write(&path, "22").unwrap();
+        eprintln!("\n*** SKIPPED: the inode number was not given out again ***\n");
+    }
+    scene.put("a/b", b"3").unwrap();
+    let open = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
+    assert_eq!(open.upload_id, None);
+}
+
+fn inode_of(scene: &Scene, name: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(scene.path().join(name)).unwrap().ino()
+}
+
 #[test]
 fn the_sweep_removes_records_of_nothing_that_are_noted() {
     let scene = scene();
