@@ -6,11 +6,10 @@
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use super::companion::{complete, release_companion};
+use super::companion::complete;
 use super::kept;
 use crate::error::{Fail, Op};
 use crate::fs::{file_info, files};
-use crate::layout::keymap::join;
 use crate::record::{ObjectRecord, Reading};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
@@ -54,10 +53,6 @@ pub(crate) fn update(
         Some(stored) => complete(bucket, stored).attempt("read a record")?.opened(place)?,
         None => None,
     };
-    // The companion of what describes other bytes may be that of a copy (`cp -a`), which has them:
-    // the sweep searches for one.
-    let unnamed = whole.as_ref().filter(|whole| whole.content.stamp == Some(info.stamp));
-    let unnamed = unnamed.and_then(|whole| whole.overflow);
     let whole = whole.map(|mut whole| {
         whole.overflow = None;
         whole
@@ -65,7 +60,8 @@ pub(crate) fn update(
     let mut new = change(whole.or(stored));
     new.overflow = None;
     kept::put(bucket, directory, name, file, &new)?;
-    release_companion(bucket, unnamed, &join(&directory.path, name));
+    // The companion of the old record is left to the sweep, which searches: a copy of the file
+    // (`cp -a`) may name it, too.
     Ok(true)
 }
 
