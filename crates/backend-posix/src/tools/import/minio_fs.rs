@@ -181,7 +181,7 @@ impl Import<'_> {
             let path = join(&directory.path, name);
             self.teller.tell(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
         }
-        let done = self.options.dry_run || file.adopt(|_| record.clone())?;
+        let done = self.options.dry_run || file.adopt(|old| proof::imported(&record, old))?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))
     }
 }

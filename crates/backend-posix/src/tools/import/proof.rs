@@ -62,6 +62,13 @@ pub(super) fn record(
     Ok(Ok(ObjectRecord { content, attached: Attached::none(), upload_id: None, overflow: None }))
 }
 
+/// The record to write for a file: what was set on the object meanwhile stays.
+pub(super) fn imported(record: &ObjectRecord, old: Option<ObjectRecord>) -> ObjectRecord {
+    let ObjectRecord { content, attached, upload_id, overflow } = record.clone();
+    let attached = old.map_or(attached, |old| old.attached);
+    ObjectRecord { content, attached, upload_id, overflow }
+}
+
 /// Reads the file, and returns the checksum to record if the bytes are those that were uploaded.
 fn prove(file: &mut Candidate<'_>, theirs: &Attributes, progress: &Progress) -> Result<Option<Checksum>> {
     let whole = theirs.checksum.filter(|checksum| checksum.checksum_type == ChecksumType::FullObject);

@@ -156,7 +156,7 @@ impl Import<'_> {
         if self.options.dry_run {
             return Ok(Some(Imported::Done));
         }
-        if !file.adopt(|_| record.clone())? {
+        if !file.adopt(|old| proof::imported(&record, old))? {
             return Ok(Some(Imported::Changed));
         }
         self.remove_attributes(&own, &names)?;
