@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
-use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
 
+use super::descriptor;
 use super::file_info::{self, FileInfo};
 use super::resolve;
 use crate::error::Io;
@@ -113,7 +114,7 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
 
 /// The path of an open file or directory, for the log.
 pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
-    std::fs::read_link(format!("/proc/self/fd/{}", opened.as_fd().as_raw_fd())).unwrap_or_default()
+    std::fs::read_link(descriptor::path(opened.as_fd())).unwrap_or_default()
 }
 
 /// Sets the position from which names of a directory are read next: 0 for the beginning, also on a

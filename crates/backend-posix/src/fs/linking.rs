@@ -1,13 +1,12 @@
 //! Gives files names.
 
 use std::borrow::Cow;
-use std::os::fd::AsRawFd as _;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{file_info, files};
+use super::{descriptor, file_info, files};
 use crate::base::unique;
 use crate::error::Op as _;
 use crate::error::{Fail, Io};
@@ -16,7 +15,7 @@ pub(crate) fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> 
     match rustix::fs::linkat(file, "", &directory, name, AtFlags::EMPTY_PATH) {
         // Also what kernels before 6.10 say to those without CAP_DAC_READ_SEARCH.
         Err(Errno::NOENT) => {
-            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let path = descriptor::path(file.as_fd());
             rustix::fs::linkat(CWD, path, directory, name, AtFlags::SYMLINK_FOLLOW)
         }
         result => result,

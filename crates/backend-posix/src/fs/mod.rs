@@ -1,5 +1,6 @@
 //! Files and directories by system calls: opening, reading, linking, locking and removing them.
 
+pub(crate) mod descriptor;
 pub(crate) mod file_info;
 pub(crate) mod files;
 pub(crate) mod flat;

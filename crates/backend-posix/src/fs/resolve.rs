@@ -8,10 +8,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::descriptor;
 use super::file_info::{self, FileInfo};
 use crate::error::Io;
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS};
@@ -126,7 +127,7 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
     if !info.is_file() && !info.is_directory() {
         return Err(Errno::NXIO);
     }
-    match rustix::fs::open(format!("/proc/self/fd/{}", place.as_raw_fd()), READ, Mode::empty()) {
+    match rustix::fs::open(descriptor::path(place.as_fd()), READ, Mode::empty()) {
         // Not said of a file that has lost its name.
         Err(Errno::NOENT) => otherwise(),
         result => result,
@@ -144,7 +145,7 @@ pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
 }
 
 fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
-    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    let link = descriptor::path(file.as_fd());
     let place = rustix::fs::readlinkat(CWD, link, Vec::new())?;
     Ok(std::ffi::OsStr::from_bytes(place.as_bytes()).into())
 }

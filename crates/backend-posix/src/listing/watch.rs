@@ -5,10 +5,11 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::ioctl_fionread;
 
+use crate::fs::descriptor;
 use crate::limits::{WATCH_NAMES_MIN, WATCH_NAMES_READ_MAX, WATCH_READ_BYTES};
 
 /// Watches on directories of this machine. The kernel queues each change before the call that made
@@ -78,7 +79,7 @@ impl Watches {
     /// Watches a directory, which is read afterwards. A directory that is already watched keeps its
     /// watch. One reading at a time.
     pub fn begin_reading(&mut self, directory: impl AsFd) -> Option<Watch> {
-        let path = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
+        let path = descriptor::path(directory.as_fd());
         let what = WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MOVED_FROM

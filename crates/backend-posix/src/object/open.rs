@@ -12,6 +12,7 @@ use super::found::{Found, found};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::facts::foreign::{self, Peer};
 use crate::facts::place::existing_directory;
+use crate::fs::descriptor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -183,7 +184,7 @@ impl Held {
         match &self.before {
             None => record::peek(&self.file).attempt("read a record"),
             // There is no /proc by which to ask.
-            Some(Err(Errno::NOENT)) if !Path::new("/proc/self/fd").exists() => {
+            Some(Err(Errno::NOENT)) if !Path::new(descriptor::DIRECTORY).exists() => {
                 record::peek(&self.file).attempt("read a record")
             }
             Some(before) => {

@@ -2,14 +2,14 @@
 
 use std::mem::MaybeUninit;
 
-use rustix::fd::{AsFd, AsRawFd};
+use rustix::fd::AsFd;
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
 use super::codec::{self, Encoded, Reading};
 use super::kind::Kind;
 use crate::error::Io;
-use crate::fs::file_info;
+use crate::fs::{descriptor, file_info};
 use crate::layout::records::ATTRIBUTE;
 use crate::limits::{PARTS_AT_ONCE_MAX, RECORD_BYTES_MAX, RECORD_SHORT_BYTES};
 
@@ -40,7 +40,7 @@ pub(crate) fn remove(file: impl AsFd) -> Io<()> {
 
 /// [`raw`] for the file that an `O_PATH` descriptor holds. Needs /proc.
 pub(crate) fn raw_of_place(place: impl AsFd) -> Io<Option<Vec<u8>>> {
-    let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
+    let path = descriptor::path(place.as_fd());
     whole(|buffer| rustix::fs::getxattr(&*path, ATTRIBUTE, buffer))
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn peek_short<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
 /// out the parts. Needs /proc.
 pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     let name = file_info::one_name(name)?;
-    let path = format!("/proc/self/fd/{}/{name}", directory.as_fd().as_raw_fd());
+    let path = descriptor::path_in(directory.as_fd(), name);
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let brief = |bytes: &[u8]| Ok(codec::decode_brief(bytes).into());
     match unpack(rustix::fs::lgetxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), brief) {
@@ -78,7 +78,7 @@ pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> 
 /// [`peek_short`] for the file that an `O_PATH` descriptor holds. Needs /proc.
 pub(crate) fn peek_place<R: Kind>(place: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
-    let path = format!("/proc/self/fd/{}", place.as_fd().as_raw_fd());
+    let path = descriptor::path(place.as_fd());
     unpack(rustix::fs::getxattr(&*path, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 

@@ -1,3 +1,5 @@
+//! Checksum headers: what a request gives and asks for, and what an answer tells.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;

@@ -1,3 +1,5 @@
+//! The arguments of listings.
+
 use http::HeaderMap;
 use s3_types::BucketName;
 

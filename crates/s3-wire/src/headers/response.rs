@@ -1,3 +1,5 @@
+//! The headers of answers about objects.
+
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE,
     ETAG, EXPIRES, LAST_MODIFIED,

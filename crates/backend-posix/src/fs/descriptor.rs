@@ -1,0 +1,17 @@
+//! The names that `/proc` has for open files.
+
+use rustix::fd::{AsRawFd as _, BorrowedFd};
+
+/// The directory of these names. Without `/proc` there is none.
+pub(crate) const DIRECTORY: &str = "/proc/self/fd";
+
+/// A path that leads to an open file, wherever that has its name by now. The file has to stay open
+/// while the path is used.
+pub(crate) fn path(file: BorrowedFd<'_>) -> String {
+    format!("{DIRECTORY}/{}", file.as_raw_fd())
+}
+
+/// The path of a name in an open directory.
+pub(crate) fn path_in(directory: BorrowedFd<'_>, name: &str) -> String {
+    format!("{DIRECTORY}/{}/{name}", directory.as_raw_fd())
+}
