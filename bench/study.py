@@ -49,7 +49,7 @@ from studies.scale import SCALES, changed
 
 STUDIES = {"a": study_a, "b": study_b, "c": study_c, "d": study_d}
 DOCUMENT = ROOT / "docs/STUDIES.md"
-# What no figure depends on.
+# Files that may have changes when figures are measured: no figure depends on them.
 APART = ["docs", "bench/studies/measured.json"]
 FORMAT = 1
 ORDER = ["full", "small", "tiny"]

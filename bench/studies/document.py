@@ -163,7 +163,7 @@ def summary(rows: list[Row], studies: dict) -> str:
     """How many rows of each study have which verdict."""
     kinds = ["met", "shape met", "missed", "measured", "not clear", "not comparable", "not measured"]
     lines = [f"| | rows | {' | '.join(kinds)} |", "|---" * (len(kinds) + 2) + "|"]
-    for letter in "ABCD":
+    for letter in sorted({row.study for row in rows}):
         found, nice = rows_of(studies, letter)
         said = [verdict(row, found.get(row.id), nice) for row in rows if row.study == letter]
         kind = [next((k for k in kinds if text.lstrip("*").startswith(k)), "") for text in said]

@@ -6,7 +6,7 @@ import tomllib
 
 PUBLISHED = pathlib.Path(__file__).with_name("published.toml")
 COMPARE = {">=": lambda ours, bound: ours >= bound, "<=": lambda ours, bound: ours <= bound}
-# Of what is slower while other work has the processors. CPU, memory and bytes are not.
+# Units of figures that suffer when other work runs. CPU, memory and bytes do not.
 RATES = {"MiB/s", "MiB/s with 5", "MB/s", "MB/s with 5", "1/s", "1/s with 5", "1/s at 16 KiB", "minutes"}
 
 

@@ -17,9 +17,9 @@ from .scale import Scale
 
 OURS = "slipway"
 NGINX = "nginx"
-# CPU time is counted in steps of 10 ms.
+# CPU time is counted in steps of 10 ms, so that short steps show none.
 NO_FIGURE = "its step failed, or was too short to see what it took"
-# What they are to be named for rows that are held to them.
+# The names under which `--server` must give them, for rows that are held to them.
 VERSITYGW, MINIO = "versitygw", "minio"
 
 

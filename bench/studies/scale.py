@@ -133,7 +133,7 @@ TINY = dataclasses.replace(
     SMALL,
     bursts=(4, 6),
     one_at_a_time=2,
-    # In a time on a busy machine nothing may be answered.
+    # Ends by count: within a fixed time a busy machine may answer nothing.
     requests=100,
     parts_bytes=128 * MIB,
     parts_at_once=(1, 2),

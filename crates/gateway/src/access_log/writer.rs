@@ -108,7 +108,7 @@ impl Writer {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if let Some(file) = self.wait_for_room() {
-                        // The line of which the other one has a part goes to this one as a whole.
+                        // The old file has a part of this line; the new one gets all of it.
                         let (written, rest) = bytes.split_at(whole_lines(bytes, taken));
                         let lines_written = lines_in(written);
                         self.count(lines_written, 0);

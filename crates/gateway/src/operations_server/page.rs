@@ -38,6 +38,7 @@ pub struct Family<'p> {
 impl Family<'_> {
     /// Writes one sample, with the values of the metric's labels.
     pub fn sample<const N: usize>(&mut self, labels: [&str; N], value: impl Display) {
+        debug_assert_eq!(self.metric.labels.len(), N, "{}", self.metric.name);
         let pairs = self.metric.labels.iter().copied().zip(labels);
         line(self.text, self.metric.name, "", pairs, value);
     }
@@ -45,6 +46,7 @@ impl Family<'_> {
     /// Writes all lines of a histogram, whose metric has one label.
     pub fn histogram(&mut self, label: &str, counts: &Counts) {
         let Metric { name, labels, .. } = self.metric;
+        debug_assert_eq!(labels.len(), 1, "{name}");
         let pair = || labels.iter().copied().zip([label]);
         let mut so_far = 0;
         for (bound, count) in bounds_seconds().zip(counts.buckets) {

@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(rejected(b"\x0a\x00"), Rejected::default());
         let some = Rejected { spans: 3, why: "late".to_owned() };
         assert_eq!(rejected(b"\x0a\x08\x08\x03\x12\x04late"), some);
-        // What a server says that is no collector.
+        // The answer of a server that is not a collector.
         assert_eq!(rejected(b"<html></html>"), Rejected::default());
     }
 }
