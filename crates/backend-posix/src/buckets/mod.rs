@@ -110,9 +110,7 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     let Some(prepared) = documents::prepare(store, name, initial)? else {
         return create_directory(store, name, *account, created);
     };
-    if !matches!(store.bucket(name), Err(BackendError::NoSuchBucket)) {
-        return Err(BackendError::BucketExists);
-    }
+    refuse_if_taken(store, name)?;
     if initial.is_empty() {
         prepared.clear()?;
         return create_directory(store, name, *account, created);
@@ -226,11 +224,24 @@ fn make_directory(store: &Store, name: &str) -> Result<(), Fail> {
     }
 }
 
-/// The error for a new bucket whose name something has.
+/// Refuses a new bucket whose name something has: [`BackendError::BucketExists`] if that is a
+/// directory, [`BackendError::BucketNameTaken`] if it is a file or a link.
+fn refuse_if_taken(store: &Store, name: &BucketName) -> Result<()> {
+    let there = step("a name is looked up").and_then(|()| file_info::at(&store.root, name.as_str()));
+    match there {
+        Ok(info) if info.is_directory() => Err(BackendError::BucketExists),
+        Ok(_) => Err(BackendError::BucketNameTaken),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno).op("look for a bucket"),
+    }
+}
+
+/// The error for a new bucket whose name something had.
 fn has_name(store: &Store, name: &BucketName) -> Fail {
-    match store.bucket(name) {
-        Err(BackendError::NoSuchBucket) => taken(store, name),
-        _ => BackendError::BucketExists.into(),
+    match refuse_if_taken(store, name) {
+        // It was removed since.
+        Ok(()) => Fail::lost("make a bucket whose name was taken"),
+        Err(error) => error.into(),
     }
 }
 
@@ -257,12 +268,4 @@ fn mark_new(
     };
     files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
     mark(&bucket, created)
-}
-
-/// Why a name that exists is no bucket: a file or a link has it, or DeleteBucket was faster.
-fn taken(store: &Store, name: &BucketName) -> Fail {
-    match file_info::at(&store.root, name.as_str()) {
-        Ok(info) if info.kind != FileType::Directory => BackendError::BucketNameTaken.into(),
-        _ => Fail::lost("make a bucket whose name was taken"),
-    }
 }

@@ -21,7 +21,7 @@ use crate::tree::own;
 use crate::tree::store::Store;
 use DocumentKind::{Acl, Cors, Policy};
 
-type Kinds = &'static [(DocumentKind, &'static str)];
+pub(super) type Kinds = &'static [(DocumentKind, &'static str)];
 
 /// The documents before a change, the change, and the documents after it.
 type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
@@ -35,27 +35,27 @@ enum End {
     Error,
 }
 
-struct Tree {
-    root: tempfile::TempDir,
-    name: BucketName,
+pub(super) struct Tree {
+    pub root: tempfile::TempDir,
+    pub name: BucketName,
 }
 
 impl Tree {
     /// Without buckets.
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { root: tempfile::tempdir().unwrap(), name: BucketName::new("bucket").unwrap() }
     }
 
     /// As a gateway that starts sees it.
-    fn store(&self) -> Arc<Store> {
+    pub fn store(&self) -> Arc<Store> {
         Arc::new(Store::open(self.root.path(), fixture::options()).unwrap())
     }
 
-    fn load(&self) -> Result<Arc<BucketState>> {
+    pub fn load(&self) -> Result<Arc<BucketState>> {
         States::new(self.store()).load(&self.name)
     }
 
-    fn create(&self, kinds: Kinds) -> Result<()> {
+    pub fn create(&self, kinds: Kinds) -> Result<()> {
         let new = NewBucket {
             name: self.name.clone(),
             account: None,
@@ -64,18 +64,18 @@ impl Tree {
         buckets::create(&self.store(), &new)
     }
 
-    fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
+    pub fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
         let expected = self.load()?.tag.clone();
         let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
         change::change(&self.store(), &Change { name: self.name.clone(), expected, changes })
     }
 
-    fn delete(&self) -> Result<()> {
+    pub fn delete(&self) -> Result<()> {
         buckets::delete(&self.store(), &self.name)
     }
 
     /// The documents of the bucket, which is not closed; `None` without one.
-    fn documents(&self) -> Option<Documents> {
+    pub fn documents(&self) -> Option<Documents> {
         match self.load() {
             Ok(state) => {
                 assert_eq!(state.closed, None);
@@ -87,7 +87,7 @@ impl Tree {
     }
 
     /// The names where documents are, and those in the root that are not the tree's own.
-    fn names(&self) -> (Vec<String>, Vec<String>) {
+    pub fn names(&self) -> (Vec<String>, Vec<String>) {
         let names = |path| {
             let mut names: Vec<_> = fs::read_dir(self.root.path().join(path))
                 .map(|entries| {
@@ -103,7 +103,7 @@ impl Tree {
     }
 }
 
-fn documents(kinds: Kinds) -> Documents {
+pub(super) fn documents(kinds: Kinds) -> Documents {
     kinds.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
 }
 

@@ -8,6 +8,8 @@ mod contents;
 mod crashes;
 mod found;
 mod place;
+#[cfg(test)]
+mod races;
 mod states;
 
 pub(crate) use change::{Change, Initial, Prepared, change, forget, prepare};
