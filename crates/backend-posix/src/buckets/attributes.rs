@@ -5,15 +5,19 @@ use std::sync::Arc;
 use backend::{BackendError, BucketAttributes, Result};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp};
 
-use crate::error::{Fail, Io, Op};
-use crate::fs::file_info;
+use crate::base::step::step;
+use crate::error::{Fail, Io, Op, retrying};
+use crate::fs::file_info::{self, FileInfo};
 use crate::fs::resolve::{self, PLACE};
 use crate::record::{BucketRecord, Unknown};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
+
+const READ_RECORD: &str = "read a bucket's record";
 
 /// The attributes of a bucket, for a list.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
@@ -47,41 +51,59 @@ pub(crate) struct Birth {
 impl Birth {
     /// That of an open directory. `None` where the file system tells no times of birth, or its
     /// inode numbers do not last.
-    pub fn of(store: &Store, directory: impl AsFd) -> Option<Self> {
-        let inode = store.lasting_inode(&directory, &file_info::of(&directory).ok()?)?;
-        let born_ns = i64::try_from(file_info::born_ns(&directory)?).ok()?;
-        (inode != 0).then_some(Self { inode, born_ns })
+    pub fn of(store: &Store, directory: impl AsFd) -> Io<Option<Self>> {
+        let FileInfo { inode, device, .. } = file_info::of(&directory)?;
+        if inode == 0 || !store.volume_of(device, &directory)?.inodes_last {
+            return Ok(None);
+        }
+        let born_ns = file_info::birth_ns(&directory)?;
+        Ok(born_ns.and_then(|ns| i64::try_from(ns).ok()).map(|born_ns| Self { inode, born_ns }))
     }
 }
 
 /// The traits of a bucket, also of one that may not be read, in which objects may be read all the
-/// same.
+/// same. What cannot be read for another reason is an error: nothing may be taken for another
+/// bucket's because of it.
 pub(super) fn traits(store: &Store, name: &BucketName) -> Result<Traits> {
-    let (time_ns, directory) = match store.bucket(name) {
-        Ok(bucket) => (time_ns(&bucket).unwrap_or_default(), bucket.fd),
-        Err(BackendError::Denied { .. }) => {
-            let place = PLACE | OFlags::DIRECTORY;
-            let place = resolve::plain(&store.root, name.as_str(), place).op("look at a bucket")?;
-            (None, Arc::new(place))
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(Traits::of(store, directory, time_ns))
+    retrying(|| {
+        let (time_ns, directory) = match store.bucket(name) {
+            Ok(bucket) => (time_if_readable(&bucket)?, bucket.fd),
+            Err(BackendError::Denied { .. }) => {
+                let place = PLACE | OFlags::DIRECTORY;
+                let place = resolve::plain(&store.root, name.as_str(), place).attempt("look at a bucket")?;
+                (None, Arc::new(place))
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Traits::of(store, directory, time_ns).attempt("look at a bucket")
+    })
+}
+
+/// The time in a bucket's record; `None` also if that may not be read. An attempt is lost if the
+/// directory was removed since it was opened: FUSE has no record of it then.
+fn time_if_readable(bucket: &Bucket<'_>) -> Result<Option<i64>, Fail> {
+    match step("a bucket's record is read").and_then(|()| record_time_ns(bucket)) {
+        Err(Errno::ACCESS | Errno::PERM) => Ok(None),
+        result => result.attempt(READ_RECORD),
+    }
 }
 
 impl Traits {
     /// Those of a bucket's directory whose record has this time.
-    pub fn of(store: &Store, directory: impl AsFd, time_ns: Option<i64>) -> Self {
-        let known_ns = time_ns.map(i128::from).or_else(|| birth_ns(&directory).ok());
-        let created = file_info::timestamp(known_ns.unwrap_or_default());
-        Self { time_ns, birth: Birth::of(store, directory), created }
+    pub fn of(store: &Store, directory: impl AsFd, time_ns: Option<i64>) -> Io<Self> {
+        let known_ns = time_ns.map_or_else(|| birth_ns(&directory), |ns| Ok(ns.into()))?;
+        let created = file_info::timestamp(known_ns);
+        Ok(Self { time_ns, birth: Birth::of(store, directory)?, created })
     }
 }
 
 /// When its record says that it was created.
 pub(super) fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
-    let record =
-        records::of_directory::<BucketRecord>(bucket.store, &bucket.fd).op("read a bucket's record")?;
+    record_time_ns(bucket).op(READ_RECORD)
+}
+
+fn record_time_ns(bucket: &Bucket<'_>) -> Io<Option<i64>> {
+    let record = records::of_directory::<BucketRecord>(bucket.store, &bucket.fd)?;
     Ok(record.known().and_then(|record| record.time_ns))
 }
 

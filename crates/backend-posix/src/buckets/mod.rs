@@ -155,7 +155,8 @@ fn create_with_documents(
         files::give(&bucket.fd, *account).attempt("give a bucket its owner")?;
         mark(&bucket, created)?;
         step("a directory has its record").attempt("make a bucket")?;
-        let traits = Traits::of(store, &bucket.fd, attributes::time_ns(&bucket)?);
+        let time_ns = attributes::time_ns(&bucket)?;
+        let traits = Traits::of(store, &bucket.fd, time_ns).attempt("look at a bucket")?;
         place_directory(&bucket, &aside, name, || prepared.write(initial, &traits))
     };
     let placed = place();

@@ -151,9 +151,14 @@ pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
 
 /// When a file or directory was made, in ns; `None` if the file system does not keep that.
 pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
-    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    birth_ns(file).ok().flatten()
+}
+
+/// [`born_ns`], with the error of a file system that cannot tell now.
+pub(crate) fn birth_ns(file: impl AsFd) -> Io<Option<i128>> {
+    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-    known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into()))
+    Ok(known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into())))
 }
 
 /// `fstat`, for callers that don't need the errno.

@@ -12,6 +12,7 @@ use s3_types::BucketName;
 use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, Found};
 use super::place::Place;
+use super::strays::{self, Of};
 use crate::buckets::attributes::{self, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
@@ -52,7 +53,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     }
     check_size(&contents)?;
     let time_ns = time_of_record(store, name, &traits)?;
-    write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()))
+    write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()?))
 }
 
 fn write(place: &Place<'_>, name: &BucketName, contents: Contents, binding: Binding) -> Result<()> {
@@ -143,7 +144,7 @@ impl Prepared<'_> {
         check_size(&contents)?;
         let time_ns =
             traits.time_ns.ok_or(BackendError::Unsupported("documents of a bucket without a record"))?;
-        write(&self.place, self.name, contents, Binding::new(time_ns, traits.birth, self.place.birth()))
+        write(&self.place, self.name, contents, Binding::new(time_ns, traits.birth, self.place.birth()?))
     }
 
     /// Removes what was written for a bucket that could not be made. If it is there all the same,
@@ -157,12 +158,9 @@ impl Prepared<'_> {
 /// Removes the documents under a bucket's name, unless they are those of the bucket that has it.
 /// The caller has the lock.
 fn remove_strays(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
-    match attributes::traits(store, name) {
-        Err(BackendError::NoSuchBucket) => place.remove(name.as_str()),
-        traits => match Found::read(Some(place), name, &traits?)?.closed {
-            Some(Closed::OfAnother) => place.remove(name.as_str()),
-            _ => Ok(()),
-        },
+    match strays::of(store, place, name)? {
+        Of::NoBucket | Of::Another => place.remove(name.as_str()),
+        Of::This | Of::Unknown => Ok(()),
     }
 }
 

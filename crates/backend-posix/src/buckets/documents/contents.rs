@@ -106,6 +106,16 @@ impl Binding {
             _ => traits.time_ns == Some(self.time_ns),
         }
     }
+
+    /// True if it is certainly not the bucket with these traits: what both are told by is known,
+    /// and differs.
+    pub fn is_of_another(&self, traits: &Traits, place: Option<Birth>) -> bool {
+        let same_place = self.place.is_some() && self.place == place;
+        match (self.bucket, traits.birth) {
+            (Some(of), Some(birth)) if same_place => of != birth,
+            _ => traits.time_ns.is_some_and(|time_ns| time_ns != self.time_ns),
+        }
+    }
 }
 
 /// The contents of a file.

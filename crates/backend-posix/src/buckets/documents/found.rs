@@ -88,10 +88,11 @@ impl Found {
             Ok(None) => return Ok(Self::none(traits)),
             Err(errno) => return Self::unreadable(traits, errno),
         };
+        let birth = place.birth()?;
         let (contents, closed) = match Contents::unpack(&bytes) {
             Err(Unread::Damaged) => (None, Some(Closed::Damaged)),
             Err(Unread::Newer) => (None, Some(Closed::Newer)),
-            Ok(contents) if !contents.binding.is_of(traits, place.birth()) => {
+            Ok(contents) if !contents.binding.is_of(traits, birth) => {
                 (Some(contents), Some(Closed::OfAnother))
             }
             Ok(contents) => {

@@ -11,6 +11,7 @@ mod place;
 #[cfg(test)]
 mod races;
 mod states;
+mod strays;
 
 pub(crate) use change::{Change, Initial, Prepared, change, forget, prepare};
 pub(crate) use check::{Fault, check};

@@ -98,8 +98,17 @@ impl<'s> Place<'s> {
     }
 
     /// What tells it from other directories, if that is known.
-    pub fn birth(&self) -> Option<Birth> {
-        Birth::of(self.store, &*self.fd)
+    pub fn birth(&self) -> Result<Option<Birth>> {
+        Birth::of(self.store, &*self.fd).op("look at the documents of buckets")
+    }
+
+    /// True if there is a file of this name.
+    pub fn has(&self, name: &str) -> Result<bool> {
+        match file_info::at(&self.fd, name) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno).op("look at the documents of a bucket"),
+        }
     }
 
     /// Reads the file of a bucket, if there is one. EINVAL if it is no file, or longer than any
@@ -136,7 +145,7 @@ impl<'s> Place<'s> {
     /// Removes the file of a bucket, if there is one; the caller holds the lock.
     pub fn remove(&self, name: &str) -> Result<()> {
         const OPERATION: &str = "remove the documents of a bucket";
-        if file_info::at(&self.fd, name).map(drop) == Err(Errno::NOENT) {
+        if !self.has(name)? {
             // A crash may have come between the two changes of the time.
             let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
             return Ok(());

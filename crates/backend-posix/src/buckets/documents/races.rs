@@ -1,11 +1,13 @@
 //! Tests of documents of buckets next to errors, people and other gateways.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 
 use backend::{BackendError, DocumentKind};
 use rustix::io::Errno;
 
-use super::crashes::{Kinds, Tree};
+use super::change;
+use super::crashes::{Kinds, Tree, documents};
 use crate::base::step::at_each_step;
 use DocumentKind::Policy;
 
@@ -17,6 +19,56 @@ fn moved_away() -> Tree {
     tree.create(OLD).unwrap();
     fs::rename(tree.root.path().join("bucket"), tree.root.path().join("elsewhere")).unwrap();
     tree
+}
+
+/// A tree that was restored: its directory of documents is another one than the files there say,
+/// so that buckets are told by the time in their records.
+fn restored() -> Tree {
+    let tree = Tree::new();
+    tree.create(OLD).unwrap();
+    let place = tree.root.path().join(".slipway/buckets");
+    let old = place.with_file_name("old");
+    fs::rename(&place, &old).unwrap();
+    fs::DirBuilder::new().mode(0o700).create(&place).unwrap();
+    fs::rename(old.join("bucket"), place.join("bucket")).unwrap();
+    fs::remove_dir_all(old).unwrap();
+    assert_eq!(tree.documents(), Some(documents(OLD)));
+    tree
+}
+
+/// A record that cannot be read now says nothing about whose documents are there.
+#[test]
+fn nothing_is_removed_for_what_cannot_be_read() {
+    let tree = restored();
+    for errno in [Errno::IO, Errno::MFILE] {
+        let hook = move |step| if step == "a bucket's record is read" { Err(errno) } else { Ok(()) };
+        at_each_step(hook, || change::forget(&tree.store(), &tree.name));
+        let loaded = at_each_step(hook, || tree.load());
+        assert!(matches!(loaded, Err(BackendError::Io { .. } | BackendError::OutOf(_))), "{loaded:?}");
+    }
+    // One that may not be read is not known to be another's.
+    let hook = |step| if step == "a bucket's record is read" { Err(Errno::ACCESS) } else { Ok(()) };
+    at_each_step(hook, || change::forget(&tree.store(), &tree.name));
+    assert!(at_each_step(hook, || tree.load()).unwrap().closed.is_some());
+    assert_eq!(tree.documents(), Some(documents(OLD)));
+    // A bucket that is another one has its stray documents removed.
+    fs::remove_dir_all(tree.root.path().join("bucket")).unwrap();
+    tree.create(&[(Policy, "aside")]).unwrap();
+    fs::remove_dir_all(tree.root.path().join("bucket")).unwrap();
+    change::forget(&tree.store(), &tree.name);
+    assert_eq!(tree.names().0, [",lock"]);
+}
+
+/// A directory that was removed since it was opened has no record on FUSE: it is looked for again.
+#[test]
+fn a_record_that_vanishes_is_looked_for_again() {
+    let tree = restored();
+    let mut first = true;
+    let hook = move |step| {
+        let is_it = step == "a bucket's record is read" && std::mem::take(&mut first);
+        if is_it { Err(Errno::STALE) } else { Ok(()) }
+    };
+    assert_eq!(at_each_step(hook, || tree.load()).unwrap().closed, None);
 }
 
 /// "It exists" would be taken for a success.
