@@ -111,17 +111,18 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
         return create_directory(store, name, *account, created);
     };
     refuse_if_taken(store, name)?;
-    if initial.is_empty() {
-        prepared.clear()?;
+    if prepared.is_nothing() {
         return create_directory(store, name, *account, created);
     }
     let made = retrying(|| create_with_documents(store, new, created, &prepared));
     if made.is_err() {
-        prepared.undo(store);
+        prepared.undo();
     }
     made?;
     step("a bucket has its name").op("make a bucket")?;
-    sync_root(store)
+    sync_root(store)?;
+    prepared.finish();
+    Ok(())
 }
 
 /// Makes the directory of a bucket under another name, with its record, and gives it the bucket's

@@ -9,5 +9,9 @@ pub(crate) const LOCK: &str = ",lock";
 /// The file that will replace another one. Only the holder of the lock has it.
 pub(crate) const STAGED: &str = ",new";
 
+/// The start of the name of a copy of documents that a new bucket's replace; that of the bucket
+/// follows. Only the holder of the lock has it.
+pub(crate) const KEPT: &str = ",kept,";
+
 /// A file whose removal changes the time of the directory. Only the holder of the lock has it.
 pub(crate) const SPARE: &str = ",spare";

@@ -3,7 +3,8 @@
 //! A file of documents names its bucket by the inode and the birth of the bucket's directory, and
 //! by the time in its record ([`Binding`]). It is written before the directory has its name and
 //! removed after the directory is, so that no bucket is ever without documents that it should have.
-//! A crash leaves a file without a bucket, which the next bucket of that name replaces.
+//! A crash leaves a file without a bucket, which the next bucket of that name replaces. A copy of
+//! what it replaces is kept until it is there ([`strays`]).
 
 use backend::{BackendError, BucketTag, DOCUMENTS_BYTES_MAX, DocumentChanges, Documents, Result};
 use bytes::Bytes;
@@ -12,7 +13,8 @@ use s3_types::BucketName;
 use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, Found};
 use super::place::Place;
-use super::strays::{self, Of};
+use super::strays;
+use crate::base::step::step;
 use crate::buckets::attributes::{self, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
@@ -34,6 +36,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     attributes::traits(store, name)?;
     let place = Place::find_or_make(store)?;
     let _lock = place.lock()?;
+    strays::settle(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
     let found = Found::read(Some(&place), name, &traits)?;
     if found.tag != *expected {
@@ -51,24 +54,25 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     if contents.stored.is_empty() {
         return place.remove(name.as_str());
     }
-    check_size(&contents)?;
     let time_ns = time_of_record(store, name, &traits)?;
     write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()?))
 }
 
+/// Writes documents; [`BackendError::TooLarge`] if they are more than a bucket may have.
 fn write(place: &Place<'_>, name: &BucketName, contents: Contents, binding: Binding) -> Result<()> {
-    place.write(name.as_str(), &Contents { binding, ..contents }.pack())
+    if contents.documents_bytes() > DOCUMENTS_BYTES_MAX {
+        return Err(BackendError::TooLarge);
+    }
+    let packed = Contents { binding, ..contents }.pack();
+    if packed.len() > DOCUMENTS_FILE_BYTES_MAX {
+        return Err(BackendError::TooLarge);
+    }
+    place.write(name.as_str(), &packed)
 }
 
 fn unreadable(closed: &Closed) -> BackendError {
     let source = std::io::Error::other(closed.sentence());
     BackendError::Io { operation: "read the documents of a bucket", source }
-}
-
-fn check_size(contents: &Contents) -> Result<()> {
-    let fits = contents.documents_bytes() <= DOCUMENTS_BYTES_MAX
-        && contents.pack().len() <= DOCUMENTS_FILE_BYTES_MAX;
-    if fits { Ok(()) } else { Err(BackendError::TooLarge) }
 }
 
 /// The time in the bucket's record, which one that a person made gets here.
@@ -109,8 +113,14 @@ impl Initial {
 
 /// The documents of a bucket that is being made, with the lock held.
 pub(crate) struct Prepared<'s> {
+    store: &'s Store,
     place: Place<'s>,
     name: &'s BucketName,
+    /// True if the bucket is to have any.
+    wanted: bool,
+    /// True if there are documents under the name: those of a bucket that was removed, or that a
+    /// person has moved away and may put back.
+    old: bool,
     _lock: Lock,
 }
 
@@ -120,47 +130,67 @@ pub(crate) fn prepare<'s>(
     name: &'s BucketName,
     initial: &Initial,
 ) -> Result<Option<Prepared<'s>>> {
-    let place = if initial.is_empty() {
+    let wanted = !initial.is_empty();
+    let place = if wanted {
+        Place::find_or_make(store)?
+    } else {
         let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(None) };
         place
-    } else {
-        Place::find_or_make(store)?
     };
     let lock = place.lock()?;
-    Ok(Some(Prepared { place, name, _lock: lock }))
+    strays::settle(store, &place, name)?;
+    let old = place.has(name.as_str())?;
+    if !old {
+        // A crash may have left its spare file.
+        place.remove(name.as_str())?;
+    }
+    Ok(Some(Prepared { store, place, name, wanted, old, _lock: lock }))
 }
 
 impl Prepared<'_> {
-    /// Removes documents that another bucket of the name has left. The caller has seen that there
-    /// is no bucket.
-    pub fn clear(&self) -> Result<()> {
-        self.place.remove(self.name.as_str())
+    /// True if there is no document to write, and none to replace.
+    pub fn is_nothing(&self) -> bool {
+        !self.wanted && !self.old
     }
 
     /// Writes the documents of a bucket whose directory has these traits, and does not have its
-    /// name yet. The caller has seen that there is no other.
+    /// name yet. The caller has seen that there is no other. A copy of those that another one has
+    /// left is kept; without any for the new bucket, an empty file takes their place until it has
+    /// its name.
     pub fn write(&self, initial: &Initial, traits: &Traits) -> Result<()> {
         let contents = initial.contents();
-        check_size(&contents)?;
         let time_ns =
             traits.time_ns.ok_or(BackendError::Unsupported("documents of a bucket without a record"))?;
-        write(&self.place, self.name, contents, Binding::new(time_ns, traits.birth, self.place.birth()?))
+        let binding = Binding::new(time_ns, traits.birth, self.place.birth()?);
+        // Of a first attempt, they are kept already.
+        if self.old && !self.place.has_kept(self.name.as_str())? {
+            self.place.keep(self.name.as_str())?;
+            step("old documents are kept").op("keep the documents of a bucket")?;
+        }
+        write(&self.place, self.name, contents, binding)
     }
 
-    /// Removes what was written for a bucket that could not be made. If it is there all the same,
+    /// Removes what only was to be kept until the bucket is there.
+    pub fn finish(&self) {
+        let finish = || {
+            strays::settle(self.store, &self.place, self.name)?;
+            if self.wanted { Ok(()) } else { self.place.remove(self.name.as_str()) }
+        };
+        if let Err(error) = finish() {
+            tracing::warn!(
+                bucket = self.name.as_str(),
+                %error,
+                "files beside the documents of a bucket that was created stay; a later operation on it removes them"
+            );
+        }
+    }
+
+    /// Undoes what was written for a bucket that could not be made. If it is there all the same,
     /// its documents stay.
-    pub fn undo(&self, store: &Store) {
-        // What stays is replaced by the next one of its name.
-        let _ = remove_strays(store, &self.place, self.name);
-    }
-}
-
-/// Removes the documents under a bucket's name, unless they are those of the bucket that has it.
-/// The caller has the lock.
-fn remove_strays(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
-    match strays::of(store, place, name)? {
-        Of::NoBucket | Of::Another => place.remove(name.as_str()),
-        Of::This | Of::Unknown => Ok(()),
+    pub fn undo(&self) {
+        let undo = if self.old { strays::settle } else { strays::remove };
+        // What stays is seen to by the next one of its name.
+        let _ = undo(self.store, &self.place, self.name);
     }
 }
 
@@ -170,7 +200,7 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
         let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(()) };
         let _lock = place.lock()?;
         // Another one may have the name by now, and what it needs.
-        remove_strays(store, &place, name)
+        strays::remove(store, &place, name)
     };
     if let Err(error) = forget() {
         tracing::warn!(

@@ -14,7 +14,7 @@ use crate::error::Op;
 use crate::fs::reading::entries;
 use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::layout::documents::{LOCK, SPARE, STAGED};
+use crate::layout::documents::{KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{self, join};
 use crate::tree::store::Store;
 
@@ -52,7 +52,8 @@ pub(crate) fn check(
     };
     let opened = resolve::plain(&directory.fd, "", DIRECTORY).op("open the documents of buckets")?;
     for (name, _) in entries(&opened).op("read the documents of buckets")? {
-        if matches!(&*name, LOCK | STAGED | SPARE) || keymap::is_lingering(&name) {
+        let is_kept = name.strip_prefix(KEPT).is_some_and(|of| BucketName::new(of).is_ok());
+        if is_kept || matches!(&*name, LOCK | STAGED | SPARE) || keymap::is_lingering(&name) {
             continue;
         }
         let fault = match BucketName::new(&name) {

@@ -7,6 +7,7 @@ use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Timestamp};
 
 use super::contents::{Contents, Unread, kind_of, number, number_of};
 use super::place::Place;
+use super::strays;
 use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Op, storage_error};
 use crate::fs::file_info::FileInfo;
@@ -128,6 +129,9 @@ impl Found {
         let lock = place.lock().ok();
         if lock.is_none() {
             std::thread::sleep(STATES_PAUSE);
+        }
+        if lock.is_some() {
+            strays::settle(store, place, name)?;
         }
         let mut traits = attributes::traits(store, name)?;
         for _ in 1..STATES_LOOKS_MAX {

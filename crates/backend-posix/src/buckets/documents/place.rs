@@ -24,7 +24,7 @@ use crate::fs::linking::write_whole;
 use crate::fs::locking::try_lock_file;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::aside::aside_of_nothing;
-use crate::layout::documents::{DOCUMENTS, LOCK, SPARE, STAGED};
+use crate::layout::documents::{DOCUMENTS, KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
 use crate::tree::lock::Lock;
@@ -142,6 +142,31 @@ impl<'s> Place<'s> {
         })
     }
 
+    /// Keeps a copy of the file of a bucket under another name, before it is replaced; the caller
+    /// holds the lock. An error if it cannot be read.
+    pub fn keep(&self, name: &str) -> Result<()> {
+        let read = self.read(name).op("read the documents of a bucket")?;
+        read.map_or(Ok(()), |(bytes, _)| self.write(&kept(name), &bytes))
+    }
+
+    /// Puts what [`Place::keep`] kept back to where it was; the caller holds the lock.
+    pub fn put_back(&self, name: &str) -> Result<()> {
+        self.change("put the documents of a bucket back", || {
+            rustix::fs::renameat(&self.fd, kept(name), &self.fd, name)?;
+            step("documents are back")
+        })
+    }
+
+    /// True if there is what [`Place::keep`] kept.
+    pub fn has_kept(&self, name: &str) -> Result<bool> {
+        self.has(&kept(name))
+    }
+
+    /// Removes what [`Place::keep`] kept; the caller holds the lock.
+    pub fn remove_kept(&self, name: &str) -> Result<()> {
+        self.remove(&kept(name))
+    }
+
     /// Removes the file of a bucket, if there is one; the caller holds the lock.
     pub fn remove(&self, name: &str) -> Result<()> {
         const OPERATION: &str = "remove the documents of a bucket";
@@ -173,6 +198,10 @@ impl<'s> Place<'s> {
         };
         change().op(operation)
     }
+}
+
+fn kept(name: &str) -> String {
+    format!("{KEPT}{name}")
 }
 
 /// Makes a directory, if it does not exist. The time of the one above changes once more after that,

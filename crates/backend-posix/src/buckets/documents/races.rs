@@ -7,7 +7,7 @@ use backend::{BackendError, DocumentKind};
 use rustix::io::Errno;
 
 use super::change;
-use super::crashes::{Kinds, Tree, documents};
+use super::crashes::{Kinds, Tree, at_all_steps, documents};
 use crate::base::step::at_each_step;
 use DocumentKind::Policy;
 
@@ -19,6 +19,72 @@ fn moved_away() -> Tree {
     tree.create(OLD).unwrap();
     fs::rename(tree.root.path().join("bucket"), tree.root.path().join("elsewhere")).unwrap();
     tree
+}
+
+fn move_back(tree: &Tree) {
+    fs::rename(tree.root.path().join("elsewhere"), tree.root.path().join("bucket")).unwrap();
+}
+
+/// What a CreateBucket replaces comes back if it makes no bucket, wherever it ends.
+#[test]
+fn documents_of_a_bucket_that_was_moved_away_outlive_a_create_that_fails() {
+    for wanted in [&[][..], &[(Policy, "new")]] {
+        let check = |tree: &Tree, at: &str| {
+            if tree.root.path().join("bucket").exists() {
+                assert_eq!(tree.documents(), Some(documents(wanted)), "{at}");
+                return;
+            }
+            move_back(tree);
+            assert_eq!(tree.documents(), Some(documents(OLD)), "{at}");
+            tree.change(&[(Policy, Some("newer"))]).unwrap();
+            assert_eq!(tree.documents(), Some(documents(&[(Policy, "newer")])), "{at}");
+            assert!(!tree.names().0.contains(&",kept,bucket".to_owned()), "{at}");
+        };
+        let steps = at_all_steps(
+            |tree| {
+                tree.create(OLD).unwrap();
+                fs::rename(tree.root.path().join("bucket"), tree.root.path().join("elsewhere")).unwrap();
+            },
+            |tree| tree.create(wanted),
+            check,
+        );
+        assert!(steps.contains(&"old documents are kept"), "{steps:?}");
+    }
+}
+
+/// It comes back while another one is made.
+#[test]
+fn a_bucket_that_comes_back_has_its_documents() {
+    for wanted in [&[][..], &[(Policy, "new")]] {
+        let tree = moved_away();
+        let root = tree.root.path().to_owned();
+        let hook = move |step| {
+            if step == "a bucket has documents" {
+                fs::rename(root.join("elsewhere"), root.join("bucket")).unwrap();
+            }
+            Ok(())
+        };
+        let made = at_each_step(hook, || tree.create(wanted));
+        assert!(matches!(made, Err(BackendError::BucketExists)), "{made:?}");
+        assert_eq!(tree.documents(), Some(documents(OLD)));
+        assert_eq!(tree.names().0, [",lock", "bucket"]);
+    }
+}
+
+/// A link leads to where the bucket is meanwhile.
+#[test]
+fn documents_stay_where_a_link_has_the_name() {
+    let tree = moved_away();
+    let path = tree.root.path().join("bucket");
+    std::os::unix::fs::symlink("elsewhere", &path).unwrap();
+    for wanted in [&[][..], &[(Policy, "new")]] {
+        let made = tree.create(wanted);
+        assert!(matches!(made, Err(BackendError::BucketNameTaken)), "{made:?}");
+        change::forget(&tree.store(), &tree.name);
+    }
+    fs::remove_file(path).unwrap();
+    move_back(&tree);
+    assert_eq!(tree.documents(), Some(documents(OLD)));
 }
 
 /// A tree that was restored: its directory of documents is another one than the files there say,

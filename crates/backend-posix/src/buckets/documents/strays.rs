@@ -1,4 +1,8 @@
 //! Tells whether documents are those of the bucket that has their name, before any are removed.
+//!
+//! A bucket that is made may get the name of one whose documents are still there, and whose
+//! directory a person may have moved away for a moment. So these are kept until it is certain that
+//! there is a new bucket.
 
 use backend::{BackendError, Result};
 use rustix::io::Errno;
@@ -16,6 +20,10 @@ use crate::tree::store::Store;
 pub(super) enum Of {
     /// Nothing has the name in the root.
     NoBucket,
+    /// A file or a link has it.
+    NotBucket,
+    /// There is a bucket, and there are none.
+    Nobody,
     /// Those of the bucket that has the name.
     This,
     /// Certainly those of another one.
@@ -32,13 +40,14 @@ pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<
         Err(BackendError::NoSuchBucket) => {
             return match file_info::at(&store.root, name.as_str()) {
                 Err(Errno::NOENT) => Ok(Of::NoBucket),
-                there => there.map(|_| Of::Unknown).op("look for a bucket"),
+                there => there.map(|_| Of::NotBucket).op("look for a bucket"),
             };
         }
         traits => traits?,
     };
     let read = place.read(name.as_str()).op("read the documents of a bucket")?;
-    let Some(Ok(contents)) = read.map(|(bytes, _)| Contents::unpack(&bytes)) else { return Ok(Of::Unknown) };
+    let Some((bytes, _)) = read else { return Ok(Of::Nobody) };
+    let Ok(contents) = Contents::unpack(&bytes) else { return Ok(Of::Unknown) };
     let birth = place.birth()?;
     Ok(if contents.binding.is_of(&traits, birth) {
         Of::This
@@ -47,4 +56,31 @@ pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<
     } else {
         Of::Unknown
     })
+}
+
+/// Ends what a CreateBucket did that has failed, or crashed, or made its bucket: the documents that
+/// it kept go if the bucket with its documents is there, and else come back. The caller holds the
+/// lock.
+pub(super) fn settle(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
+    if !place.has_kept(name.as_str())? {
+        return Ok(());
+    }
+    match of(store, place, name)? {
+        Of::This => place.remove_kept(name.as_str()),
+        Of::NoBucket | Of::NotBucket | Of::Another | Of::Nobody => place.put_back(name.as_str()),
+        Of::Unknown => Ok(()),
+    }
+}
+
+/// Removes the documents under a bucket's name, unless they may be those of the bucket that has it.
+/// The caller holds the lock.
+pub(super) fn remove(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
+    match of(store, place, name)? {
+        Of::NoBucket | Of::Another => {
+            place.remove(name.as_str())?;
+            // Of a bucket before, if the one that was made could not remove it.
+            if place.has_kept(name.as_str())? { place.remove_kept(name.as_str()) } else { Ok(()) }
+        }
+        Of::NotBucket | Of::Nobody | Of::This | Of::Unknown => Ok(()),
+    }
 }
