@@ -134,7 +134,9 @@ pub(crate) fn prepare<'s>(
     let place = if wanted {
         Place::find_or_make(store)?
     } else {
-        let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(None) };
+        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else {
+            return Ok(None);
+        };
         place
     };
     let lock = place.lock()?;
@@ -197,7 +199,7 @@ impl Prepared<'_> {
 /// Removes the documents of a bucket that is gone.
 pub(crate) fn forget(store: &Store, name: &BucketName) {
     let forget = || {
-        let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(()) };
+        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else { return Ok(()) };
         let _lock = place.lock()?;
         // Another one may have the name by now, and what it needs.
         strays::remove(store, &place, name)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use bytes::Bytes;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -53,6 +53,19 @@ impl<'s> Place<'s> {
         }
     }
 
+    /// [`Place::find`], past what a network file system remembers to be missing.
+    pub fn find_anew(store: &'s Store) -> Io<Option<Self>> {
+        if !store.volume.kind.is_local() {
+            look_anew(&store.root, "the root is looked at anew")?;
+            match resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY) {
+                Ok(own) => look_anew(&own, "the directory of its own is looked at anew")?,
+                Err(Errno::NOENT) => return Ok(None),
+                Err(errno) => return Err(errno),
+            }
+        }
+        Self::find(store)
+    }
+
     /// The directory that is open as `fd`; EPERM if it is not as the server makes it.
     pub fn vouched(store: &'s Store, fd: Arc<OwnedFd>) -> Io<Self> {
         if store.is_closed_and_ours(&fd)? { Ok(Self { store, fd }) } else { Err(Errno::PERM) }
@@ -85,8 +98,11 @@ impl<'s> Place<'s> {
                 lock_wait::wait(&self.fd, &file, || try_lock_file(&file))?;
             }
             if !self.store.volume.kind.is_local() {
-                // From here on the client looks names up anew that others may have changed.
-                file_info::fresh(&self.fd).attempt("look at the documents of buckets")?;
+                // From here on the client looks names up anew that others may have changed: of
+                // buckets, too, which it may take for missing.
+                let root = look_anew(&self.store.root, "the root is looked at anew");
+                root.and_then(|()| look_anew(&self.fd, "documents are looked at anew"))
+                    .attempt("look at the documents of buckets")?;
             }
             Lock::of(file, &self.fd, LOCK)
         })
@@ -198,6 +214,13 @@ impl<'s> Place<'s> {
         };
         change().op(operation)
     }
+}
+
+/// Has the client of a network file system ask the server for a directory, and so look its names up
+/// anew.
+fn look_anew(directory: impl AsFd, place: &'static str) -> Io<()> {
+    step(place)?;
+    file_info::fresh(directory).map(drop)
 }
 
 fn kept(name: &str) -> String {

@@ -1,14 +1,19 @@
 //! Tests of documents of buckets next to errors, people and other gateways.
 
+use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::rc::Rc;
 
 use backend::{BackendError, DocumentKind};
 use rustix::io::Errno;
 
-use super::change;
+use super::change::{self, Initial};
 use super::crashes::{Kinds, Tree, at_all_steps, documents};
 use crate::base::step::at_each_step;
+use crate::buckets::{self, NewBucket};
+use crate::testing::fixture;
+use crate::tree::store::Store;
 use DocumentKind::Policy;
 
 const OLD: Kinds = &[(Policy, "old")];
@@ -85,6 +90,38 @@ fn documents_stay_where_a_link_has_the_name() {
     fs::remove_file(path).unwrap();
     move_back(&tree);
     assert_eq!(tree.documents(), Some(documents(OLD)));
+}
+
+/// The steps of `work` on a store of a file system that machines share.
+fn steps_when_shared(tree: &Tree, work: impl FnOnce(&Store)) -> Vec<&'static str> {
+    let mut store = Store::open(tree.root.path(), fixture::options()).unwrap();
+    store.assume_shared();
+    let steps = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&steps);
+    let hook = move |step| {
+        seen.borrow_mut().push(step);
+        Ok(())
+    };
+    at_each_step(hook, || work(&store));
+    steps.take()
+}
+
+/// A client may remember names to be missing that another one has made since.
+#[test]
+fn missing_names_are_not_believed_to_a_network_file_system() {
+    const ANEW: [&str; 4] = [
+        "the root is looked at anew",
+        "the directory of its own is looked at anew",
+        "the root is looked at anew",
+        "documents are looked at anew",
+    ];
+    let tree = moved_away();
+    let initial = Initial::default();
+    let new = NewBucket { name: tree.name.clone(), account: None, initial };
+    let steps = steps_when_shared(&tree, |store| buckets::create(store, &new).unwrap());
+    assert_eq!((&steps[..4], steps[4]), (&ANEW[..], "a name is looked up"));
+    let steps = steps_when_shared(&tree, |store| change::forget(store, &tree.name));
+    assert_eq!((&steps[..4], steps[4]), (&ANEW[..], "a bucket's record is read"));
 }
 
 /// A tree that was restored: its directory of documents is another one than the files there say,
