@@ -120,6 +120,16 @@ pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> 
     records::mark(bucket, &bucket.fd, &BucketRecord { time_ns, unknown: Unknown::none() })
 }
 
+/// Puts the record of a bucket on disk, whatever the durability level.
+pub(super) fn sync_record(bucket: &Bucket<'_>) -> Io<()> {
+    step("a bucket's record is put on disk")?;
+    if bucket.store.sidecars() {
+        // It is in a file, in a directory of its own.
+        rustix::fs::syncfs(&bucket.fd)?;
+    }
+    sync_always(&bucket.fd)
+}
+
 /// A time as records have it.
 pub(super) fn nanoseconds(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
@@ -140,4 +150,14 @@ pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
 /// Puts the names of buckets on disk, if the durability level says so.
 pub(super) fn sync_root(store: &Store) -> Result<()> {
     store.sync_names(&store.root).op("sync the root")
+}
+
+/// Puts names in a directory on disk, whatever the durability level: what these documents forbid
+/// must not come back with a power cut.
+pub(super) fn sync_always(directory: impl AsFd) -> Io<()> {
+    match rustix::fs::fsync(directory) {
+        // A file system that cannot; where the level needs it, it is not served.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
+    }
 }

@@ -178,7 +178,7 @@ fn place_directory(
 ) -> Result<(), Fail> {
     let root = &bucket.store.root;
     // What its documents are bound to must not be gone after a power cut under which they stay.
-    documents::sync(&bucket.fd).attempt("sync a bucket")?;
+    attributes::sync_record(bucket).attempt("sync a bucket")?;
     write()?;
     step("a bucket has documents").attempt("make a bucket")?;
     let ours = file_info::of(&bucket.fd).attempt("stat a bucket")?.id();

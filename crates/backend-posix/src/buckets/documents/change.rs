@@ -80,7 +80,10 @@ fn time_of_record(store: &Store, name: &BucketName, traits: &Traits) -> Result<i
     if let Some(time_ns) = traits.time_ns {
         return Ok(time_ns);
     }
-    attributes::mark(&store.bucket(name)?, traits.created).map_err(Fail::for_good)?;
+    let bucket = store.bucket(name)?;
+    attributes::mark(&bucket, traits.created).map_err(Fail::for_good)?;
+    // What documents are bound to must not be gone after a power cut under which they stay.
+    attributes::sync_record(&bucket).op("sync a bucket")?;
     let marked = attributes::traits(store, name)?.time_ns;
     // It has one that can't be read, and is kept.
     marked.ok_or(BackendError::Unsupported("documents of a bucket whose record cannot be read"))
@@ -176,7 +179,8 @@ impl Prepared<'_> {
     pub fn finish(&self) {
         let finish = || {
             strays::settle(self.store, &self.place, self.name)?;
-            if self.wanted { Ok(()) } else { self.place.remove(self.name.as_str()) }
+            let is_settled = !self.place.has_kept(self.name.as_str())?;
+            if is_settled && !self.wanted { self.place.remove(self.name.as_str()) } else { Ok(()) }
         };
         if let Err(error) = finish() {
             tracing::warn!(

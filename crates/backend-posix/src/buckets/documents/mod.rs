@@ -16,5 +16,4 @@ mod strays;
 pub(crate) use change::{Change, Initial, Prepared, change, forget, prepare};
 pub(crate) use check::{Fault, check};
 pub(crate) use found::{Closed, document};
-pub(crate) use place::sync;
 pub(crate) use states::States;

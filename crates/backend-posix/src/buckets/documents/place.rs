@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::base::step::step;
-use crate::buckets::attributes::Birth;
+use crate::buckets::attributes::{Birth, sync_always};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::files;
@@ -210,7 +210,7 @@ impl<'s> Place<'s> {
             change()?;
             rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty())?;
             step("the time has changed once more")?;
-            sync(&self.fd)
+            sync_always(&self.fd)
         };
         change().op(operation)
     }
@@ -240,17 +240,7 @@ fn make(store: &Store, above: &str, name: &str) -> Result<()> {
         let spare = aside_of_nothing();
         rustix::fs::mkdirat(&above, &spare, Mode::RWXU)?;
         rustix::fs::unlinkat(&above, &spare, AtFlags::REMOVEDIR)?;
-        sync(&above)
+        sync_always(&above)
     };
     make().op("make a directory for documents of buckets")
-}
-
-/// Puts names in a directory on disk, whatever the durability level: what these documents forbid
-/// must not come back with a power cut.
-pub(crate) fn sync(directory: &OwnedFd) -> Io<()> {
-    match rustix::fs::fsync(directory) {
-        // A file system that cannot; where the level needs it, it is not served.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
-        result => result,
-    }
 }

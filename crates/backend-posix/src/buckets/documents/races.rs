@@ -124,6 +124,23 @@ fn missing_names_are_not_believed_to_a_network_file_system() {
     assert_eq!((&steps[..4], steps[4]), (&ANEW[..], "a bucket's record is read"));
 }
 
+/// What documents are bound to is on disk before they are.
+#[test]
+fn the_record_of_a_bucket_made_by_hand_is_on_disk_before_its_documents() {
+    let tree = Tree::new();
+    fs::create_dir(tree.root.path().join("bucket")).unwrap();
+    let steps = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&steps);
+    let hook = move |step| {
+        seen.borrow_mut().push(step);
+        Ok(())
+    };
+    at_each_step(hook, || tree.change(&[(Policy, Some("first"))])).unwrap();
+    let steps = steps.take();
+    let at = |name| steps.iter().position(|step| *step == name).unwrap();
+    assert!(at("a bucket's record is put on disk") < at("documents are staged"), "{steps:?}");
+}
+
 /// A tree that was restored: its directory of documents is another one than the files there say,
 /// so that buckets are told by the time in their records.
 fn restored() -> Tree {

@@ -10,6 +10,7 @@ use s3_types::BucketName;
 
 use super::contents::Contents;
 use super::place::Place;
+use crate::base::step::step;
 use crate::buckets::attributes;
 use crate::error::Op;
 use crate::fs::file_info;
@@ -66,7 +67,10 @@ pub(super) fn settle(store: &Store, place: &Place<'_>, name: &BucketName) -> Res
         return Ok(());
     }
     match of(store, place, name)? {
-        Of::This => place.remove_kept(name.as_str()),
+        Of::This => {
+            sync_names_of_buckets(store, place)?;
+            place.remove_kept(name.as_str())
+        }
         Of::NoBucket | Of::NotBucket | Of::Another | Of::Nobody => place.put_back(name.as_str()),
         Of::Unknown => Ok(()),
     }
@@ -77,10 +81,23 @@ pub(super) fn settle(store: &Store, place: &Place<'_>, name: &BucketName) -> Res
 pub(super) fn remove(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
     match of(store, place, name)? {
         Of::NoBucket | Of::Another => {
+            sync_names_of_buckets(store, place)?;
             place.remove(name.as_str())?;
             // Of a bucket before, if the one that was made could not remove it.
             if place.has_kept(name.as_str())? { place.remove_kept(name.as_str()) } else { Ok(()) }
         }
         Of::NotBucket | Of::Nobody | Of::This | Of::Unknown => Ok(()),
     }
+}
+
+/// Puts the names of buckets on disk before documents are removed, whatever the durability level:
+/// or a power cut could bring a bucket back that was deleted, without them.
+fn sync_names_of_buckets(store: &Store, place: &Place<'_>) -> Result<()> {
+    const OPERATION: &str = "sync the root";
+    step("the root is put on disk").op(OPERATION)?;
+    let device = file_info::of(&place.fd).op(OPERATION)?.device;
+    if device == store.device && store.keeps_order(device) {
+        return Ok(());
+    }
+    attributes::sync_always(&store.root).op(OPERATION)
 }
