@@ -148,7 +148,7 @@ pub(super) fn at_all_steps(
         }
     }
     let mut steps = steps.into_inner();
-    steps.retain(|step| *step != "a bucket's record is read");
+    steps.retain(|step| !["a bucket's record is read", "a lock is opened"].contains(step));
     steps
 }
 

@@ -126,10 +126,15 @@ impl Found {
     /// Reads under the lock, or after a pause where it can't be had. The bucket may be deleted
     /// meanwhile: FUSE has no record of a directory that is gone, though it is open.
     fn read_again(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<(Traits, Self)> {
-        let lock = place.lock().ok();
-        if lock.is_none() {
-            std::thread::sleep(STATES_PAUSE);
-        }
+        let lock = match place.lock() {
+            Ok(lock) => Some(lock),
+            Err(BackendError::ReadOnly) => {
+                std::thread::sleep(STATES_PAUSE);
+                None
+            }
+            // Without it nothing that is missing may be believed.
+            Err(error) => return Err(error),
+        };
         if lock.is_some() {
             strays::settle(store, place, name)?;
         }

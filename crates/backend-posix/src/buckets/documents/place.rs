@@ -89,7 +89,7 @@ impl<'s> Place<'s> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let open = || resolve::create(&self.fd, LOCK, flags, Mode::from_raw_mode(0o600));
         retrying(|| {
-            let file = match open() {
+            let file = match step("a lock is opened").and_then(|()| open()) {
                 // Network file systems, of two that make it at once.
                 Err(errno @ Errno::EXIST) => return Err(Fail::lost_to("open a lock", errno)),
                 file => file.attempt("open a lock")?,

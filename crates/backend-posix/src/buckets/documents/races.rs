@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use backend::{BackendError, DocumentKind};
 use rustix::io::Errno;
 
 use super::change::{self, Initial};
 use super::crashes::{Kinds, Tree, at_all_steps, documents};
+use super::states::States;
 use crate::base::step::at_each_step;
 use crate::buckets::{self, NewBucket};
 use crate::testing::fixture;
@@ -109,9 +111,10 @@ fn steps_when_shared(tree: &Tree, work: impl FnOnce(&Store)) -> Vec<&'static str
 /// A client may remember names to be missing that another one has made since.
 #[test]
 fn missing_names_are_not_believed_to_a_network_file_system() {
-    const ANEW: [&str; 4] = [
+    const ANEW: [&str; 5] = [
         "the root is looked at anew",
         "the directory of its own is looked at anew",
+        "a lock is opened",
         "the root is looked at anew",
         "documents are looked at anew",
     ];
@@ -119,9 +122,9 @@ fn missing_names_are_not_believed_to_a_network_file_system() {
     let initial = Initial::default();
     let new = NewBucket { name: tree.name.clone(), account: None, initial };
     let steps = steps_when_shared(&tree, |store| buckets::create(store, &new).unwrap());
-    assert_eq!((&steps[..4], steps[4]), (&ANEW[..], "a name is looked up"));
+    assert_eq!((&steps[..5], steps[5]), (&ANEW[..], "a name is looked up"));
     let steps = steps_when_shared(&tree, |store| change::forget(store, &tree.name));
-    assert_eq!((&steps[..4], steps[4]), (&ANEW[..], "a bucket's record is read"));
+    assert_eq!((&steps[..5], steps[5]), (&ANEW[..], "a bucket's record is read"));
 }
 
 /// What documents are bound to is on disk before they are.
@@ -139,6 +142,25 @@ fn the_record_of_a_bucket_made_by_hand_is_on_disk_before_its_documents() {
     let steps = steps.take();
     let at = |name| steps.iter().position(|step| *step == name).unwrap();
     assert!(at("a bucket's record is put on disk") < at("documents are staged"), "{steps:?}");
+}
+
+/// Without the lock, it may be missing for a moment only.
+#[test]
+fn a_missing_file_is_not_believed_if_the_lock_cannot_be_had() {
+    let tree = moved_away();
+    move_back(&tree);
+    fs::remove_file(tree.root.path().join(".slipway/buckets/bucket")).unwrap();
+    let mut store = Store::open(tree.root.path(), fixture::options()).unwrap();
+    store.assume_shared();
+    let states = States::new(Arc::new(store));
+    for errno in [Errno::IO, Errno::MFILE, Errno::BUSY] {
+        let hook = move |step| if step == "a lock is opened" { Err(errno) } else { Ok(()) };
+        let loaded = at_each_step(hook, || states.load(&tree.name));
+        assert!(matches!(loaded, Err(BackendError::Io { .. } | BackendError::OutOf(_))), "{loaded:?}");
+    }
+    // Who may not write has none, and pauses.
+    let hook = |step| if step == "a lock is opened" { Err(Errno::ROFS) } else { Ok(()) };
+    assert!(at_each_step(hook, || states.load(&tree.name)).unwrap().documents.is_empty());
 }
 
 /// A tree that was restored: its directory of documents is another one than the files there say,
