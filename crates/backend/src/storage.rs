@@ -44,6 +44,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Reads the state of a bucket. One whose documents cannot be read is closed, and not an error.
     async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>>;
     /// Reads a document of a bucket; `None` if it has none of this kind. A damaged one is an error.
+    ///
+    /// Those of a closed bucket are returned too, even if they are another bucket's or of a kind
+    /// that is not understood, since root repairs the bucket by them. So the caller loads the state
+    /// for the request before, and refuses all but root if the bucket is closed.
     async fn bucket_document(
         &self,
         cx: &Context,

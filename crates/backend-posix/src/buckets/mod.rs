@@ -108,7 +108,11 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     let NewBucket { name, account, initial } = new;
     let created = Timestamp::now();
     let Some(prepared) = documents::prepare(store, name, initial)? else {
-        return create_directory(store, name, *account, created);
+        step("there are no documents of buckets").op("make a bucket")?;
+        create_directory(store, name, *account, created)?;
+        // Since then, another gateway may have begun one of the name with the first of all.
+        documents::forget(store, name);
+        return Ok(());
     };
     refuse_if_taken(store, name)?;
     if prepared.is_nothing() {

@@ -200,7 +200,7 @@ impl Prepared<'_> {
     }
 }
 
-/// Removes the documents of a bucket that is gone.
+/// Removes documents that an earlier bucket of the name has left.
 pub(crate) fn forget(store: &Store, name: &BucketName) {
     let forget = || {
         let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else { return Ok(()) };
@@ -212,7 +212,8 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
         tracing::warn!(
             bucket = name.as_str(),
             %error,
-            "the documents of a bucket that was deleted stay; the next one of its name replaces them"
+            "the documents of an earlier bucket of this name cannot be removed: they close one that has the name, and \
+                are replaced by the next CreateBucket"
         );
     }
 }

@@ -163,6 +163,23 @@ fn a_missing_file_is_not_believed_if_the_lock_cannot_be_had() {
     assert!(at_each_step(hook, || states.load(&tree.name)).unwrap().documents.is_empty());
 }
 
+/// Another gateway crashes with the first documents of the tree, those of a bucket of this name.
+#[test]
+fn a_new_bucket_is_not_closed_by_the_first_documents_of_all() {
+    let tree = Rc::new(Tree::new());
+    let other = Rc::clone(&tree);
+    let hook = move |step| {
+        if step == "there are no documents of buckets" {
+            other.create(OLD).unwrap();
+            fs::remove_dir_all(other.root.path().join("bucket")).unwrap();
+        }
+        Ok(())
+    };
+    at_each_step(hook, || tree.create(&[])).unwrap();
+    assert_eq!(tree.documents(), Some(documents(&[])));
+    assert_eq!(tree.names().0, [",lock"]);
+}
+
 /// A tree that was restored: its directory of documents is another one than the files there say,
 /// so that buckets are told by the time in their records.
 fn restored() -> Tree {
