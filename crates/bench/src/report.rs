@@ -227,7 +227,7 @@ impl Round {
     /// The number of failed requests, in the measured time and outside of it.
     pub fn errors(&self) -> u64 {
         let inside = self.operations.iter().flat_map(|of| of.errors.values());
-        inside.chain(self.errors_outside.values()).sum()
+        inside.chain(self.errors_outside.values()).copied().fold(0, u64::saturating_add)
     }
 
     /// Answers a second, of all operations.
@@ -270,7 +270,7 @@ impl Round {
 impl Report {
     /// The number of failed requests.
     pub fn errors(&self) -> u64 {
-        self.rounds.iter().map(Round::errors).sum()
+        self.rounds.iter().map(Round::errors).fold(0, u64::saturating_add)
     }
 }
 

@@ -29,7 +29,7 @@ pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
 
 /// Control characters, line breaks, and what changes the direction of writing (Unicode's
 /// `Bidi_Control`).
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

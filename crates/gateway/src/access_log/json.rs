@@ -11,6 +11,7 @@ use s3_wire::operation::Operation;
 use super::buffer::Buffer;
 use crate::line::{Ended, Line, Signature};
 use crate::peer::Tls;
+use crate::text::is_hidden;
 use crate::trace_context::SpanContext;
 
 /// Appends the part of the line that is known before the request's end.
@@ -172,13 +173,7 @@ fn escape(out: &mut Vec<u8>, value: &[u8]) {
     for char in String::from_utf8_lossy(value).chars() {
         match char {
             '"' | '\\' => out.extend_from_slice(&[b'\\', char as u8]),
-            '\u{7f}'..='\u{9f}'
-            | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                escape_unit(out, char);
-            }
-            _ if char.is_control() => escape_unit(out, char),
+            _ if is_hidden(char) => escape_unit(out, char),
             _ => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }

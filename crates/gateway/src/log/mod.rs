@@ -3,7 +3,7 @@
 mod output;
 
 use std::fmt::Debug;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use tracing_subscriber::field::MakeExt as _;
@@ -38,8 +38,11 @@ impl Log {
         let lines = tracing_subscriber::fmt::layer().fmt_fields(fields()).with_writer(move || writer.clone());
         let registry = tracing_subscriber::registry().with(filter);
         let started = match format {
-            LogFormat::Text => registry.with(lines.with_ansi(std::io::stderr().is_terminal())).try_init(),
-            LogFormat::Json => registry.with(lines.json()).try_init(),
+            LogFormat::Text => registry.with(lines.with_ansi(io::stderr().is_terminal())).try_init(),
+            LogFormat::Json => {
+                let writer = output.clone();
+                registry.with(lines.json().with_writer(move || VisibleLines(writer.clone()))).try_init()
+            }
         };
         Ok(Self { output, filter: started.is_ok().then_some(handle) })
     }
@@ -48,6 +51,22 @@ impl Log {
     pub fn finish(&self, limit: Duration) {
         // Whoever did not read the log would not read that it is lost.
         let _ = self.output.finish(limit);
+    }
+}
+
+/// Writes lines of JSON without what steers a terminal or changes the direction of writing: JSON
+/// itself demands escapes of some control characters only, and the texts may be those of strangers.
+struct VisibleLines<W>(W);
+
+impl<W: io::Write> io::Write for VisibleLines<W> {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(lines);
+        self.0.write_all(visible(&text, true).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -76,6 +95,19 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+
+    #[test]
+    fn lines_of_json_are_visible() {
+        let mut lines = Vec::new();
+        let line = "{\"message\":\"a\u{9b}31m\u{202e}\\n\"}\n";
+        VisibleLines(&mut lines).write_all(line.as_bytes()).unwrap();
+        let line = String::from_utf8(lines).unwrap();
+        assert_eq!(line, "{\"message\":\"a\\u009b31m\\u202e\\n\"}\n");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&line).unwrap()["message"],
+            "a\u{9b}31m\u{202e}\n"
+        );
+    }
 
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);

@@ -5,8 +5,10 @@ mod families;
 mod page;
 mod process;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -51,8 +53,8 @@ impl Observed {
 pub async fn run(listener: Listener, observed: Arc<Observed>) {
     let mut connections = Connections::default();
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection to --ops-listen could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -60,7 +62,9 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
             }
         };
         connections.make_room().await;
-        connections.begin(|answering| serve(stream, Arc::clone(&observed), answering));
+        connections.begin(address.map(|address| address.ip()), |answering| {
+            serve(stream, Arc::clone(&observed), answering)
+        });
     }
 }
 
@@ -100,14 +104,17 @@ struct Connections {
 
 struct Connection {
     task: AbortHandle,
+    /// The client's address.
+    from: Option<IpAddr>,
     /// True while it waits for this server, not for its client.
     answering: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// If there are too many connections, closes the oldest that waits for its client: a client
-    /// that sends nothing, or does not read, keeps no other out. A connection that is being
-    /// answered has its time limits, and is waited for.
+    /// If there are too many connections, closes the oldest that waits for its client, of the
+    /// address that has most of these: a client that sends nothing, or does not read, keeps no
+    /// other out, and many that come at once keep out their own address alone. A connection that
+    /// is being answered has its time limits, and is waited for.
     async fn make_room(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         loop {
@@ -116,18 +123,35 @@ impl Connections {
                 return;
             }
             let waits = |connection: &Connection| !connection.answering.load(Relaxed);
-            match self.open.iter().position(waits).and_then(|at| self.open.remove(at)) {
+            let waiting = self.open.iter().enumerate().filter(|(_, connection)| waits(connection));
+            let waiting = waiting.map(|(at, connection)| (at, connection.from));
+            match most_crowded(waiting).and_then(|at| self.open.remove(at)) {
                 Some(connection) => connection.task.abort(),
                 None => drop(self.tasks.join_next().await),
             }
         }
     }
 
-    fn begin<F: Future<Output = ()> + Send + 'static>(&mut self, serve: impl FnOnce(Arc<AtomicBool>) -> F) {
+    fn begin<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        from: Option<IpAddr>,
+        serve: impl FnOnce(Arc<AtomicBool>) -> F,
+    ) {
         let answering = Arc::<AtomicBool>::default();
         let task = self.tasks.spawn(serve(Arc::clone(&answering)));
-        self.open.push_back(Connection { task, answering });
+        self.open.push_back(Connection { task, from, answering });
     }
+}
+
+/// The first place of those whose address has most places.
+fn most_crowded(places: impl Iterator<Item = (usize, Option<IpAddr>)>) -> Option<usize> {
+    let mut of_address = HashMap::<_, (usize, usize)>::new();
+    for (at, from) in places {
+        of_address.entry(from).or_insert((0, at)).0 += 1;
+    }
+    // Of two with as many, the one that came first.
+    let (_, first) = of_address.into_values().max_by_key(|(count, first)| (*count, Reverse(*first)))?;
+    Some(first)
 }
 
 async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -180,4 +204,19 @@ fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_most_connections_makes_room() {
+        let at = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        let chosen = |from: &[Option<IpAddr>]| most_crowded(from.iter().copied().enumerate());
+        assert_eq!(chosen(&[]), None);
+        assert_eq!(chosen(&[at(1), at(2), at(2), at(3)]), Some(1));
+        assert_eq!(chosen(&[at(1), at(2), at(2), at(1)]), Some(0), "the oldest");
+        assert_eq!(chosen(&[at(1), None, None]), Some(1), "a unix socket");
+    }
 }
