@@ -19,15 +19,18 @@ use super::attributes::identity;
 use crate::base::options::SweepOptions;
 use crate::base::seldom::SeldomEach;
 use crate::base::unique;
-use crate::error::{Fail, Io, Op, is_of_one, retrying};
+use crate::error::{Fail, Io, Op, is_of_one, leads_nowhere, retrying};
 use crate::fs::reading::{entries, has_only};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{files, removing};
 use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
+use crate::layout::keymap::OWN_DIRECTORY;
+use crate::layout::tree::METADATA;
 use crate::layout::uploads::UPLOADS;
 use crate::layout::{keymap, locks, mark};
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
 use crate::tree::bucket::Bucket;
+use crate::tree::format;
 use crate::tree::made::{self, Before};
 use crate::tree::marks;
 use crate::tree::store::Store;
@@ -203,7 +206,40 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
             }
         }
     }
+    report.staging += sweep_own(store, options.staging_age)?;
     Ok(report)
+}
+
+/// Removes what a crash left in the tree's `.slipway`: files that were to replace one there, and
+/// empty directories that were to change its time. Tells how many.
+fn sweep_own(store: &Store, age: Duration) -> Result<usize> {
+    let own = match resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY) {
+        Err(errno) if leads_nowhere(errno) => return Ok(0),
+        own => own.op("open the directory of the tree's own")?,
+    };
+    let names = entries(&own).op("read the directory of the tree's own")?;
+    let remove = |name: &str, flags| rustix::fs::unlinkat(&own, name, flags).is_ok();
+    let swept = names.iter().map(|(name, _)| &**name).filter(|name| {
+        let old = || removing::is_older(&own, name, age);
+        if is_of_nothing(name) {
+            // Never with anything in it.
+            old() && remove(name, AtFlags::REMOVEDIR)
+        } else {
+            is_staged_own(name) && old() && remove(name, AtFlags::empty())
+        }
+    });
+    Ok(swept.count())
+}
+
+/// True for the names under which the files of a tree are written before they get their own.
+fn is_staged_own(name: &str) -> bool {
+    let parts = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(of, digits)| {
+        // The gateway's own files have 16 of them (docs/FORMAT.md).
+        matches!(digits.len(), 16 | 32)
+            && digits.bytes().all(|b| b.is_ascii_hexdigit())
+            && [METADATA, format::FILE, format::FEATURES_FILE, format::PENDING_FILE].contains(&of)
+    })
 }
 
 /// The names of what was set aside and that no DeleteBucket in progress has set aside.
@@ -320,6 +356,28 @@ mod tests {
     fn take(scene: &Scene) {
         let bucket = scene.bucket();
         Aside::take(&bucket, &bucket.own().unwrap(), &scene.name).unwrap();
+    }
+
+    /// Only what the server writes there, and is no longer new.
+    #[test]
+    fn what_a_crash_left_in_the_directory_of_the_tree_goes() {
+        let scene = Scene::new();
+        let own = scene.path().with_file_name(".slipway");
+        let _ = fs::create_dir(&own);
+        let before = fixture::names(&own);
+        for name in [METADATA, format::FILE, format::FEATURES_FILE, format::PENDING_FILE] {
+            fs::write(own.join(format!("{name}.{}.tmp", unique::name())), "half").unwrap();
+        }
+        fs::write(own.join("tree.toml.0123456789abcdef.tmp"), "half").unwrap();
+        fs::create_dir(own.join(aside_of_nothing())).unwrap();
+        let kept = ["metadata.1.tmp", "mine.00000000000000000000000000000000.tmp"];
+        for name in kept {
+            fs::write(own.join(name), "").unwrap();
+        }
+        let later = SweepOptions { staging_age: Duration::from_hours(1), ..NOW };
+        assert_eq!(sweep_asides(&scene.store, &later).unwrap().staging, 0);
+        assert_eq!(sweep_asides(&scene.store, &NOW).unwrap().staging, 6);
+        assert_eq!(fixture::names(&own).len(), before.len() + kept.len());
     }
 
     /// A crash after the uploads were set aside, with the bucket still there, and with another of

@@ -26,7 +26,7 @@ pub const FORMAT_OF_FEATURES: u32 = 2;
 /// The file in `DIR/.slipway` that names the features, one on each line.
 pub const FEATURES_FILE: &str = "format";
 /// The file that becomes [`FEATURES_FILE`] when the number is in [`FILE`].
-pub(super) const PENDING_FILE: &str = "format.pending";
+pub(crate) const PENDING_FILE: &str = "format.pending";
 /// The feature that buckets may have documents: who does not know them would pass over what they
 /// forbid.
 pub(crate) const DOCUMENTS: &str = "bucket-documents";

@@ -5,6 +5,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use backend::{BackendError, BucketState, DocumentKind, Documents, Result};
 use bytes::Bytes;
@@ -13,9 +14,10 @@ use s3_types::BucketName;
 
 use super::change::{self, Change, Initial};
 use super::states::States;
+use crate::base::options::SweepOptions;
 use crate::base::step::at_each_step;
 use crate::buckets::{self, NewBucket};
-use crate::layout::aside::is_of_nothing;
+use crate::layout::aside::{self, is_of_nothing};
 use crate::testing::fixture;
 use crate::tree::own;
 use crate::tree::store::Store;
@@ -86,6 +88,16 @@ impl Tree {
         }
     }
 
+    /// What was set aside, in the root and in the tree's `.slipway`.
+    fn asides(&self) -> Vec<String> {
+        let names = |path| {
+            let names = fs::read_dir(self.root.path().join(path)).into_iter().flatten();
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        };
+        let is_left = |name: &String| name.starts_with(aside::PREFIX) || name.contains(".tmp");
+        names("").chain(names(".slipway")).filter(is_left).collect()
+    }
+
     /// The names where documents are, and those in the root that are not the tree's own.
     pub fn names(&self) -> (Vec<String>, Vec<String>) {
         let names = |path| {
@@ -143,7 +155,19 @@ pub(super) fn at_all_steps(
             let tree = Tree::new();
             before(&tree);
             let Some(step) = ended_at(nth, end, || work(&tree)) else { break };
-            check(&tree, &format!("{end:?} {nth} {step}"));
+            let at = format!("{end:?} {nth} {step}");
+            assert!(matches!(end, End::Crash) || tree.asides().is_empty(), "{at}: {:?}", tree.asides());
+            check(&tree, &at);
+            // Where records are in files, a directory that was to become a bucket stays.
+            if !fixture::sidecars() {
+                let now = SweepOptions {
+                    staging_age: Duration::ZERO,
+                    completed_age: Duration::ZERO,
+                    upload_age: None,
+                };
+                buckets::sweep_asides(&tree.store(), &now).unwrap();
+                assert!(tree.asides().is_empty(), "{at}: {:?}", tree.asides());
+            }
             steps.borrow_mut().push(step);
         }
     }
