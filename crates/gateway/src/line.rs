@@ -104,9 +104,40 @@ impl<'a> Line<'a> {
         method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
     }
 
+    /// The object's key, as [`Self::shown`] shows it.
+    pub fn key(&self) -> Option<Cow<'a, str>> {
+        Some(self.shown(self.known.target.as_ref()?.key()?.as_str()))
+    }
+
+    /// A key or path, without a secret that does not belong there (see [`Self::push_target`]).
+    pub fn shown(&self, text: &'a str) -> Cow<'a, str> {
+        let secret = if self.identity().is_none() { misplaced_secret(text.as_bytes()) } else { None };
+        match secret {
+            Some(value) => [text.get(..value).unwrap_or_default(), "REDACTED"].concat().into(),
+            None => text.into(),
+        }
+    }
+
     /// Appends the request's target, with [`REDACTED`] in place of secret values in its query
     /// ([`SECRET`]). True if there were any.
+    ///
+    /// A presigned URL whose `?`, `&` or `=` was encoded once more has its secrets elsewhere. Such
+    /// a request is not authenticated, but whoever undoes the encoding has the object: of all that
+    /// is not authenticated, the target ends at the first secret's name, wherever it stands.
     pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let had_secrets = self.push_target_without_parameters(out);
+        if self.identity().is_none()
+            && let Some(value) = misplaced_secret(&out[start..])
+        {
+            out.truncate(start + value);
+            out.extend_from_slice(REDACTED);
+            return true;
+        }
+        had_secrets
+    }
+
+    fn push_target_without_parameters(&self, out: &mut Vec<u8>) -> bool {
         let target = self.target().as_bytes();
         match &self.known.query {
             // To take it apart once more would cost more than the rest of the line.
@@ -222,6 +253,28 @@ fn is_secret(name: &[u8]) -> bool {
     SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
 }
 
+/// The position after the first name of [`SECRET`] and its `=`, also if they are encoded, whose
+/// value is not [`REDACTED`] already.
+fn misplaced_secret(text: &[u8]) -> Option<usize> {
+    // Nearly all have none.
+    memchr2(b'=', b'%', text)?;
+    let mut name = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let hex =
+            |at: usize| char::from(*text.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let encoded = (*byte == b'%').then(|| Some(hex(at + 1)? << 4 | hex(at + 2)?)).flatten();
+        at += if encoded.is_some() { 3 } else { 1 };
+        let byte = encoded.unwrap_or(*byte).to_ascii_lowercase();
+        let is_value = text.get(at).is_some_and(|_| !text[at..].starts_with(REDACTED));
+        if byte == b'=' && is_value && SECRET.iter().any(|secret| name.ends_with(secret)) {
+            return Some(at);
+        }
+        name.push(byte);
+    }
+    None
+}
+
 /// Appends a target whose query could not be parsed, with the values of [`SECRET`] replaced. True
 /// if there were any.
 fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
@@ -323,7 +376,7 @@ pub mod tests {
             ("/b?Signature", "/b?Signature"),
             ("/b?", "/b?"),
             ("/b?&&Signature=&=", "/b?&&Signature=REDACTED&="),
-            ("http://h/b?x?Signature=a&Signature=b=c", "http://h/b?x?Signature=a&Signature=REDACTED"),
+            ("http://h/b?x?Signatur=a&Signature=b=c", "http://h/b?x?Signatur=a&Signature=REDACTED"),
         ] {
             let mut out = b"before ".to_vec();
             assert_eq!(push_without_secrets(&mut out, target.as_bytes()), target != logged);
@@ -350,6 +403,37 @@ pub mod tests {
         with_line_of(request, |line| told = line.target().to_owned());
         let is_other = told != target;
         (told, is_other)
+    }
+
+    #[test]
+    fn secrets_that_are_elsewhere() {
+        for (target, logged, key) in [
+            (
+                "/bucket/k%3FX-Amz-Signature=abc&x",
+                "/bucket/k%3FX-Amz-Signature=REDACTED",
+                "k?X-Amz-Signature=REDACTED",
+            ),
+            (
+                "/bucket/k%3Fx%26signature%3Dabc",
+                "/bucket/k%3Fx%26signature%3DREDACTED",
+                "k?x&signature=REDACTED",
+            ),
+            ("/bucket/k?x=1%26X-Amz-Signature=abc", "/bucket/k?x=1%26X-Amz-Signature=REDACTED", "k"),
+            ("/bucket/k?x=1;X-Amz-Security-Token=abc&y", "/bucket/k?x=1;X-Amz-Security-Token=REDACTED", "k"),
+            ("/bucket/signature", "/bucket/signature", "signature"),
+            ("/bucket/%3", "/bucket/%3", "%3"),
+        ] {
+            let request = Request::builder().uri(target).body(()).unwrap();
+            with_line_of(request, |line| {
+                let path = line.head.uri.path();
+                let known = Known { target: Target::parse(None, path).ok(), ..Known::default() };
+                let line = Line { known: &known, ..*line };
+                let mut out = Vec::new();
+                assert_eq!(line.push_target(&mut out), target != logged, "{target}");
+                assert_eq!(String::from_utf8(out).unwrap(), logged);
+                assert_eq!(line.key().as_deref().unwrap_or("%3"), key, "{target}");
+            });
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use s3_types::{BucketName, ObjectKey, Timestamp};
+use s3_types::{BucketName, Timestamp};
 use s3_wire::operation::Operation;
 
 use super::buffer::Buffer;
@@ -38,7 +38,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     word(out, b",\"operation\":\"", line.known.operation.map(Operation::name));
     if let Some(target) = &line.known.target {
         word(out, b",\"bucket\":\"", target.bucket().map(BucketName::as_str));
-        if let Some(key) = target.key().map(ObjectKey::as_str) {
+        if let Some(key) = line.key() {
             text(out, b",\"key\":\"", key.as_bytes());
         }
     }

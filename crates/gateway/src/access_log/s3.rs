@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
-use s3_types::{BucketName, ObjectKey};
+use s3_types::BucketName;
 use s3_wire::operation::{Operation, OperationInfo, Selector};
 use s3_wire::subresource::Subresource;
 use s3_wire::time::format_log_time;
@@ -26,7 +26,7 @@ const BARE: &AsciiSet = &QUOTED.add(b' ');
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     let target = line.known.target.as_ref();
     let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
-    let key = target.and_then(|target| target.key()).map(ObjectKey::as_str);
+    let key = line.key();
     let headers = line.headers();
     let signature = line.signature(&headers);
     let mut fields = Fields { out, is_first: true };
@@ -37,7 +37,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     fields.text(line.identity().map(|_| line.owner));
     fields.text(Some(line.id.as_str()));
     fields.operation(line.known.operation, line);
-    fields.value(key.map(|key| utf8_percent_encode(key, KEY)));
+    fields.value(key.as_deref().map(|key| utf8_percent_encode(key, KEY)));
     let mut target = Vec::new();
     line.push_target(&mut target);
     let target = percent_encode(&target, QUOTED);

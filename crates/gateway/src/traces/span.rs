@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use http::{Method, Version};
-use s3_types::{BucketName, ObjectKey};
+use s3_types::BucketName;
 use s3_wire::Query;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
@@ -176,7 +176,7 @@ fn of_http(out: &mut Vec<u8>, line: &Line<'_>) {
 fn of_url(out: &mut Vec<u8>, line: &Line<'_>) {
     attribute(out, "url.scheme", if line.peer.secure { "https" } else { "http" });
     let (path, query) = line.path_and_query();
-    attribute(out, "url.path", path);
+    attribute(out, "url.path", &line.shown(path));
     // One that is known to be signed need not be searched.
     let is_signed = matches!(line.known.signed, Some(Signed::UrlV4 | Signed::UrlV2));
     if let Some(query) = query.filter(|_| !is_signed) {
@@ -196,8 +196,8 @@ fn of_s3(out: &mut Vec<u8>, line: &Line<'_>) {
         if let Some(bucket) = target.bucket().map(BucketName::as_str) {
             attribute(out, "aws.s3.bucket", bucket);
         }
-        if let Some(key) = target.key().map(ObjectKey::as_str) {
-            attribute(out, "aws.s3.key", key);
+        if let Some(key) = line.key() {
+            attribute(out, "aws.s3.key", &key);
         }
     }
     if let Some(Operation::CopyObject | Operation::UploadPartCopy) = line.known.operation
