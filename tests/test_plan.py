@@ -171,7 +171,8 @@ def test_gateways_count_what_nodes_tell_each_other() -> None:
     assert re.search(r"network out of a node .* 87 %", one), one
     assert "2 needed for at most 70 % busy" in one
     note = (
-        "note: too few gateways for peaks: 2 needed for at most 70 % busy, 1 planned: --gateways 2\n  it fits"
+        "note: too few gateways for peaks: 2 needed for at most 70 % busy, 1 planned: --gateways 2\n"
+        "  note: operations a second of a volume are not given (--volume-iops), so they are not looked at\n  it fits"
     )
     assert note in one, one
     assert "too few gateways" not in plan(*of, *load)

@@ -305,6 +305,12 @@ fn notes(
     // Without a load there is nothing that gateways would be needed for.
     let mut notes: Vec<String> =
         if used.is_empty() { vec![] } else { gateways_note(gateways, storage).into_iter().collect() };
+    if !used.is_empty() && storage.volume.iops.is_none() {
+        notes.push(
+            "operations a second of a volume are not given (--volume-iops), so they are not looked at"
+                .to_owned(),
+        );
+    }
     for one in used.iter().filter(|one| one.used > 1.0) {
         notes.push(format!(
             "too slow: the load needs {1:.2} times the available {0} ({2:.0} {3})",

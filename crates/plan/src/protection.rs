@@ -92,7 +92,10 @@ impl Local {
             Self::Raid(parity) | Self::Raidz(parity) => parity + 2,
         };
         if volumes < needed {
-            return Err(format!("{self} needs at least {needed} volumes in a node, but there are {volumes}"));
+            return Err(format!(
+                "{self} needs at least {needed} volumes in a node, but there {}",
+                are(volumes)
+            ));
         }
         if let Self::Mirror(copies) = self
             && !volumes.is_multiple_of(copies)
@@ -103,6 +106,11 @@ impl Local {
         }
         Ok(())
     }
+}
+
+/// "is 1", "are 2".
+fn are(number: u32) -> String {
+    format!("{} {number}", if number == 1 { "is" } else { "are" })
 }
 
 impl Spread {
@@ -153,8 +161,9 @@ impl Spread {
         let width = self.width();
         if nodes < width {
             return Err(format!(
-                "{self} needs {width} nodes, one for each strip or copy, but there are {nodes}: use more nodes, or a \
-                 protection with fewer strips or copies"
+                "{self} needs {width} nodes, one for each strip or copy, but there {}: use more nodes, or a \
+                 protection with fewer strips or copies",
+                are(nodes)
             ));
         }
         Ok(())

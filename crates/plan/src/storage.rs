@@ -141,9 +141,9 @@ impl Storage {
         match self.gateways {
             Some(0) => Err("without a gateway, nothing is served: give --gateways 1 or more".to_owned()),
             Some(many) if many > self.nodes => Err(format!(
-                "{many} gateways on {} nodes are too many, since a gateway uses all processors of its node: use at \
-                 most {}",
-                self.nodes, self.nodes
+                "{many} gateways on {} are too many, since a gateway uses all processors of its node: use at most {}",
+                if self.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", self.nodes) },
+                self.nodes
             )),
             _ => Ok(()),
         }
