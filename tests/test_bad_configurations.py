@@ -398,6 +398,19 @@ def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
     assert "create its directory first" in done.stderr and not (tmp_path / "tree").exists()
 
 
+@pytest.mark.parametrize("second", ["--listen", "--ops-listen"])
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_an_address_that_is_given_twice(tmp_path: Path, second: str, kind: str) -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    address = f"127.0.0.1:{port}" if kind == "tcp" else f"unix:{tmp_path}/socket"
+    done = start(tmp_path / "tree", "--listen", address, second, address)
+    assert done.returncode == 1 and not (tmp_path / "tree").exists(), done
+    assert f"{second} {address}: cannot listen on {address}: " in done.stderr, done
+    assert f"--listen {address} names the same address: choose another" in done.stderr, done
+
+
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     """As /var/lib/slipway under systemd, where there is none: the system is read-only."""
     done = start(Path("/proc/none"), "--listen", "127.0.0.1:0")

@@ -145,9 +145,9 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let env = |name: &str| std::env::var(name).ok();
     credentials::check(options.credentials_file.as_deref(), env)?;
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
-    let listeners = listeners("--listen", &options.listen, inherited.s3).await?;
+    let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
-    let ops_listener = self::listeners("--ops-listen", ops, ops_inherited).await?.pop();
+    let ops_listener = self::listeners("--ops-listen", ops, ops_inherited, &listeners).await?.pop();
     let access_log = match &options.access_log {
         Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
         None => None,
@@ -229,11 +229,13 @@ fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
     (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
-/// The listeners on the sockets that were handed over, or else on these addresses.
+/// The listeners on the sockets that were handed over, or else on these addresses. `of_listen` are
+/// those of --listen, if these are others.
 async fn listeners(
     flag: &str,
     addresses: &[ListenAddress],
     inherited: Vec<Socket>,
+    of_listen: &[Listener],
 ) -> Result<Vec<Listener>, String> {
     let mut listeners = Vec::new();
     for socket in inherited {
@@ -246,14 +248,22 @@ async fn listeners(
         return Ok(listeners);
     }
     for address in addresses {
-        let listener = Listener::bind(address).await;
-        listeners.push(listener.map_err(|e| cannot_listen(flag, address, &e))?);
+        let listener = Listener::bind(address).await.map_err(|e| {
+            let own = of_listen.iter().chain(&listeners).find(|one| one.covers(address));
+            cannot_listen(flag, address, own.map(Listener::name).as_deref(), &e)
+        })?;
+        listeners.push(listener);
     }
     Ok(listeners)
 }
 
-fn cannot_listen(flag: &str, address: &ListenAddress, error: &std::io::Error) -> String {
+/// The error for an address that cannot be listened on. `own` is this server's own listener there.
+fn cannot_listen(flag: &str, address: &ListenAddress, own: Option<&str>, error: &std::io::Error) -> String {
+    let named_twice = own.map(|own| {
+        format!("--listen {own} names the same address: choose another address for one of the two")
+    });
     let cure = match error.kind() {
+        ErrorKind::AddrInUse if let Some(named_twice) = &named_twice => named_twice,
         ErrorKind::AddrInUse => "stop the program that listens there, or choose another address",
         ErrorKind::AddrNotAvailable => "choose an address of this machine",
         ErrorKind::PermissionDenied => {

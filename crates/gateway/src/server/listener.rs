@@ -43,6 +43,19 @@ impl ListenAddress {
     }
 }
 
+impl ListenAddress {
+    /// True if a listener on one of the two addresses leaves no room for one on the other.
+    fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tcp(one), Self::Tcp(other)) => {
+                let any = one.ip().is_unspecified() || other.ip().is_unspecified();
+                one.port() == other.port() && (any || one.ip() == other.ip())
+            }
+            _ => self == other,
+        }
+    }
+}
+
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,6 +112,11 @@ impl Listener {
                 format!("unix:{}", path.unwrap_or(Path::new("(abstract)")).display())
             }
         }
+    }
+
+    /// True if this is the listener that makes another one on `address` impossible.
+    pub fn covers(&self, address: &ListenAddress) -> bool {
+        ListenAddress::parse(&self.name()).is_ok_and(|own| own.meets(address))
     }
 
     /// The next connection.
@@ -179,6 +197,24 @@ mod tests {
         assert_eq!(ListenAddress::parse("unix:/a"), Ok(ListenAddress::Unix("/a".into())));
         for bad in ["", "9000", "example.org:80", "unix:", ":x", ":70000"] {
             assert!(ListenAddress::parse(bad).is_err(), "{bad}");
+        }
+    }
+    #[test]
+    fn addresses_that_leave_no_room_for_each_other() {
+        let meets = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|text| ListenAddress::parse(text).unwrap());
+            assert_eq!(one.meets(&other), other.meets(&one));
+            one.meets(&other)
+        };
+        for (one, other) in
+            [(":80", ":80"), (":80", "127.0.0.1:80"), ("[::]:80", ":80"), ("unix:/a", "unix:/a")]
+        {
+            assert!(meets(one, other), "{one} {other}");
+        }
+        for (one, other) in
+            [(":80", ":81"), ("127.0.0.1:80", "127.0.0.2:80"), ("unix:/a", "unix:/b"), (":80", "unix:/a")]
+        {
+            assert!(!meets(one, other), "{one} {other}");
         }
     }
 }
