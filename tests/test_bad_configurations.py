@@ -411,6 +411,22 @@ def test_an_address_that_is_given_twice(tmp_path: Path, second: str, kind: str) 
     assert f"--listen {address} names the same address: choose another" in done.stderr, done
 
 
+@pytest.mark.parametrize("option", ["--read-only", "--require-mount"])
+def test_a_missing_directory_that_is_not_made(tmp_path: Path, option: str) -> None:
+    done = start(tmp_path / "none", option, "--listen", "127.0.0.1:0")
+    assert done.returncode == 1 and not (tmp_path / "none").exists(), done
+    assert f"{tmp_path}/none: cannot be opened: No such file" in done.stderr, done
+    assert "name a directory that exists: only `slipway serve` without" in done.stderr, done
+
+
+@pytest.mark.parametrize("command", ["fsck", "sweep"])
+def test_a_missing_directory_of_a_tool(tmp_path: Path, command: str) -> None:
+    done = subprocess.run(
+        [binary(), command, tmp_path / "none"], capture_output=True, text=True, env=KEYS, check=False
+    )
+    assert done.returncode == 2 and "name a directory that exists" in done.stderr, done
+
+
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     """As /var/lib/slipway under systemd, where there is none: the system is read-only."""
     done = start(Path("/proc/none"), "--listen", "127.0.0.1:0")

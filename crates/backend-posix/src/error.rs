@@ -194,6 +194,19 @@ pub(crate) fn obstacle() -> Fail {
     ))
 }
 
+/// What to do if a directory can't be opened, to follow the error.
+pub(crate) fn cure(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT => {
+            ": name a directory that exists: only `slipway serve` without --read-only and --require-mount creates one"
+        }
+        Errno::ACCESS | Errno::PERM => {
+            ": run it as the gateway's user, or as root; or give this user the permission"
+        }
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

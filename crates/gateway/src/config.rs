@@ -29,8 +29,9 @@ use crate::values::{
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ServeOptions {
-    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist.
-    /// `null:` stores nothing and answers at once, for measuring
+    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist,
+    /// but not with --read-only or --require-mount. `null:` stores nothing and answers at once, for
+    /// measuring
     #[arg(value_name = "DIR", env = "SLIPWAY_DIR", value_parser = OsStringValueParser::new().try_map(directory))]
     pub dir: OsString,
 

@@ -12,7 +12,7 @@ use super::format::{self, FormatError};
 use super::presence::{self, Presence};
 use crate::base::options::{Metadata, Options};
 use crate::base::unique;
-use crate::error::{Fail, Io, Op as _, storage_error};
+use crate::error::{Fail, Io, Op as _, cure, storage_error};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
 use crate::fs::linking::place_whole;
@@ -37,8 +37,10 @@ pub struct OpenError {
 
 #[derive(Debug, thiserror::Error)]
 enum OpenReason {
-    #[error("cannot be opened: {0}")]
+    #[error("cannot be opened: {}{}", .0, cure(*.0))]
     Open(Errno),
+    #[error("{OWN_DIRECTORY} cannot be read: {}{}", .0, cure(*.0))]
+    Own(Errno),
     #[error(
         "the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
          container runtime: {0}"
@@ -181,7 +183,7 @@ impl Store {
         let device = file_info::of(&fd).map_err(opened)?.device;
         let volume = Volume::on(device, &fd).map_err(opened)?;
         // Before anything else is taken from the tree, or written to it.
-        let format = format::check_at(&fd).map_err(opened)?;
+        let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
         let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
             (Some(Metadata::Xattr), Note::Sidecar { .. } | Note::Torn) => {
@@ -373,7 +375,7 @@ fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
             note.ok_or_else(|| OpenReason::UnknownMetadata(path, unknown()))
         }
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
-        Err(errno) => Err(OpenReason::Open(errno)),
+        Err(errno) => Err(OpenReason::Own(errno)),
     }
 }
 
