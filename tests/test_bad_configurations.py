@@ -411,6 +411,12 @@ def test_an_address_that_is_given_twice(tmp_path: Path, second: str, kind: str) 
     assert f"--listen {address} names the same address: choose another" in done.stderr, done
 
 
+def test_no_directory_is_named(tmp_path: Path) -> None:
+    done = subprocess.run([binary(), "serve"], capture_output=True, text=True, env=KEYS, check=False)
+    assert done.returncode == 2 and "nothing to serve: name the directory" in done.stderr, done
+    assert "in SLIPWAY_DIR, or as dir =" in done.stderr and "[DIR]" in done.stderr, done
+
+
 @pytest.mark.parametrize("option", ["--read-only", "--require-mount"])
 def test_a_missing_directory_that_is_not_made(tmp_path: Path, option: str) -> None:
     done = start(tmp_path / "none", option, "--listen", "127.0.0.1:0")

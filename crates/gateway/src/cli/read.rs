@@ -91,7 +91,7 @@ impl Cli {
         let matches = first.try_get_matches_from(args).map_err(|e| name_variable(e, args))?;
         let file = matches.subcommand_matches("serve").and_then(|serve| serve.get_one::<PathBuf>("config"));
         let Some(file) = file else {
-            let matches = command.try_get_matches_from(args)?;
+            let matches = command.try_get_matches_from(args).map_err(no_directory)?;
             return without_effect(&matches, &[])
                 .map_or(Ok(matches), |(_, e)| Err(error(ErrorKind::MissingRequiredArgument, e)));
         };
@@ -139,6 +139,17 @@ fn without_effect<'a>(
     })
 }
 
+/// The error of a command line that no file belongs to. It was right in the first pass, but for the
+/// missing directory.
+fn no_directory(e: clap::Error) -> clap::Error {
+    if e.kind() != ErrorKind::MissingRequiredArgument {
+        return e;
+    }
+    let cure = "name the directory to serve, as DIR on the command line, in SLIPWAY_DIR, or as dir = \"...\" in a \
+                file for --config";
+    error(e.kind(), format!("nothing to serve: {cure}"))
+}
+
 /// The error of the second pass, in which only the options in the file can be wrong.
 fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     let file = file.display();
@@ -153,7 +164,8 @@ fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
 
 /// An error about `serve`.
 pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
-    let mut command = Cli::command();
+    // The file or the environment may name the directory.
+    let mut command = Cli::command().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
     command.build();
     match command.find_subcommand_mut("serve") {
         Some(serve) => serve.error(kind, message),
@@ -357,7 +369,8 @@ mod tests {
         let config = file.to_str().unwrap();
         assert_eq!(read(&["--config", config]).unwrap().dir, "/srv");
         assert_eq!(read(&["--config", config, "/data"]).unwrap().dir, "/data");
-        assert!(read(&[]).unwrap_err().contains("<DIR>"));
+        let nothing = read(&[]).unwrap_err();
+        assert!(nothing.contains("in SLIPWAY_DIR, or as dir =") && nothing.contains("[DIR]"), "{nothing}");
     }
 
     /// Gives a nonsensical value to each option of a command and of those below it; returns the
