@@ -18,6 +18,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// What to print if something other than a gateway answers.
 pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";
+/// What to print if nothing listens.
+const NOT_THERE: &str =
+    "start the gateway with --ops-listen, which is off by default, and give its address here";
 
 /// A gateway's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub fn get(address: &str, path: &str) -> Result<Answer, String> {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
             format!("{address}: no answer within {} s", ANSWER_TIME_MAX.as_secs())
         }
+        ErrorKind::ConnectionRefused => format!("{address}: {error}: {NOT_THERE}"),
+        ErrorKind::NotFound if address.starts_with("unix:") => format!("{address}: {error}: {NOT_THERE}"),
         _ => format!("{address}: {error}"),
     })?;
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
@@ -69,7 +74,10 @@ fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let address = if address.starts_with(':') { format!("localhost{address}") } else { address.to_owned() };
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host name has no address");
-    let mut addresses = address.to_socket_addrs()?;
+    let mut addresses = address.to_socket_addrs().map_err(|error| match error.kind() {
+        ErrorKind::InvalidInput => io::Error::new(error.kind(), "expected HOST:PORT, :PORT or unix:PATH"),
+        _ => error,
+    })?;
     while let Some(address) = addresses.next() {
         // One that does not answer leaves some to the others.
         let others = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
@@ -152,6 +160,24 @@ mod tests {
         assert_eq!((answer.status, answer.body.as_str()), (200, "ready\n"));
         for other in ["", "SSH-2.0-x\r\n", "HTTP/1.1 ok\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n"] {
             assert_eq!(read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_wrong_form() {
+        for wrong in ["9090", "localhost", "localhost:", ":x", ":99999", "https://localhost:9090/x"] {
+            let error = get(wrong, "/-/ready").unwrap_err();
+            assert_eq!(error, format!("{wrong}: expected HOST:PORT, :PORT or unix:PATH"));
+        }
+    }
+
+    #[test]
+    fn where_nothing_listens() {
+        let dir = tempfile::tempdir().unwrap();
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).unwrap();
+        for address in [free.to_string(), format!("unix:{}/socket", dir.path().display())] {
+            let error = get(&address, "/-/ready").unwrap_err();
+            assert!(error.contains("--ops-listen, which is off by default"), "{error}");
         }
     }
 

@@ -3,7 +3,7 @@
 mod samples;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -44,7 +44,8 @@ struct Look {
 pub fn run(options: &TopOptions) -> ExitCode {
     let console = Console::new();
     let watched = stdout().is_terminal();
-    let mut before = look(options);
+    let addresses = once_each(&options.addresses);
+    let mut before = look(&addresses);
     if before.answers.iter().all(Result::is_err) {
         before.answers.iter().filter_map(|answer| answer.as_ref().err()).for_each(|e| console.complain(e));
         return FAILED.into();
@@ -52,7 +53,7 @@ pub fn run(options: &TopOptions) -> ExitCode {
     let mut shown = 0;
     loop {
         std::thread::sleep(options.interval);
-        let now = look(options);
+        let now = look(&addresses);
         let page = page(&before, &now);
         if watched {
             // From the top of an empty screen.
@@ -67,8 +68,14 @@ pub fn run(options: &TopOptions) -> ExitCode {
     }
 }
 
-fn look(options: &TopOptions) -> Look {
-    let ask = |address: &String| {
+/// The addresses in their order, without duplicates: the figures would be added up twice.
+fn once_each(addresses: &[String]) -> Vec<&str> {
+    let mut seen = BTreeSet::new();
+    addresses.iter().map(String::as_str).filter(|&address| seen.insert(address)).collect()
+}
+
+fn look(addresses: &[&str]) -> Look {
+    let ask = |address: &str| {
         let answer = operators::get(address, "/metrics")?;
         match Samples::read(&answer.body) {
             Some(samples) if answer.status == 200 => Ok(samples),
@@ -77,8 +84,7 @@ fn look(options: &TopOptions) -> Look {
     };
     // At once, so that one that does not answer holds up no other.
     let answers = std::thread::scope(|scope| {
-        let asked: Vec<_> =
-            options.addresses.iter().map(|address| scope.spawn(move || ask(address))).collect();
+        let asked: Vec<_> = addresses.iter().map(|&address| scope.spawn(move || ask(address))).collect();
         let lost = || Err("internal error: the thread that asked this gateway ended".to_owned());
         asked.into_iter().map(|answer| answer.join().unwrap_or_else(|_| lost())).collect()
     });
@@ -112,4 +118,15 @@ fn page(before: &Look, now: &Look) -> String {
         state: &state,
         seconds: now.at.duration_since(before.at).as_secs_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_is_asked_once() {
+        let given = [":9090", "b:9090", ":9090"].map(str::to_owned);
+        assert_eq!(once_each(&given), [":9090", "b:9090"]);
+    }
 }
