@@ -119,7 +119,8 @@ impl Sums {
             n if options.not_shown => format!("; {n} not shown by S3"),
             n => format!("; {n} not shown by S3 (--not-shown lists them)"),
         };
-        format!("{entries} entries checked: {found} problems{repaired}{noted}{hidden}")
+        let problems = if *found == 1 { "problem" } else { "problems" };
+        format!("{entries} entries checked: {found} {problems}{repaired}{noted}{hidden}")
     }
 
     fn as_json(&self) -> String {
