@@ -115,7 +115,7 @@ metrics! {
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
         "Lines of --access-log: written, or dropped, because its file could not be written in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]
-        "Spans of --traces: exported, dropped (the buffers were full), or failed (the collector did not accept them)."
+        "Spans of --traces: exported, dropped (the buffers were full), or failed (the collector did not accept them). Only with --traces."
     CPU "process_cpu_seconds_total" Counter []
         "User and system CPU time."
     MEMORY "process_resident_memory_bytes" Gauge []
