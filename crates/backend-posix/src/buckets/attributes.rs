@@ -29,7 +29,7 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
     Ok(BucketAttributes { name: name.clone(), created: file_info::timestamp(created_ns) })
 }
 
-/// What a bucket is told from others by, and when it was created.
+/// Facts that distinguish a bucket from others of its name, and the time of its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// The time in the bucket's record; `None` if it has none, or one that can't be read.
@@ -40,7 +40,8 @@ pub(crate) struct Traits {
     pub created: Timestamp,
 }
 
-/// What no other directory of a file system has or can be given.
+/// A directory's inode number and time of birth: no other directory of its file system has both,
+/// or can be given them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Birth {
     /// Not 0.
@@ -49,8 +50,8 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// That of an open directory. `None` where the file system tells no times of birth, or its
-    /// inode numbers do not last.
+    /// Reads the birth of an open directory. `None` where the file system keeps no times of birth,
+    /// or its inode numbers do not last.
     pub fn of(store: &Store, directory: impl AsFd) -> Io<Option<Self>> {
         let FileInfo { inode, device, .. } = file_info::of(&directory)?;
         if inode == 0 || !store.volume_of(device, &directory)?.inodes_last {

@@ -136,7 +136,7 @@ pub(super) enum Unread {
 }
 
 impl Contents {
-    /// No documents, of no bucket.
+    /// Contents without documents that are bound to no bucket.
     pub const fn none() -> Self {
         Self { binding: Binding::new(0, None, None), stored: BTreeMap::new() }
     }
@@ -270,7 +270,8 @@ mod tests {
         assert_eq!(file[55..63], checksum(&[&file[..55]]));
     }
 
-    /// What the owner of a directory can write does not make another bucket's documents count.
+    /// The owner of a directory can write its record, but can't make another bucket's documents
+    /// count by that.
     #[test]
     fn a_bucket_is_known_by_its_directory_and_else_by_its_record() {
         let (known, other) = (Birth { inode: 2, born_ns: 3 }, Birth { inode: 2, born_ns: 4 });

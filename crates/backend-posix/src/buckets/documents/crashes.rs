@@ -28,7 +28,7 @@ pub(super) type Kinds = &'static [(DocumentKind, &'static str)];
 /// The documents before a change, the change, and the documents after it.
 type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
 
-/// How an operation ends at one of its steps.
+/// The end of an operation at one of its steps.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// The process is killed.
@@ -48,7 +48,7 @@ impl Tree {
         Self { root: tempfile::tempdir().unwrap(), name: BucketName::new("bucket").unwrap() }
     }
 
-    /// As a gateway that starts sees it.
+    /// Opens the tree as a gateway that starts does.
     pub fn store(&self) -> Arc<Store> {
         Arc::new(Store::open(self.root.path(), fixture::options()).unwrap())
     }
@@ -88,7 +88,7 @@ impl Tree {
         }
     }
 
-    /// What was set aside, in the root and in the tree's `.slipway`.
+    /// The names of directories that were set aside, in the root and in the tree's `.slipway`.
     fn asides(&self) -> Vec<String> {
         let names = |path| {
             let names = fs::read_dir(self.root.path().join(path)).into_iter().flatten();
@@ -194,7 +194,8 @@ const FIRST: [&str; 9] = [
     REPLACED[2],
     REPLACED[3],
 ];
-/// As REMOVED, of a bucket that is gone.
+/// The steps by which the documents of a bucket that is gone are removed: [`REMOVED`], after the
+/// root was flushed.
 const FORGOTTEN: [&str; 4] = ["the root is put on disk", REMOVED[0], REMOVED[1], REMOVED[2]];
 const REMOVED: [&str; 3] =
     ["a spare file is there", "documents have lost their name", "the time has changed once more"];

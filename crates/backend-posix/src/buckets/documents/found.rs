@@ -154,7 +154,7 @@ impl Found {
         Self { contents: None, file: None, tag: tag(traits, None), closed: None }
     }
 
-    /// What is found where no documents can be read; see [`Found::read`].
+    /// The result of [`Found::read`] where no documents can be read.
     pub fn unreadable(traits: &Traits, errno: Errno) -> Result<Self> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
             return Err(storage_error("read the documents of a bucket", errno));

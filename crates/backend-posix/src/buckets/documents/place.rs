@@ -113,7 +113,7 @@ impl<'s> Place<'s> {
         self.store.names_may_blink(&*self.fd)
     }
 
-    /// What tells it from other directories, if that is known.
+    /// The birth of the directory of documents, if it is known.
     pub fn birth(&self) -> Result<Option<Birth>> {
         Birth::of(self.store, &*self.fd).op("look at the documents of buckets")
     }

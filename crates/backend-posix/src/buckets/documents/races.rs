@@ -32,7 +32,7 @@ fn move_back(tree: &Tree) {
     fs::rename(tree.root.path().join("elsewhere"), tree.root.path().join("bucket")).unwrap();
 }
 
-/// What a CreateBucket replaces comes back if it makes no bucket, wherever it ends.
+/// A CreateBucket that makes no bucket puts back the documents that it replaced, wherever it ends.
 #[test]
 fn documents_of_a_bucket_that_was_moved_away_outlive_a_create_that_fails() {
     for wanted in [&[][..], &[(Policy, "new")]] {
@@ -127,7 +127,7 @@ fn missing_names_are_not_believed_to_a_network_file_system() {
     assert_eq!((&steps[..5], steps[5]), (&ANEW[..], "a bucket's record is read"));
 }
 
-/// What documents are bound to is on disk before they are.
+/// The record that documents are bound to is flushed before the documents are.
 #[test]
 fn the_record_of_a_bucket_made_by_hand_is_on_disk_before_its_documents() {
     let tree = Tree::new();

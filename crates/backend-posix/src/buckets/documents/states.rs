@@ -6,7 +6,7 @@
 //! waits for nothing. On others it is read past the client's cache, by whoever loads a state and
 //! once a second by a thread, and counts for a second.
 //!
-//! As long as there is no directory of documents, the time of the directory above counts, in which
+//! Where there is no directory of documents yet, the time of the directory above counts, in which
 //! it would be made.
 //!
 //! Only states of buckets that exist are remembered. What opens a closed bucket again may be a
@@ -50,7 +50,7 @@ pub(crate) struct States {
     seen: Mutex<Option<(Mark, Instant)>>,
     /// The time of the root at the last look, if any later change shows in it.
     root_changed_ns: Mutex<Option<i128>>,
-    /// How often names in the root were seen to have changed.
+    /// The number of times that names in the root were seen to have changed.
     root_changes: AtomicU64,
 }
 
