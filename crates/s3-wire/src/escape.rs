@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-/// Escapes text for an element.
+/// Escapes text for an XML element.
 ///
 /// Line feeds and tabs are kept; a carriage return becomes a reference, since a parser would turn a
 /// bare one into a line feed. Characters that XML 1.0 cannot have, not even as a reference (other
@@ -16,8 +16,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes that [`push_escaped`] must look at. 0xEF begins U+FFFE and U+FFFF (and many innocent
-/// characters).
+/// True for bytes that [`push_escaped`] must look at. 0xEF is the first byte of U+FFFE and U+FFFF,
+/// and of many characters that need no escape.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut control = 0;
@@ -33,7 +33,7 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Appends `text`, escaped as by [`escape`].
+/// Appends `text`, escaped as [`escape`] does.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
@@ -64,8 +64,8 @@ const CONTROLS: [&str; 32] = [
     "&#x16;", "&#x17;", "&#x18;", "&#x19;", "&#x1A;", "&#x1B;", "&#x1C;", "&#x1D;", "&#x1E;", "&#x1F;",
 ];
 
-/// Appends `text` encoded for `encoding-type=url`: as in a form, with `+` for a space. SDKs decode
-/// that.
+/// Appends `text` encoded for `encoding-type=url`: as in a form, with `+` for a space, which SDKs
+/// decode.
 pub(crate) fn push_url_encoded(out: &mut String, text: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -102,7 +102,7 @@ mod tests {
         assert!(matches!(escape("nothing special"), Cow::Borrowed(_)));
     }
 
-    /// The second one is AWS's own example in the reference of ListObjectsV2.
+    /// The second case is AWS's own example, in the reference of ListObjectsV2.
     #[test]
     fn url_encoding_is_that_of_s3() {
         assert_eq!(url("a b/c+d~é\u{1}"), "a+b/c%2Bd%7E%C3%A9%01");

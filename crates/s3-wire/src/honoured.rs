@@ -1,7 +1,7 @@
-//! Which `x-amz-*` headers and which parameters an operation honours.
+//! Checks that an operation honours the `x-amz-*` headers and the parameters of its request.
 //!
 //! A write with any other is refused. If it were performed without it, the client would get
-//! something else than it asked for, and may lose what was there before
+//! something else than it asked for, and might lose the data that was there before
 //! (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is refused only for a
 //! header that would change the answer. All others are ignored, as S3 does.
 
@@ -14,22 +14,24 @@ use crate::headers::{check_value, describes_body, stands_for_header};
 use crate::operation::Operation;
 use crate::query::Query;
 
-/// Where the signature of a request is.
+/// The place of a request's signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {
-    /// In the headers, or nowhere.
+    /// The signature is in the headers, or there is none.
     Headers,
-    /// In the query, by SigV4, which signs all other parameters.
+    /// The signature is in the query and made by SigV4, which signs all other parameters.
     UrlV4,
-    /// In the query, by SigV2, which signs only the parameters that it knows.
+    /// The signature is in the query and made by SigV2, which signs only the parameters that it
+    /// knows.
     UrlV2,
 }
 
 /// Refuses the first header or parameter that the operation does not honour: `NotImplemented`, with
-/// its name.
+/// its name. A write whose headers or parameters are given twice is refused too
+/// (`InvalidArgument`).
 ///
-/// `headers` are those that the operation will read. Parameters of a presigned URL that stand for
-/// headers are among them.
+/// `headers` are those that the operation will read, with those that parameters of a presigned URL
+/// stand for.
 pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
     if operation.info().method.is_read() {
         return check_read(operation, headers);
@@ -58,9 +60,9 @@ pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signe
     once::check(query, headers)
 }
 
-/// `NotImplemented` where SDKs write which operation they mean (`x-id`), and the rest of the
-/// request asks for another one: what makes it theirs may have been lost, or is too new to be known
-/// here.
+/// Makes `NotImplemented` for a request that names another operation in `x-id`, in which SDKs write
+/// the operation they mean. The parts of the request that select that operation may have been lost,
+/// or be too new to be known here.
 fn another_operation(operation: Operation, meant: &str) -> S3Error {
     let message = format!("x-id asks for {meant}, and the rest of the request for {}.", operation.name());
     S3Error::with_message(ErrorCode::NotImplemented, message).detail("Parameter", "x-id")
@@ -75,10 +77,10 @@ fn check_read(operation: Operation, headers: &HeaderMap) -> Result<()> {
     }
 }
 
-/// True for headers that any request may have: of its signature and framing, and those in which an
-/// SDK describes itself.
+/// True for headers that any request may have: those of its signature and framing, and those in
+/// which an SDK describes itself.
 ///
-/// `request-payer` only says that the client agrees to pay. Nobody has to pay here.
+/// `request-payer` only says that the client agrees to pay, and no client has to pay here.
 fn is_common(rest: &str) -> bool {
     matches!(
         rest,
@@ -94,29 +96,30 @@ fn is_common(rest: &str) -> bool {
     )
 }
 
-/// True for a header that would change what a read answers, and that this server does not have:
-/// those of encryption with the client's own key (SSE-C).
+/// True for a header of encryption with the client's own key (SSE-C), which would change the answer
+/// of a read, and which this server does not implement.
 fn reads_differ(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     rest.starts_with("server-side-encryption")
         && matches!(operation, Op::GetObject | Op::HeadObject | Op::GetObjectAttributes | Op::ListParts)
 }
 
-/// True for a header, beside those of S3, by which a client would have a write do something else
-/// than it does here.
+/// True for a header that is not S3's, by which a client wants a write to do something else than it
+/// does here.
 ///
-/// A part of an object: `Content-Range` (RFC 9110, section 14.5: a partial PUT must not be taken
-/// for a whole one; curl's `-C` sends it), and `Range`, by which Dell ECS writes in the middle of
-/// an object. Extensions of other servers ([`is_of_another_server`]).
+/// `Content-Range` writes a part of an object (RFC 9110, section 14.5: a partial PUT must not be
+/// taken for a whole one; curl's `-C` sends it). So does `Range`, by which Dell ECS writes in the
+/// middle of an object. The others are extensions of other servers ([`is_of_another_server`]).
 fn writes_differ(name: &str) -> bool {
     matches!(name, "content-range" | "range") || is_of_another_server(name)
 }
 
 /// True for a condition (`If-...`) that `operation`, a write, does not have.
 ///
-/// S3 takes none on other writes than these, and those who send one rely on it: R2 has them on
-/// CreateMultipartUpload. The dates are refused where conditions are read, in S3's own words.
-/// `If-Range` means nothing without `Range` (RFC 9110, section 13.1.5), which no write may have.
+/// S3 has none on other writes than these, and a client that sends one relies on it: R2 has them on
+/// CreateMultipartUpload. Conditions by date are refused where conditions are read, with S3's own
+/// sentence. `If-Range` has no meaning without `Range` (RFC 9110, section 13.1.5), which no write
+/// may have.
 fn is_foreign_condition(operation: Operation, name: &str) -> bool {
     use Operation as Op;
     let Some(rest) = name.strip_prefix("if-") else { return false };
@@ -126,12 +129,12 @@ fn is_foreign_condition(operation: Operation, name: &str) -> bool {
         && !(conditional && matches!(rest, "match" | "none-match" | "modified-since" | "unmodified-since"))
 }
 
-/// How the headers and parameters begin, in small letters, that other servers with S3's API or one
-/// like it give a meaning to: `x-goog-if-generation-match`, `x-oss-forbid-overwrite`,
+/// The beginnings, in lower case, of headers and parameters to which other servers with S3's API,
+/// or one like it, give a meaning: `x-goog-if-generation-match`, `x-oss-forbid-overwrite`,
 /// `x-tigris-rename`, ...
 ///
-/// Of Cloudflare's only the conditions on what R2 would replace by a copy: its proxies add other
-/// headers that begin with `cf-` to every request.
+/// The only one of Cloudflare's is for conditions on the object that a copy in R2 would replace:
+/// its proxies add other headers that begin with `cf-` to every request.
 const OTHER_SERVERS: [&str; 12] = [
     "cf-copy-destination-if-",
     "x-archive-",
@@ -147,7 +150,7 @@ const OTHER_SERVERS: [&str; 12] = [
     "x-wasabi-",
 ];
 
-/// True for a name in small letters that begins with one of [`OTHER_SERVERS`].
+/// True for a name in lower case that begins with one of [`OTHER_SERVERS`].
 fn is_of_another_server(name: &str) -> bool {
     OTHER_SERVERS.iter().any(|start| name.starts_with(start))
 }
@@ -160,8 +163,8 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
     match rest {
         "acl" => creates_object || operation == Op::CreateBucket,
         "storage-class" | "tagging" | "website-redirect-location" => creates_object,
-        // On PutObject and UploadPart, clients also name the algorithm of their trailer here. S3
-        // ignores that.
+        // On PutObject and UploadPart, clients also name the algorithm of their trailer in this
+        // header, which S3 ignores.
         "checksum-algorithm" => creates_object || operation == Op::UploadPart,
         "checksum-type" => {
             matches!(operation, Op::CreateMultipartUpload | Op::CompleteMultipartUpload | Op::PutObject)
@@ -188,8 +191,8 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
     }
 }
 
-/// True if a checksum may come with the operation (`x-amz-checksum-<algorithm>`): of its body,
-/// which is empty in CreateMultipartUpload, or of the whole object.
+/// True if the operation may have a checksum (`x-amz-checksum-<algorithm>`): that of its body,
+/// which is empty in CreateMultipartUpload, or that of the whole object.
 fn may_have_checksum(operation: Operation) -> bool {
     use Operation as Op;
     matches!(
@@ -219,8 +222,8 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
         // Parameters of SigV2.
         "AWSAccessKeyId" | "Signature" | "Expires" => signed == Signed::UrlV2,
         _ => match name.get(..2) {
-            // Parameters of SigV4, and those that stand for a header: these were checked as
-            // headers.
+            // These are parameters of SigV4, and those that stand for a header, which were checked
+            // as headers.
             Some(start) if start.eq_ignore_ascii_case("x-") => {
                 let reserved = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
                 if reserved {
@@ -233,7 +236,7 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
             _ => match signed {
                 Signed::Headers => false,
                 Signed::UrlV4 => stands_for_header(name),
-                // SigV2 signs two of these parameters, which count. S3 ignores the others.
+                // SigV2 signs two of these parameters, which are honoured. S3 ignores the others.
                 Signed::UrlV2 => describes_body(name),
             },
         },

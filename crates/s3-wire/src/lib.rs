@@ -1,9 +1,9 @@
 //! The S3 protocol as data: routing, parsing, signatures, payload framing, checksums in headers,
 //! XML, errors.
 //!
-//! No I/O, no clock, no configuration: bytes and the time come in as arguments, typed requests and
-//! rendered answers go out. The order in which the gateway calls this crate is the order in which
-//! S3 checks a request (see `docs/decisions/0002-order-of-checks.md`).
+//! This crate has no I/O, no clock and no configuration. It takes bytes and the time as arguments,
+//! and returns typed requests and rendered answers. The order in which the gateway calls it is the
+//! order in which S3 checks a request (see `docs/decisions/0002-order-of-checks.md`).
 
 pub mod auth;
 pub mod error;

@@ -1,55 +1,59 @@
 //! Limits on what the wire accepts, each with the error it gives.
 
-/// All header lines together (`RequestHeaderSectionTooLarge`).
+/// The largest section of headers: names, values and 4 bytes for each line
+/// (`RequestHeaderSectionTooLarge`).
 pub const HEADER_SECTION_BYTES_MAX: usize = 8 << 10;
-/// Path and query together, percent-encoded (`InvalidURI`): room for six arguments of 1024 bytes,
-/// each tripled, and a signature.
+/// The longest target: path and query together, percent-encoded (`InvalidURI`). It has room for six
+/// arguments of 1024 bytes, each tripled, and a signature.
 pub const TARGET_BYTES_MAX: usize = 24 << 10;
-/// Parameters of a query (`InvalidURI`).
+/// The most parameters of a query (`InvalidURI`).
 pub const QUERY_PARAMETERS_MAX: usize = 200;
-/// Of the text that should have been signed, as `SignatureDoesNotMatch` shows it, four bytes for
-/// each; the rest is left out.
+/// The longest beginning of a text to be signed that `SignatureDoesNotMatch` shows, as text and in
+/// hex: four bytes for each of its bytes. The rest is left out.
 pub const SIGNED_TEXT_SHOWN_BYTES_MAX: usize = 4 << 10;
-/// Names in a list of signed headers beyond the headers that were sent (`SignatureDoesNotMatch`).
+/// The number by which a list of signed headers may be longer than the list of headers that were
+/// sent (`SignatureDoesNotMatch`).
 pub const SIGNED_ABSENT_MAX: usize = 8;
-/// Any XML body but the two below (`MaxMessageLengthExceeded`).
+/// The largest XML body, except for the two below (`MaxMessageLengthExceeded`).
 pub const XML_BODY_BYTES_MAX: usize = 64 << 10;
-/// DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six characters of XML
-/// (`MaxMessageLengthExceeded`).
+/// The largest XML body of DeleteObjects: 1000 keys of up to 1024 bytes, each byte up to six
+/// characters of XML (`MaxMessageLengthExceeded`).
 pub const DELETE_BODY_BYTES_MAX: usize = 8 << 20;
-/// CompleteMultipartUpload: 10,000 parts with ETag and checksums (`MaxMessageLengthExceeded`).
+/// The largest XML body of CompleteMultipartUpload: 10,000 parts with ETag and checksums
+/// (`MaxMessageLengthExceeded`).
 pub const COMPLETE_BODY_BYTES_MAX: usize = 8 << 20;
-/// Nesting of XML elements (`MalformedXML`).
+/// The deepest nesting of XML elements (`MalformedXML`).
 pub const XML_DEPTH_MAX: usize = 16;
-/// Elements of one XML document: 10,000 parts with number, ETag and a checksum, and as many again
-/// unknown ones (`MalformedXML`).
+/// The most elements of one XML document: 10,000 parts with number, ETag and a checksum, and as
+/// many unknown ones (`MalformedXML`).
 pub const XML_ELEMENTS_MAX: usize = 80_000;
-/// One piece of an XML document (a tag, a text, a comment), and the text of one element
-/// (`MalformedXML`).
+/// The longest token of an XML document (a tag, a text, a comment), and the longest text of one
+/// element (`MalformedXML`).
 pub const XML_TOKEN_BYTES_MAX: usize = 64 << 10;
-/// A version id or ETag that a document names (`MalformedXML`).
+/// The longest version id or ETag in a document (`MalformedXML`).
 pub const XML_ID_BYTES_MAX: usize = 1 << 10;
-/// One XML start tag with its attributes (`MalformedXML`).
+/// The longest XML start tag with its attributes (`MalformedXML`).
 pub const XML_TAG_BYTES_MAX: usize = 4 << 10;
-/// Keys in one DeleteObjects (`MalformedXML`).
+/// The most keys in one DeleteObjects (`MalformedXML`).
 pub const DELETE_KEYS_MAX: usize = 1000;
-/// Keys, versions or uploads on one page; larger values are lowered to this.
+/// The most keys, versions, uploads or parts on one page; larger values are lowered to this.
 pub const LIST_ITEMS_MAX: usize = 1000;
-/// Buckets on one page.
+/// The most buckets on one page; larger values are `InvalidArgument`.
 pub const LIST_BUCKETS_MAX: usize = 10_000;
-/// Distance between the signature's time and ours (`RequestTimeTooSkewed`), in seconds.
+/// The largest difference between the time of a signature and that of this server, in seconds
+/// (`RequestTimeTooSkewed`; `AccessDenied` for a presigned URL).
 pub const CLOCK_SKEW_SECONDS_MAX: i64 = 15 * 60;
-/// Longest life of a presigned URL (`AuthorizationQueryParametersError`), in seconds.
+/// The longest life of a presigned URL, in seconds (`AuthorizationQueryParametersError`).
 pub const PRESIGNED_SECONDS_MAX: i64 = 7 * 24 * 3600;
-/// One chunk's header line in aws-chunked framing (`InvalidChunkSizeError` / `IncompleteBody`).
+/// The longest header line of a chunk in aws-chunked framing (`IncompleteBody`).
 pub const CHUNK_HEADER_BYTES_MAX: usize = 256;
-/// The trailer section of an aws-chunked body (`MalformedTrailerError`).
+/// The largest trailer section of an aws-chunked body (`MalformedTrailerError`).
 pub const TRAILER_BYTES_MAX: usize = 4 << 10;
-/// Smallest signed chunk of an aws-chunked body, but for the last (`InvalidChunkSizeError`). There
-/// is no largest: a chunk beyond `x-amz-decoded-content-length` is refused at its header
-/// (`IncompleteBody`).
+/// The smallest chunk of an aws-chunked body, except for the last (`InvalidChunkSizeError`). There
+/// is no largest: a chunk that ends beyond `x-amz-decoded-content-length` is refused at its header
+/// line (`IncompleteBody`).
 pub const CHUNK_BYTES_MIN: u64 = 8 << 10;
-/// Signing keys that are kept.
+/// The most signing keys that are cached.
 pub const SIGNING_KEYS_MAX: usize = 1024;
 
 const _: () = assert!(s3_types::limits::USER_METADATA_BYTES_MAX < HEADER_SECTION_BYTES_MAX);

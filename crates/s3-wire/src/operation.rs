@@ -1,24 +1,25 @@
-//! The operation table: everything that the S3 API model names, with how a request asks for it.
+//! The operation table: all operations that the S3 API model names, with the form of their
+//! requests.
 
 use http::Method;
 use s3_types::S3Action;
 
 use crate::target::Shape;
 
-/// What distinguishes an operation from the others of its method and shape.
+/// The part of a request that distinguishes an operation from the others of its method and shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
-    /// Nothing: the plain verb.
+    /// Nothing: the operation is the plain verb.
     Plain,
-    /// A query parameter is there.
+    /// A query parameter, with any value or none.
     Sub(&'static str),
-    /// A query parameter is there with this value.
+    /// A query parameter with a value.
     SubValue(&'static str, &'static str),
-    /// Two query parameters are there.
+    /// Two query parameters.
     SubBoth(&'static str, &'static str),
-    /// A header is there.
+    /// A header.
     Header(&'static str),
-    /// Two query parameters and a header are there.
+    /// Two query parameters and a header.
     SubBothHeader(&'static str, &'static str, &'static str),
 }
 
@@ -27,29 +28,29 @@ pub enum Selector {
 pub struct OperationInfo {
     /// The operation.
     pub operation: Operation,
-    /// AWS's name for it.
+    /// AWS's name of the operation.
     pub name: &'static str,
-    /// Its method.
+    /// The method of its requests.
     pub method: Verb,
-    /// What it is about.
+    /// The kind of its target.
     pub shape: Shape,
-    /// What else asks for it.
+    /// The rest of the request's form.
     pub selector: Selector,
-    /// The action that allows it.
+    /// The action that policies must allow for it.
     pub action: S3Action,
-    /// What this server does of it.
+    /// This server's support for the operation.
     pub support: Support,
 }
 
-/// What this server does of an operation.
+/// This server's support for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// Performs it.
+    /// The operation is performed.
     Served,
-    /// Answers as S3 does where nothing was ever configured: nothing can be, here
+    /// The answer is that of S3 where this configuration was never set: it can't be set here
     /// ([`crate::unset`]).
     Unset,
-    /// Refuses it: 501 `NotImplemented`.
+    /// The operation is refused: 501 `NotImplemented`.
     Refused,
 }
 
@@ -70,7 +71,7 @@ impl Verb {
         matches!(self, Self::Get | Self::Head)
     }
 
-    /// `None` for a method that no operation has.
+    /// Returns the verb of a method; `None` for a method that no operation has.
     pub fn from_method(method: &Method) -> Option<Self> {
         match *method {
             Method::GET => Some(Self::Get),
@@ -94,12 +95,13 @@ impl Verb {
     }
 }
 
-/// The operation table. Hands its rows to another macro, which makes what it likes of them: an
-/// enum, a match over all operations.
+/// The operation table. Gives its rows to another macro, which makes an item of them, such as an
+/// enum, or a match over all operations.
 ///
-/// A row has an operation's name, method and shape, what else asks for it, the action that
-/// allows it, and what is done of it ([`Support`]): `served`, `unset` or `refused`. Rows of one
-/// method and shape are matched in their order.
+/// A row has an operation's name, method and shape, its selector ([`Selector`]), the action that
+/// allows it ([`S3Action`]), and its support ([`Support`]): `served`, `unset` or `refused`. Of the
+/// rows of one method and shape that match a request, the most specific counts
+/// ([`route`](crate::route::route)).
 #[macro_export]
 macro_rules! for_each_operation {
     ($callback:ident) => {
@@ -225,7 +227,7 @@ macro_rules! for_each_operation {
 
 macro_rules! operations {
     ($($name:ident $method:ident $shape:ident $selector:expr, $action:ident $support:ident)*) => {
-        /// Everything that S3 names.
+        /// The operations that S3 names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "AWS's names; see the S3 API reference")]
         pub enum Operation { $($name,)* }
@@ -251,12 +253,12 @@ use Selector::{Header, Plain, Sub, SubBoth, SubBothHeader, SubValue};
 for_each_operation!(operations);
 
 impl Operation {
-    /// Its row in the table.
+    /// Returns the operation's row in the table.
     pub const fn info(self) -> &'static OperationInfo {
         &OPERATIONS[self as usize]
     }
 
-    /// AWS's name for it.
+    /// Returns AWS's name of the operation.
     pub const fn name(self) -> &'static str {
         self.info().name
     }

@@ -18,13 +18,13 @@ pub struct Query<'a> {
 struct Parameter<'a> {
     name: Cow<'a, str>,
     value: Cow<'a, str>,
-    /// Where it begins in the query as it was sent.
+    /// The offset of the parameter in the query as it was sent, in bytes.
     start: usize,
 }
 
 impl<'a> Query<'a> {
-    /// Decodes `raw` (without the `?`). `+` means a space, as S3 has it. Bytes that are not UTF-8
-    /// give `InvalidURI`.
+    /// Decodes `raw`, a query without its `?`. `+` means a space, as in S3. Bytes that are not
+    /// UTF-8, and too many parameters, are `InvalidURI`.
     pub fn parse(raw: &'a str) -> Result<Self> {
         let ends = raw.bytes().filter(|b| *b == b'&').count();
         if ends >= QUERY_PARAMETERS_MAX {
@@ -44,37 +44,37 @@ impl<'a> Query<'a> {
         Ok(Self { parameters })
     }
 
-    /// The first value of `name`; names are case-sensitive.
+    /// Returns the first value of `name`. The case of names matters.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|parameter| parameter.name == name).map(|parameter| &*parameter.value)
     }
 
-    /// The first value of `name`, unless it is empty.
+    /// Returns the first value of `name`, unless it is empty.
     pub fn get_non_empty(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// True if `name` is there, with or without a value.
+    /// True if there is a parameter `name`, with or without a value.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// How many parameters there are.
+    /// Returns the number of parameters.
     pub fn len(&self) -> usize {
         self.parameters.len()
     }
 
-    /// True if there are none.
+    /// True if there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.parameters.is_empty()
     }
 
-    /// All parameters in order, decoded.
+    /// Returns all parameters in order, decoded.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parameters.iter().map(|parameter| (&*parameter.name, &*parameter.value))
     }
 
-    /// The names in order, decoded, and where in the raw query their parameters begin.
+    /// Returns the names in order, decoded, and the offsets of their parameters in the raw query.
     pub fn starts(&self) -> impl Iterator<Item = (&str, usize)> {
         self.parameters.iter().map(|parameter| (&*parameter.name, parameter.start))
     }
@@ -87,7 +87,8 @@ fn decode(text: &str) -> Result<Cow<'_, str>> {
     let spaced: Cow<'_, str> =
         if memchr(b'+', text.as_bytes()).is_some() { text.replace('+', " ").into() } else { text.into() };
     let mut decoded = Vec::with_capacity(spaced.len());
-    // Credentials and signed headers are plain but for a few bytes: what lies between is copied.
+    // Credentials and lists of signed headers have few encoded bytes: the text between those is
+    // copied.
     let mut pieces = pieces(&spaced, b'%');
     decoded.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
     for piece in pieces {

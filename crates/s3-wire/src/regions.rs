@@ -1,7 +1,7 @@
-//! The names of Amazon's regions: all that S3 takes for one where it is asked about another than
-//! its own.
+//! The names of Amazon's regions, by which S3 distinguishes another region than its own from a name
+//! that is not a region's.
 
-/// As of botocore's endpoints in November 2026.
+/// The regions of botocore's endpoints in November 2026.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -51,7 +51,7 @@ const REGIONS: &[&str] = &[
     "us-west-2",
 ];
 
-/// True for the name of a region, in any case.
+/// True for the name of a region, in any case of letters.
 pub(crate) fn is_region(name: &str) -> bool {
     REGIONS.iter().any(|region| region.eq_ignore_ascii_case(name))
 }

@@ -1,7 +1,8 @@
-//! From method, shape, query and headers to one operation, or S3's refusal.
+//! Finds the one operation that method, shape, query and headers of a request ask for, or S3's
+//! refusal.
 //!
-//! A request that writes and names a subresource is never performed as its plain verb: the client
-//! meant something else, and the plain verb could overwrite or delete what it wants kept
+//! A write that names a subresource is never performed as its plain verb: the client meant
+//! something else, and the plain verb could overwrite or delete data that it wants to keep
 //! (docs/decisions/0017-refused-not-guessed.md).
 
 use http::header::CONTENT_TYPE;
@@ -14,23 +15,24 @@ use crate::query::Query;
 use crate::subresource::{self, Subresource};
 use crate::target::Shape;
 
-/// Where a request goes.
+/// The result of routing a request.
 #[derive(Debug)]
 pub enum Route {
-    /// To this operation.
+    /// The request asks for this operation.
     Operation(Operation),
-    /// It is refused. A wrong signature is told first.
+    /// The request is refused, unless its signature is wrong: that error comes first.
     Refused(S3Error),
-    /// It is refused. A wrong signature is told first, then that the bucket does not exist.
+    /// The request is refused, unless its signature is wrong or its bucket does not exist: those
+    /// errors come first.
     RefusedInBucket(S3Error),
 }
 
-/// Finds the operation that a request asks for. S3 gives the errors that this returns before it
-/// looks at the signature.
+/// Finds the operation that a request asks for. S3 gives the errors in `Err` before it checks the
+/// signature.
 ///
-/// The most specific row of the table wins. A subresource that S3 does not have on this path is
+/// The most specific row of the table counts. A subresource that S3 does not have on this path is
 /// ignored on GET and HEAD, as S3 does, and refused on other methods. Parameters that S3 does not
-/// know are not looked at here, but in [`crate::honoured`].
+/// know are checked in [`crate::honoured`], not here.
 pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Route> {
     let Some(verb) = Verb::from_method(method) else {
         return match *method {
@@ -75,8 +77,8 @@ pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderM
     })
 }
 
-/// Refuses a page size or position that is no integer, and an argument of another form of the
-/// listing. S3 does so before it looks at the signature.
+/// Refuses a page size or position that is not an integer, and an argument of another form of the
+/// listing. S3 does so before it checks the signature.
 fn check_listing(operation: Operation, query: &Query<'_>) -> Result<()> {
     use Operation as Op;
     match operation {
@@ -95,10 +97,10 @@ fn check_listing(operation: Operation, query: &Query<'_>) -> Result<()> {
 
 const COPY_SOURCE: &str = "x-amz-copy-source";
 
-/// What the query asks for.
+/// The thing that the query asks for.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
-    /// Nothing: the plain verb.
+    /// No subresource: the request is its plain verb.
     Plain,
     /// A subresource.
     Sub(&'static Subresource),
@@ -122,10 +124,11 @@ impl PartialEq for Asked {
     }
 }
 
-/// Finds the one thing that the query asks for. A query that asks for two is refused.
+/// Finds the one thing that the query asks for. A query that asks for two is refused
+/// (`InvalidArgument`).
 ///
 /// `partNumber` and `uploadId` together name a part of an upload. `partNumber` alone selects a part
-/// of an object (GET and HEAD of a key); PUT refuses it, and so does any method on a bucket's path.
+/// of an object (GET and HEAD of a key). PUT refuses it, and so does any method on a bucket's path.
 fn asked(verb: Verb, shape: Shape, query: &Query<'_>, found: &[&'static Subresource]) -> Result<Asked> {
     let meant = |row: &&&Subresource| row.resource_type(shape).is_some();
     let mut names: Vec<&str> = found.iter().filter(meant).map(|row| row.name).collect();
@@ -156,7 +159,7 @@ fn asked(verb: Verb, shape: Shape, query: &Query<'_>, found: &[&'static Subresou
     Ok(found.iter().find(|row| meant(row)).map_or(Asked::Plain, |row| Asked::Sub(row)))
 }
 
-/// Refuses a `versionId` where no operation takes one.
+/// Refuses a `versionId` if the operation does not take one, or it is empty.
 fn check_version(verb: Verb, shape: Shape, asked: Asked, query: &Query<'_>) -> Result<()> {
     let Some(version) = query.get("versionId").filter(|_| shape != Shape::Service) else { return Ok(()) };
     let message = match (shape, asked) {
@@ -185,8 +188,8 @@ fn check_website(query: &Query<'_>) -> Result<()> {
     }
 }
 
-/// The refusal of a request that is refused only if its bucket exists: by S3, or by this server
-/// where S3 would perform the bucket's operation.
+/// Returns the error of a request that is refused only if its bucket exists: by S3, or by this
+/// server if S3 would perform the bucket's operation.
 fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) -> Option<S3Error> {
     let Asked::Sub(row) = asked else { return None };
     let invalid = |message| S3Error::with_message(ErrorCode::InvalidRequest, message);
@@ -203,7 +206,7 @@ fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) ->
             invalid("There is no such thing as the ?versions sub-resource for a key")
         }
         (Shape::Object, Verb::Get, "logging") => ErrorCode::NoLoggingStatusForKey.into(),
-        // S3 ignores the key and performs the bucket's operation. The client may have meant the
+        // S3 ignores the key and performs the bucket's operation, but the client may have meant the
         // object.
         (Shape::Object, Verb::Put | Verb::Post | Verb::Delete, name)
             if (row.is_of_bucket() || name == "delete")
@@ -219,7 +222,7 @@ fn rows(verb: Verb, shape: Shape) -> impl Iterator<Item = &'static OperationInfo
     OPERATIONS.iter().filter(move |row| row.method == verb && row.shape == shape)
 }
 
-/// The most specific row that is asked for.
+/// Returns the most specific row that matches the request.
 fn best(
     verb: Verb,
     shape: Shape,
@@ -252,20 +255,22 @@ const fn subresource_of(selector: Selector) -> Option<&'static str> {
     }
 }
 
-/// True for a body as forms of web pages send it.
+/// True if the body is sent as web pages send forms: its `Content-Type` is `multipart/form-data`.
 pub fn is_form(headers: &HeaderMap) -> bool {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
 }
 
-/// `NotImplemented`, for a subresource that S3 ignores on this path, or takes for the bucket's.
+/// Makes `NotImplemented` for a subresource that S3 ignores on this path, or takes for the
+/// bucket's.
 fn not_here(name: &str, shape: Shape) -> S3Error {
     let path = if shape == Shape::Object { "key" } else { "bucket" };
     let message = format!("The {name} subresource is not implemented on the path of a {path}.");
     S3Error::with_message(ErrorCode::NotImplemented, message)
 }
 
-/// `MethodNotAllowed`, with S3's name of the subresource, and the methods that the subresource has.
+/// Makes `MethodNotAllowed`, with S3's name of the subresource, and the subresource's methods in
+/// `Allow`.
 fn not_allowed(method: &Method, shape: Shape, asked: Asked) -> S3Error {
     let (kind, name) = match asked {
         Asked::Plain => (shape.resource_type(), None),
@@ -284,7 +289,7 @@ fn not_allowed(method: &Method, shape: Shape, asked: Asked) -> S3Error {
     methods.sort_unstable();
     methods.dedup();
     if name.is_none() && shape == Shape::Object {
-        // A key takes POST only with a subresource.
+        // POST on a key needs a subresource.
         methods.retain(|method| *method != "POST");
     }
     S3Error::method_not_allowed(method, kind, &methods.join(", "))
@@ -295,7 +300,7 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    /// The operation's name, or the code of the refusal.
+    /// Returns the operation's name, or the code of the refusal.
     fn ask(method: &str, shape: Shape, query: &str, header: Option<&'static str>) -> String {
         let mut headers = HeaderMap::new();
         if let Some(name) = header {
@@ -382,7 +387,7 @@ mod tests {
             ("versions", "in bucket: InvalidRequest"),
             ("logging", "in bucket: NoLoggingStatusForKey"),
             ("uploads", "in bucket: InvalidRequest"),
-            // These mean nothing on a key's path.
+            // These subresources have no meaning on a key's path.
             ("analytics", "GetObject"),
             ("policyStatus", "GetObject"),
             ("versioning&versionId=x", "unsigned: InvalidArgument"),
@@ -418,7 +423,7 @@ mod tests {
         use Shape::{Bucket, Object};
         assert_eq!(ask("GET", Object, "partNumber=2", None), "GetObject");
         assert_eq!(ask("HEAD", Object, "partNumber=2", None), "HeadObject");
-        // Nor do they hide one.
+        // They do not hide a subresource, either.
         for query in ["acl&tagging", "acl&partNumber=2&tagging", "partNumber=2&tagging"] {
             assert_eq!(ask("GET", Object, query, None), "unsigned: InvalidArgument", "{query}");
         }

@@ -1,20 +1,22 @@
-//! Splits text at an ASCII character, by a search for one byte: `str::split` looks for a `char`,
-//! which takes several times the instructions on the short texts of a request.
+//! Splits text at an ASCII character, by a search for one byte. `str::split` searches for a `char`,
+//! which takes several times the instructions for the short texts of a request.
 
 use memchr::memchr;
 
-/// What is before the first `at`, an ASCII character, and what is after it.
+/// Returns the text before the first `at`, an ASCII character, and the text after it. Without an
+/// `at`, the second text is empty.
 pub fn cut(text: &str, at: u8) -> (&str, &str) {
     cut_once(text, at).unwrap_or((text, ""))
 }
 
-/// The same; `None` without an `at`.
+/// Returns the text before the first `at`, an ASCII character, and the text after it; `None`
+/// without an `at`.
 pub fn cut_once(text: &str, at: u8) -> Option<(&str, &str)> {
     let place = memchr(at, text.as_bytes())?;
     Some((text.get(..place)?, text.get(place + 1..)?))
 }
 
-/// The pieces between the `at`s, ASCII characters: those of `str::split`.
+/// Returns the pieces of `text` between `at`s, ASCII characters: those of `str::split`.
 pub fn pieces(text: &str, at: u8) -> impl Iterator<Item = &str> {
     let mut left = Some(text);
     std::iter::from_fn(move || {

@@ -1,7 +1,7 @@
 //! The subresources: query parameters that ask for another operation than the plain verb.
 //!
-//! For each, the table has S3's name for it (`ResourceType` of a 405), and what it means on the
-//! path of a key. The parameters are from the S3 API model, the rest was measured at Amazon S3
+//! For each, the table has S3's name for it (`ResourceType` of a 405), and its meaning on the path
+//! of a key. The parameters are from the S3 API model. The rest was recorded at Amazon S3
 //! ("Sources" in docs/decisions/0005-where-sources-disagree.md).
 
 use crate::query::Query;
@@ -10,27 +10,27 @@ use crate::target::Shape;
 /// A query parameter that asks for an operation of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Subresource {
-    /// The parameter.
+    /// The parameter's name.
     pub name: &'static str,
     /// S3's name for it on a bucket's path; `None` if it has no meaning there.
     on_bucket: Option<&'static str>,
     on_key: OnKey,
 }
 
-/// What a subresource means on a key's path.
+/// The meaning of a subresource on a key's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnKey {
-    /// It is the object's. S3's name for it.
+    /// The subresource is the object's own, with S3's name for it.
     Own(&'static str),
-    /// It is the bucket's: S3 ignores the key.
+    /// The subresource is the bucket's: S3 ignores the key.
     OfBucket,
-    /// Nothing: S3 ignores it.
+    /// The subresource has no meaning: S3 ignores it.
     Nothing,
 }
 
 macro_rules! subresources {
     ($($name:literal $bucket:tt $key:tt)*) => {
-        /// All of them, sorted by name.
+        /// All subresources, sorted by name.
         const SUBRESOURCES: &[Subresource] = &[$(Subresource {
             name: $name,
             on_bucket: subresources!(@bucket $bucket),
@@ -89,10 +89,10 @@ subresources! {
 }
 
 impl Subresource {
-    /// The subresource of this name, which may have a meaning on one path only.
+    /// Returns the subresource of this name, which may have a meaning on one path only.
     pub fn named(name: &str) -> Option<&'static Self> {
-        // Every presigned URL has parameters with a capital, and no subresource has one: no search
-        // for these.
+        // Every presigned URL has parameters that begin with a capital, and no subresource does:
+        // they need no search.
         if name.bytes().next().is_none_or(|first| first.is_ascii_uppercase()) {
             return None;
         }
@@ -100,7 +100,8 @@ impl Subresource {
         SUBRESOURCES.get(found)
     }
 
-    /// S3's name for it in the `ResourceType` of a 405; `None` if S3 ignores it on this path.
+    /// Returns S3's name for it in the `ResourceType` of a 405; `None` if S3 ignores it on this
+    /// path.
     pub const fn resource_type(&self, shape: Shape) -> Option<&'static str> {
         match (shape, self.on_key) {
             (Shape::Service, _) | (Shape::Object, OnKey::Nothing) => None,
@@ -115,9 +116,9 @@ impl Subresource {
     }
 }
 
-/// The subresources that a query names, sorted by name, each once.
+/// Returns the subresources that a query names, sorted by name, each once.
 ///
-/// None on the service's path, where they have no meaning.
+/// There are none on the service's path, where subresources have no meaning.
 pub fn named(query: &Query<'_>, shape: Shape) -> Vec<&'static Subresource> {
     if shape == Shape::Service {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Which bucket and key a request names: path style and virtual-host style.
+//! The bucket and key that a request names: path style and virtual-host style.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,19 @@ use s3_types::{BucketName, InvalidName, ObjectKey};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::split::cut;
 
-/// What kind of thing a request is about.
+/// The kind of thing that a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
-    /// `/`
+    /// The service: `/`.
     Service,
-    /// `/bucket`
+    /// A bucket: `/bucket`.
     Bucket,
-    /// `/bucket/key`
+    /// An object: `/bucket/key`.
     Object,
 }
 
 impl Shape {
-    /// S3's word for it in `ResourceType`.
+    /// Returns S3's name for it in `ResourceType`.
     pub const fn resource_type(self) -> &'static str {
         match self {
             Self::Service => "SERVICE",
@@ -42,8 +42,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads the target from the raw path (as it was sent, percent-encoded), and the bucket from
-    /// the host, if it is there ([`bucket_of_host`]).
+    /// Reads the target from the raw path (as it was sent, percent-encoded), and from the bucket in
+    /// the host, if there is one ([`bucket_of_host`]).
     pub fn parse(virtual_bucket: Option<&str>, raw_path: &str) -> Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
         let (bucket, raw_key) = if let Some(bucket) = virtual_bucket {
@@ -63,7 +63,7 @@ impl Target {
         Ok(Self::Object(name, parse_key(raw_key)?))
     }
 
-    /// What kind it is.
+    /// Returns the kind of target.
     pub const fn shape(&self) -> Shape {
         match self {
             Self::Service => Shape::Service,
@@ -72,7 +72,7 @@ impl Target {
         }
     }
 
-    /// The bucket, if there is one.
+    /// Returns the bucket; `None` for the service.
     pub const fn bucket(&self) -> Option<&BucketName> {
         match self {
             Self::Service => None,
@@ -80,7 +80,7 @@ impl Target {
         }
     }
 
-    /// The key, if there is one.
+    /// Returns the key; `None` for the service and for a bucket.
     pub const fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Object(_, key) => Some(key),
@@ -89,14 +89,15 @@ impl Target {
     }
 }
 
-/// Reads a percent-encoded key: `InvalidURI` unless it is UTF-8, `KeyTooLongError` beyond 1024
-/// bytes.
+/// Reads a percent-encoded key: `InvalidURI` if it is not UTF-8, `KeyTooLongError` if it is longer
+/// than 1024 bytes.
 pub fn parse_key(raw: &str) -> Result<ObjectKey> {
     let key = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
     checked_key(&key)
 }
 
-/// Makes a key of decoded text (from XML or a copy source).
+/// Makes a key of decoded text (from XML or a copy source): `InvalidURI` if it is empty,
+/// `KeyTooLongError` if it is longer than 1024 bytes.
 pub fn checked_key(key: &str) -> Result<ObjectKey> {
     ObjectKey::new(key).map_err(|invalid| match invalid {
         InvalidName::TooLong => S3Error::new(ErrorCode::KeyTooLongError)
@@ -110,11 +111,11 @@ fn invalid_bucket(name: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidBucketName).detail("BucketName", name)
 }
 
-/// The bucket that a host names (virtual-host style).
+/// Returns the bucket that a host names (virtual-host style); `None` for a host of path style.
 ///
-/// `domains` are the names, in lower case, under which buckets are hosts (`bucket.s3.example.org`);
-/// a host that is none of them, nor below one, is path style. Both work at once. Ports are ignored,
-/// case too.
+/// `domains` are the names, in lower case, below which buckets are hosts (`bucket.s3.example.org`).
+/// A host that is one of them, or is not below one, is path style. Both styles work at the same
+/// time. Ports and case do not matter.
 pub fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
     if domains.is_empty() {
         return None;
@@ -127,7 +128,7 @@ pub fn bucket_of_host(host: &str, domains: &[String]) -> Option<String> {
     if domains.contains(&host) {
         return None;
     }
-    // Of domains that lie below each other the longest is meant.
+    // The longest counts of domains that lie below each other.
     let below = |domain: &&String| {
         host.strip_suffix(domain.as_str()).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
     };

@@ -1,4 +1,5 @@
-//! The forms of time on S3's wire: ISO 8601 (basic, with and without a fraction) and HTTP dates.
+//! The formats of time in S3's protocol: ISO 8601 (basic, and extended with and without a fraction)
+//! and HTTP dates.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::Offset;
@@ -8,12 +9,12 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// A time in the form that signatures use: `20130524T000000Z`.
+/// A time in the format of signatures: `20130524T000000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IsoBasic([u8; 16]);
 
 impl IsoBasic {
-    /// Cut down to the second.
+    /// Formats a time, cut down to the second.
     pub fn new(time: Timestamp) -> Self {
         let time = Offset::UTC.to_datetime(time);
         let mut text = *b"00000000T000000Z";
@@ -26,19 +27,19 @@ impl IsoBasic {
         Self(text)
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
-        // Digits and letters only.
+        // The text has digits and letters only.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The day alone: `20130524`.
+    /// Returns the day alone: `20130524`.
     pub fn date(&self) -> &str {
         self.as_str().get(..8).unwrap_or_default()
     }
 }
 
-/// Reads `20130524T000000Z`; nothing else.
+/// Reads `20130524T000000Z`, and no other format.
 pub fn parse_iso_basic(text: &str) -> Option<Timestamp> {
     let bytes: &[u8; 16] = text.as_bytes().try_into().ok()?;
     if bytes[8] != b'T' || bytes[15] != b'Z' {
@@ -49,7 +50,7 @@ pub fn parse_iso_basic(text: &str) -> Option<Timestamp> {
     timestamp(date, time)
 }
 
-/// Reads `20130524`, the form of a date in a credential scope.
+/// Reads `20130524`, the format of a date in a credential scope.
 pub fn parse_basic_date(text: &str) -> Option<Date> {
     let bytes: &[u8; 8] = text.as_bytes().try_into().ok()?;
     date_of(number(&bytes[0..4])?, number(&bytes[4..6])?, number(&bytes[6..8])?)
@@ -60,28 +61,28 @@ pub fn parse_iso8601(text: &str) -> Option<Timestamp> {
     text.trim().parse().ok()
 }
 
-/// Appends `2009-10-12T17:50:30.000Z`, the form of S3's XML: cut down to the second, as S3 keeps no
-/// more.
+/// Appends `2009-10-12T17:50:30.000Z`, the format of S3's XML. It is cut down to the second, since
+/// S3 keeps no fractions.
 pub(crate) fn push_iso8601_of_xml(out: &mut String, time: Timestamp) {
     let mut text = *b"0000-00-00T00:00:00.000Z";
     extended(&mut text[..19], Offset::UTC.to_datetime(time));
-    // Digits and letters only.
+    // The text is ASCII.
     out.push_str(str::from_utf8(&text).unwrap_or_default());
 }
 
-/// Writes `2009-10-12T17:50:30Z`, the form of times in S3's errors.
+/// Writes `2009-10-12T17:50:30Z`, the format of times in S3's errors.
 pub fn format_iso8601(time: Timestamp) -> String {
     let mut text = *b"0000-00-00T00:00:00Z";
     extended(&mut text[..19], Offset::UTC.to_datetime(time));
     owned(&text)
 }
 
-/// A time to the microsecond, in the form of logs: `2009-10-12T17:50:30.123456Z`.
+/// A time to the microsecond, in the format of logs: `2009-10-12T17:50:30.123456Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IsoMicros([u8; 27]);
 
 impl IsoMicros {
-    /// Cut down to the microsecond.
+    /// Formats a time, cut down to the microsecond.
     pub fn new(time: Timestamp) -> Self {
         let time = Offset::UTC.to_datetime(time);
         let mut text = *b"0000-00-00T00:00:00.000000Z";
@@ -90,18 +91,18 @@ impl IsoMicros {
         Self(text)
     }
 
-    /// Makes it the text of another time in the same second, from 1970 on.
+    /// Changes the text to that of another time in the same second, from 1970 on.
     pub fn set_fraction(&mut self, time: Timestamp) {
         digits(&mut self.0[20..26], time.subsec_nanosecond() / 1000);
     }
 
-    /// The text: digits, letters and punctuation of ASCII.
+    /// Returns the text: digits, letters and punctuation of ASCII.
     pub const fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Writes `06/Nov/1994:08:49:37 +0000`, the form of Amazon's access logs (and of Apache's).
+/// Writes `06/Nov/1994:08:49:37 +0000`, the format of Amazon's access logs (and of Apache's).
 pub fn format_log_time(time: Timestamp) -> String {
     let time = Offset::UTC.to_datetime(time);
     let mut text = *b"00/Jan/0000:00:00:00 +0000";
@@ -128,9 +129,9 @@ pub fn format_http_date(time: Timestamp) -> String {
     owned(&text)
 }
 
-/// Reads the three forms of RFC 9110, section 5.6.7, and their usual misspellings: the weekday may
-/// be missing or wrong, the day may have one digit, and `UTC` or `+0000` may stand for `GMT`.
-/// Anything else is `None`.
+/// Reads the three formats of RFC 9110, section 5.6.7, and their usual misspellings: the weekday
+/// may be missing or wrong, the day may have one digit, and `UTC` or `+0000` may stand for `GMT`.
+/// Returns `None` for other texts.
 pub fn parse_http_date(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let text = text.split_once(',').map_or(text, |(_weekday, rest)| rest);
@@ -154,7 +155,7 @@ pub fn parse_http_date(text: &str) -> Option<Timestamp> {
     timestamp(date, parse_clock(clock)?)
 }
 
-/// Two digits are of the century that makes 1970 to 2069 (RFC 850's form).
+/// Reads a year of four or two digits. Two stand for 1970 to 2069 (RFC 850's format).
 fn full_year(text: &str) -> Option<i16> {
     let year = number(text.as_bytes())?;
     match text.len() {
@@ -183,7 +184,7 @@ fn date_of(year: i16, month: i16, day: i16) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// A leap second counts as the one before it.
+/// Makes a time of day. A leap second counts as the second before it.
 fn time_of(hour: i16, minute: i16, second: i16) -> Option<Time> {
     let second = if second == 60 { 59 } else { second };
     Time::new(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, i8::try_from(second).ok()?, 0).ok()
@@ -193,7 +194,7 @@ fn timestamp(date: Date, time: Time) -> Option<Timestamp> {
     Offset::UTC.to_timestamp(date.to_datetime(time)).ok()
 }
 
-/// Three letters; an index that does not exist does not occur.
+/// Returns a name of three letters. The index is always that of a name.
 fn name(names: &[&'static str], index: i8) -> &'static [u8] {
     usize::try_from(index).ok().and_then(|i| names.get(i)).copied().unwrap_or("Mon").as_bytes()
 }
@@ -207,7 +208,8 @@ fn extended(text: &mut [u8], time: DateTime) {
     digits(&mut text[17..19], time.second().into());
 }
 
-/// Years before 0 do not occur on the wire; they are written as 0.
+/// Writes `n` in decimal digits. Years before 0 are written as 0; they do not occur in the
+/// protocol.
 fn digits(out: &mut [u8], n: i32) {
     let mut n = n.max(0);
     for byte in out.iter_mut().rev() {

@@ -1,8 +1,8 @@
-//! The answers to reads of configuration that nobody has set.
+//! The answers to reads of configuration that was never set.
 //!
 //! Clients read configuration before they use a bucket: Terraform reads all of it, Veeam and Hadoop
-//! read versioning and locks. Nobody can set any of it here, so each read is answered as Amazon S3
-//! answers for a new bucket. Documents and codes are those measured at Amazon S3 ("Sources" in
+//! read versioning and locks. None of it can be set here, so that each read is answered as Amazon
+//! S3 answers for a new bucket. Documents and codes were recorded at Amazon S3 ("Sources" in
 //! docs/decisions/0005-where-sources-disagree.md).
 //!
 //! Encryption is the exception. S3 encrypts by default, and its answer says so. Bytes are not
@@ -13,16 +13,16 @@ use crate::operation::Operation;
 use crate::query::Query;
 use crate::xml::{Owner, Writer};
 
-/// A read of configuration.
+/// A read of configuration that was never set.
 #[derive(Debug, Clone, Copy)]
 pub struct UnsetRequest<'a> {
-    /// The read; its support is [`Unset`](crate::operation::Support::Unset).
+    /// The operation, whose support is [`Unset`](crate::operation::Support::Unset).
     pub operation: Operation,
-    /// Its arguments.
+    /// The parameters of the request.
     pub query: &'a Query<'a>,
     /// The bucket.
     pub bucket: &'a str,
-    /// Who owns the bucket and all objects in it: a canonical user id.
+    /// The owner of the bucket and of all objects in it: a canonical user id.
     pub owner: Owner<'a>,
 }
 
@@ -37,7 +37,7 @@ impl UnsetRequest<'_> {
         }
     }
 
-    /// The document, or the error by which S3 says that there is no such configuration.
+    /// Returns the document, or the error by which S3 answers that there is no such configuration.
     ///
     /// `NotImplemented` for an operation that does not read configuration.
     pub fn answer(&self) -> Result<String> {
@@ -138,7 +138,7 @@ impl UnsetRequest<'_> {
         Ok(writer.finish())
     }
 
-    /// The access control list: the owner may do everything, others nothing.
+    /// Writes the access control list: the owner may do everything, others nothing.
     fn acl(&self) -> String {
         let mut writer = Writer::document("AccessControlPolicy", 512);
         writer.owner("Owner", self.owner);

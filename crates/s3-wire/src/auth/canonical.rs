@@ -8,15 +8,15 @@ use super::request::SignedRequest;
 use crate::headers::all_values;
 use crate::split::pieces;
 
-/// The parameter with the signature, which is not signed itself.
+/// The query parameter with the signature, which is not signed itself.
 const SIGNATURE: &str = "X-Amz-Signature";
-/// Longer than most queries.
+/// The initial capacity for an encoded query, in bytes: more than most queries need.
 const QUERY_BYTES_MOST: usize = 512;
 
-/// Writes the canonical request. `path` is the path in the form in which the client probably signed
-/// it.
+/// Returns the canonical request. `path` is the path in the form in which the client probably
+/// signed it.
 ///
-/// A header that is named but missing counts as empty, as in S3.
+/// A header that is named in `signed_headers` but was not sent counts as empty, as in S3.
 pub(super) fn canonical_request(
     request: &SignedRequest<'_>,
     path: &str,
@@ -47,7 +47,7 @@ pub(super) fn canonical_request(
     out
 }
 
-/// The values of a header, joined with commas.
+/// Appends the values of a header, joined with commas.
 fn write_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
     for (index, value) in all_values(headers, name).enumerate() {
         if index > 0 {
@@ -57,7 +57,7 @@ fn write_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// A value without outer blanks, and with one space for each run of inner ones.
+/// Appends a value without outer blanks, and with one space for each run of inner ones.
 fn write_value(value: &[u8], out: &mut Vec<u8>) {
     let words = value.split(|b| matches!(b, b' ' | b'\t')).filter(|word| !word.is_empty());
     for (index, word) in words.enumerate() {
@@ -68,10 +68,10 @@ fn write_value(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The parameters in AWS's encoding, sorted by name and then by value.
+/// Appends the parameters in AWS's encoding, sorted by name, then by value.
 fn write_query(request: &SignedRequest<'_>, out: &mut Vec<u8>) {
     let mut text = String::with_capacity(QUERY_BYTES_MOST);
-    // For each parameter, where its name starts and ends, and where its value ends.
+    // The offsets in `text` at which each parameter's name starts and ends, and its value ends.
     let mut parameters: Vec<(usize, usize, usize)> = Vec::with_capacity(request.query.len());
     for (name, value) in request.query.iter().filter(|(name, _)| *name != SIGNATURE) {
         let start = text.len();
@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(query("prefix=J&max-keys=2&marker="), "marker=&max-keys=2&prefix=J");
         assert_eq!(query("a=b+c&a=b%20a&a=~%7e&a=%2b/*"), "a=%2B%2F%2A&a=b%20a&a=b%20c&a=~~");
         assert_eq!(query("prefix=é&b=%c3%a9"), "b=%C3%A9&prefix=%C3%A9");
-        // By encoded name, not by encoded pair: `a` comes before `a-b`, though `=` comes after `-`.
+        // Parameters are sorted by encoded name, not by encoded pair: `a` comes before `a-b`,
+        // though `=` comes after `-`.
         assert_eq!(query("a-b=1&a=2&A=3&X-Amz-Signature=x"), "A=3&a=2&a-b=1");
     }
 

@@ -30,21 +30,23 @@ impl ChunkSigner {
         Self { key, time, previous: seed }
     }
 
-    /// The signature in hex of the next chunk, from the SHA-256 of its data.
+    /// Returns the signature, in hex, of the next chunk. `data_sha256` is the SHA-256 of its data.
     pub fn sign_chunk(&mut self, data_sha256: &[u8; 32]) -> [u8; 64] {
         let hash = hex(data_sha256);
         self.previous = self.sign(&self.chunk_to_sign(&hash));
         self.previous
     }
 
-    /// The signature in hex of the trailers, from their canonical form: `name:value\n` for each.
+    /// Returns the signature, in hex, of the trailers. `canonical` is their canonical form:
+    /// `name:value\n` for each.
     pub fn sign_trailers(&mut self, canonical: &[u8]) -> [u8; 64] {
         let hash = hex(&sha256(canonical));
         self.previous = self.sign(&self.trailers_to_sign(&hash));
         self.previous
     }
 
-    /// Checks a chunk's signature and goes on to the next chunk.
+    /// Checks a chunk's signature, on which the next chunk's then depends: `SignatureDoesNotMatch`
+    /// if it is wrong.
     pub(crate) fn verify_chunk(&mut self, data_sha256: &[u8; 32], signature: &[u8]) -> Result<()> {
         let before = self.previous;
         if verify_slices_are_equal(&self.sign_chunk(data_sha256), signature).is_ok() {
@@ -55,7 +57,7 @@ impl ChunkSigner {
         Err(self.mismatch(&self.chunk_to_sign(&hash), signature))
     }
 
-    /// Checks the signature of the trailers.
+    /// Checks the signature of the trailers: `SignatureDoesNotMatch` if it is wrong.
     pub(crate) fn verify_trailers(&mut self, canonical: &[u8], signature: &[u8]) -> Result<()> {
         let before = self.previous;
         if verify_slices_are_equal(&self.sign_trailers(canonical), signature).is_ok() {
@@ -66,7 +68,7 @@ impl ChunkSigner {
         Err(self.mismatch(&self.trailers_to_sign(&hash), signature))
     }
 
-    /// The lines of the string to sign.
+    /// Returns the lines of the string to sign.
     fn chunk_to_sign<'a>(&'a self, hash: &'a Hex) -> [&'a str; 6] {
         let scope = self.key.credential().scope();
         [CHUNK, self.time.as_str(), scope, hex_str(&self.previous), EMPTY_SHA256, hex_str(hash)]

@@ -1,4 +1,4 @@
-//! `x-amz-content-sha256`: how a request says that its body is protected.
+//! The header `x-amz-content-sha256`, which says how a request's body is protected.
 
 use http::HeaderMap;
 
@@ -18,7 +18,7 @@ const STREAMING_SIGNED_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAIL
 const STREAMING_ECDSA: &str = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";
 const STREAMING_ECDSA_TRAILER: &str = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER";
 
-/// The meaning of the header.
+/// The meaning of the header's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentSha256 {
     Unsigned,
@@ -39,7 +39,8 @@ impl ContentSha256 {
         }
     }
 
-    /// The mode for a request with a SigV4 signature, to which the chunks' signatures are chained.
+    /// Returns the mode for a request with a SigV4 signature, to which the chunks' signatures are
+    /// chained.
     pub(super) fn signed(self, signer: ChunkSigner) -> PayloadMode {
         match self {
             Self::StreamingSigned { trailer } => PayloadMode::Streaming { signer: Some(signer), trailer },
@@ -49,7 +50,8 @@ impl ContentSha256 {
         }
     }
 
-    /// The mode for a request without one.
+    /// Returns the mode for a request without a SigV4 signature. A signed streaming mode is
+    /// `InvalidRequest`.
     pub(super) fn unsigned(self) -> Result<PayloadMode> {
         match self {
             Self::StreamingSigned { .. } => Err(S3Error::with_message(
@@ -63,7 +65,8 @@ impl ContentSha256 {
     }
 }
 
-/// The header's text, if there is one.
+/// Returns the header's text, if it was sent. A value that is not visible ASCII is
+/// `InvalidArgument`.
 pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>> {
     let Some(value) = first_value(headers, HEADER) else { return Ok(None) };
     match value.to_str() {
@@ -80,8 +83,8 @@ fn invalid(value: &str) -> S3Error {
     S3Error::invalid_argument(HEADER, value, message)
 }
 
-/// How the body of a request without a SigV4 signature is verified: not at all, unless the header
-/// says how.
+/// Reads how the body of a request without a SigV4 signature is to be verified: not at all, if the
+/// header is missing.
 pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
     match of(request.headers)? {
         Some(text) => ContentSha256::parse(text)?.unsigned(),

@@ -3,12 +3,12 @@
 use aws_lc_rs::digest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// SigV4's `UriEncode`: everything but the unreserved characters of RFC 3986.
+/// The characters that SigV4's `UriEncode` encodes: all but the unreserved characters of RFC 3986.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// [`QUERY`] for an object key, in which slashes are kept.
+/// The characters of an object key that SigV4 encodes: those of [`QUERY`] without the slash.
 const PATH: &AsciiSet = &QUERY.remove(b'/');
 
-/// The bytes that [`QUERY`] does not encode.
+/// True for the bytes that [`QUERY`] does not encode.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte: u8 = 0;
@@ -24,7 +24,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 /// 32 bytes in lower-case hex: a SHA-256 or an HMAC of it.
 pub(crate) type Hex = [u8; 64];
 
-/// Writes 32 bytes in hex.
+/// Encodes 32 bytes in hex.
 pub(crate) fn hex(bytes: &[u8; 32]) -> Hex {
     let mut out = [0; 64];
     for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
@@ -34,12 +34,12 @@ pub(crate) fn hex(bytes: &[u8; 32]) -> Hex {
     out
 }
 
-/// Hex as text.
+/// Returns hex digits as text.
 pub(crate) fn hex_str(hex: &Hex) -> &str {
     str::from_utf8(hex).unwrap_or_default()
 }
 
-/// Reads 64 hex digits of either case.
+/// Decodes 64 hex digits of either case; `None` for any other text.
 pub(crate) fn unhex(text: &[u8]) -> Option<[u8; 32]> {
     let text: &Hex = text.try_into().ok()?;
     let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
@@ -50,7 +50,7 @@ pub(crate) fn unhex(text: &[u8]) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// The bytes of `text` as S3's errors show them: `41 57 53`.
+/// Returns the bytes of `text` in hex, as S3's errors show them: `41 57 53`.
 pub(super) fn spaced_hex(text: &[u8]) -> String {
     let mut out = String::with_capacity(text.len() * 3);
     for byte in text {
@@ -63,12 +63,12 @@ pub(super) fn spaced_hex(text: &[u8]) -> String {
     out
 }
 
-/// SHA-256.
+/// Computes the SHA-256 of `bytes`.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     array(&digest::digest(&digest::SHA256, bytes))
 }
 
-/// A digest whose algorithm is known to be SHA-256.
+/// Returns the bytes of a digest whose algorithm is known to be SHA-256.
 pub(crate) fn array(digest: &digest::Digest) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest.as_ref());
@@ -84,8 +84,8 @@ pub(super) fn encode_query(text: &str, out: &mut String) {
     }
 }
 
-/// The path decoded and encoded again, as AWS does: clients that encode less or more sign one form
-/// and send the other.
+/// Decodes the path and encodes it again, as AWS does: clients that encode fewer or more characters
+/// sign one form and send the other.
 pub(super) fn normalised_path(raw_path: &str) -> String {
     let decoded: Vec<u8> = percent_decode_str(raw_path).collect();
     percent_encode(&decoded, PATH).collect()

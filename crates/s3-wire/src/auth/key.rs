@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::encoding::{Hex, hex};
 use crate::limits::SIGNING_KEYS_MAX;
 
-/// `AKID/20130524/us-east-1/s3/aws4_request`: an access key and the scope of its signing key.
+/// An access key and the scope of its signing key: `AKID/20130524/us-east-1/s3/aws4_request`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credential {
     text: Box<str>,
@@ -19,7 +19,7 @@ pub(super) struct Credential {
 }
 
 impl Credential {
-    /// `None` without a slash.
+    /// Reads a credential; `None` for a text without a slash.
     pub(super) fn new(text: &str) -> Option<Self> {
         let access_key_length = memchr(b'/', text.as_bytes())?;
         Some(Self { text: text.into(), access_key_length })
@@ -38,7 +38,7 @@ impl Credential {
     }
 }
 
-/// SigV4's signing key for one credential.
+/// The signing key of SigV4 for one credential.
 pub(super) struct SigningKey {
     credential: Credential,
     secret_key: Zeroizing<Box<[u8]>>,
@@ -52,7 +52,8 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// The chain of HMACs over date, region, service and terminal (SigV4, "Calculate signature").
+    /// Derives the key by HMACs of date, region, service and terminal, each with the one before as
+    /// its key (SigV4, "Calculate signature").
     pub(super) fn derive(credential: &Credential, secret_key: &str) -> Self {
         let mut first = Zeroizing::new(Vec::with_capacity(4 + secret_key.len()));
         first.extend_from_slice(b"AWS4");
@@ -89,12 +90,13 @@ const WAYS: usize = 4;
 const SETS: usize = SIGNING_KEYS_MAX / WAYS;
 const _: () = assert!(SETS * WAYS == SIGNING_KEYS_MAX && SETS.is_power_of_two());
 
-/// Signing keys that have verified a request before, by access key, date, region and service.
+/// A cache of the signing keys that have verified a request, by access key, date, region and
+/// service.
 ///
-/// At most [`SIGNING_KEYS_MAX`]: a table of small sets, each with its own lock, which drop the
-/// least recently used key. Only keys that verified a valid signature are added, so that strangers
-/// cannot empty the cache. An entry is valid only for the secret it was derived from: a changed
-/// secret takes effect at once.
+/// It holds at most [`SIGNING_KEYS_MAX`] keys, in a table of small sets. Each set has its own lock,
+/// and drops its least recently used key. Only keys that verified a valid signature are added, so
+/// that strangers cannot empty the cache. An entry is used only with the secret it was derived
+/// from: a changed secret takes effect at once.
 pub struct SigningKeyCache {
     hasher: RandomState,
     sets: Box<[Mutex<Vec<Arc<SigningKey>>>]>,
@@ -113,7 +115,7 @@ impl Default for SigningKeyCache {
 }
 
 impl SigningKeyCache {
-    /// An empty cache.
+    /// Makes an empty cache.
     pub fn new() -> Self {
         Self { hasher: RandomState::new(), sets: (0..SETS).map(|_| Mutex::default()).collect() }
     }
@@ -134,7 +136,7 @@ impl SigningKeyCache {
 
     fn set(&self, credential: &Credential) -> &Mutex<Vec<Arc<SigningKey>>> {
         let hash = self.hasher.hash_one(credential.text());
-        // The remainder fits a usize whatever its width.
+        // The remainder fits into a `usize` of any width.
         &self.sets[usize::try_from(hash % SETS as u64).unwrap_or_default()]
     }
 }

@@ -2,8 +2,8 @@
 //! header and in the query (presigned).
 //!
 //! [`Authorization::parse`] reads the client's claim and refuses one that is malformed, expired or
-//! meant for another region; [`verify`] needs the secret key and returns how the body is protected.
-//! `canonical.rs` and `v2.rs` have what the signature covers; [`sign`] makes signatures, for tests
+//! meant for another region. [`verify`] needs the secret key and returns how the body is protected.
+//! `canonical.rs` and `v2.rs` write what the signature covers. [`sign`] makes signatures, for tests
 //! and clients.
 
 mod canonical;
@@ -41,10 +41,10 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use refusal::sigv4a_not_implemented;
 
-/// A request's claim of who sent it: parsed, not verified.
+/// A request's claim of its sender's identity: parsed, not verified.
 #[derive(Debug, Clone)]
 pub enum Authorization {
-    /// No claim.
+    /// No signature was sent.
     Anonymous,
     /// A SigV4 signature.
     SigV4(SigV4Authorization),
@@ -103,7 +103,7 @@ impl Authorization {
         }
     }
 
-    /// The access key of the claimed signer; `None` for an anonymous request.
+    /// Returns the access key of the claimed signer; `None` for an anonymous request.
     pub fn access_key(&self) -> Option<&str> {
         match self {
             Self::Anonymous => None,
@@ -112,8 +112,8 @@ impl Authorization {
         }
     }
 
-    /// The token that came with temporary credentials. It is signed, so it is valid if the
-    /// signature is.
+    /// Returns the token that came with temporary credentials. It is signed, so that it is valid if
+    /// the signature is.
     pub fn security_token(&self) -> Option<&str> {
         match self {
             Self::Anonymous => None,
@@ -127,7 +127,7 @@ impl Authorization {
         self.facts().is_some_and(|facts| facts.presigned)
     }
 
-    /// The kind, place and time of the signature; `None` for an anonymous request.
+    /// Returns the kind, place and time of the signature; `None` for an anonymous request.
     pub fn facts(&self) -> Option<SignatureFacts> {
         match self {
             Self::Anonymous => None,
@@ -147,24 +147,25 @@ impl Authorization {
     }
 }
 
-/// What policies may ask about a signature.
+/// The properties of a signature that the conditions of policies may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureFacts {
-    /// `AWS4-HMAC-SHA256` or `AWS`.
+    /// The algorithm: `AWS4-HMAC-SHA256` or `AWS`.
     pub algorithm: &'static str,
-    /// True if it is in the query.
+    /// True if the signature is in the query.
     pub presigned: bool,
-    /// When it was made, as the signer says; SigV2 signs no time that always means that.
+    /// The time of the signature, as the signer gives it. `None` for SigV2, whose presigned URLs
+    /// sign only their end.
     pub time: Option<Timestamp>,
-    /// True if it signs the header `x-amz-content-sha256`.
+    /// True if the signature covers the header `x-amz-content-sha256`.
     pub signs_body: bool,
 }
 
-/// The headers with which a request is verified and performed: those that were sent, and signed
-/// headers that a presigned URL has in its query. Has to be called first; the rest of this module
-/// gets the result.
+/// Returns the headers with which a request is verified and performed: those that were sent, and
+/// signed headers that a presigned URL has in its query. Must be called before all else of this
+/// module, which takes the result as the request's headers.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
-    // An `Authorization` header does not sign the query in this way.
+    // With an `Authorization` header, parameters do not stand for signed headers.
     if query.is_empty() || authorization_of(headers).is_some() {
         return Ok(Cow::Borrowed(headers));
     }
@@ -173,7 +174,7 @@ pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Resul
 }
 
 /// Verifies a signature with the secret key of [`Authorization::access_key`], and returns how the
-/// body is to be verified. `AccessDenied` for an anonymous request, which has no signature; see
+/// body is to be verified. An anonymous request, which has no signature, is `AccessDenied`; see
 /// [`anonymous_payload`].
 pub fn verify(
     authorization: &Authorization,
@@ -188,12 +189,12 @@ pub fn verify(
     }
 }
 
-/// `InvalidAccessKeyId`, for an access key that does not exist.
+/// Makes `InvalidAccessKeyId`, the error for an access key that does not exist.
 pub fn invalid_access_key(access_key: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidAccessKeyId).detail("AWSAccessKeyId", access_key)
 }
 
-/// The `Authorization` header. An empty one counts as missing.
+/// Returns the `Authorization` header. An empty one counts as missing.
 fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }

@@ -1,17 +1,17 @@
 use super::chunk::ChunkSigner;
 
-/// How a body is protected, and therefore framed.
+/// The protection of a body, which also decides its framing.
 #[derive(Debug)]
 pub enum PayloadMode {
-    /// Plain, and not signed.
+    /// A plain body, not signed.
     Unsigned,
-    /// Plain, with this SHA-256.
+    /// A plain body with this SHA-256.
     Sha256([u8; 32]),
-    /// `aws-chunked`.
+    /// An `aws-chunked` body.
     Streaming {
-        /// Checks the signatures of the chunks and of the trailers, if they have any.
+        /// The signer that checks the chunks and the trailers; `None` if they are not signed.
         signer: Option<ChunkSigner>,
-        /// Whether trailers follow the last chunk.
+        /// True if trailers follow the last chunk.
         trailer: bool,
     },
 }

@@ -2,13 +2,13 @@ use super::encoding;
 use crate::error::{ErrorCode, S3Error};
 use crate::limits::SIGNED_TEXT_SHOWN_BYTES_MAX;
 
-/// The beginning of a text that an error shows: an answer must not be many times as long as the
-/// request.
+/// Returns the beginning of a text for an error to show: an answer must not be many times as long
+/// as the request.
 pub(super) fn shown(text: &[u8]) -> &[u8] {
     text.get(..SIGNED_TEXT_SHOWN_BYTES_MAX).unwrap_or(text)
 }
 
-/// `SignatureDoesNotMatch`, with the string that should have been signed.
+/// Makes `SignatureDoesNotMatch`, which shows the string that should have been signed.
 pub(super) fn mismatch(access_key: &str, string_to_sign: &[u8], signature_provided: &str) -> S3Error {
     S3Error::new(ErrorCode::SignatureDoesNotMatch)
         .detail("AWSAccessKeyId", access_key)

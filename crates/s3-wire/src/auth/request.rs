@@ -6,38 +6,39 @@ use crate::query::Query;
 /// The parts of a request that signatures cover.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedRequest<'a> {
-    /// The method.
+    /// The HTTP method.
     pub method: &'a Method,
     /// The path as it was sent, percent-encoded, without the query.
     pub raw_path: &'a str,
-    /// The query, decoded.
+    /// The decoded query.
     pub query: &'a Query<'a>,
-    /// The headers.
+    /// The headers, with those that a presigned URL has in its query
+    /// ([`effective_headers`](super::effective_headers)).
     pub headers: &'a HeaderMap,
     /// The host as it was sent, in `Host` or `:authority`.
     pub host: Option<&'a str>,
-    /// The bucket, if it is in the host and not in the path: SigV2 signs it.
+    /// The bucket, if it is in the host and not in the path: SigV2 signs it with the path.
     pub virtual_bucket: Option<&'a str>,
 }
 
-/// Where SigV2 is accepted.
+/// The places in which SigV2 is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SigV2 {
-    /// Nowhere.
+    /// SigV2 is refused.
     Off,
-    /// In presigned URLs.
+    /// Presigned URLs.
     #[default]
     Presigned,
-    /// There and in the `Authorization` header.
+    /// Presigned URLs and the `Authorization` header.
     All,
 }
 
-/// Which signatures this server accepts.
+/// The rules for signatures that this server accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningPolicy {
     /// The region that signatures must name.
     pub region: String,
-    /// Where SigV2 is accepted.
+    /// The places in which SigV2 is accepted.
     pub sigv2: SigV2,
 }
 
@@ -48,7 +49,7 @@ impl SigningPolicy {
     }
 }
 
-/// A header's text, unless it is missing or empty.
+/// Returns a header's text; `None` if the header is missing, empty or not visible ASCII.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     first_value(headers, name)
         .and_then(|value| value.to_str().ok())

@@ -1,4 +1,4 @@
-//! The credential of a SigV4 signature, compared with this server's region and service.
+//! Checks the credential of a SigV4 signature against this server's region and service.
 
 use super::key::Credential;
 use super::request::SigningPolicy;
@@ -9,12 +9,12 @@ use crate::time::parse_basic_date;
 const SERVICE: &str = "s3";
 const TERMINAL: &str = "aws4_request";
 
-/// Where a credential was found, which decides the code and the beginning of errors.
+/// The place of a credential, which decides the code of errors and the beginning of their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The `Authorization` header.
     Header,
-    /// `X-Amz-Credential`.
+    /// The query parameter `X-Amz-Credential`.
     Query,
 }
 
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-/// Reads `AKID/20130524/us-east-1/s3/aws4_request`, and the date in it.
+/// Reads `AKID/20130524/us-east-1/s3/aws4_request`; returns the credential, and the date in it.
 pub(super) fn parse_credential<'a>(
     place: Place,
     text: &'a str,

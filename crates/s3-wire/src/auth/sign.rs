@@ -17,23 +17,23 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use crate::time::{IsoBasic, format_http_date};
 
-/// A client's credentials.
+/// The credentials of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Signer<'a> {
     /// The access key.
     pub access_key: &'a str,
-    /// The secret.
+    /// The secret key.
     pub secret_key: &'a str,
     /// The token of temporary credentials.
     pub security_token: Option<&'a str>,
-    /// The region.
+    /// The region that the signatures name.
     pub region: &'a str,
 }
 
 /// The request to sign.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsigned<'a> {
-    /// The method.
+    /// The HTTP method.
     pub method: &'a Method,
     /// The percent-encoded path.
     pub raw_path: &'a str,
@@ -59,8 +59,8 @@ impl Unsigned<'_> {
 impl Signer<'_> {
     /// Signs a request with SigV4: adds `Authorization`, `x-amz-date`, `x-amz-content-sha256` and,
     /// if there is one, the security token to `headers`, which must have a `Host`. Signs all
-    /// headers except those that proxies change. The result signs the chunks of the body, if they
-    /// are to be signed.
+    /// headers except those that proxies change. Returns the signer of the body's chunks, for a
+    /// body whose chunks are signed.
     pub fn sign_headers(
         &self,
         request: &Unsigned<'_>,
@@ -95,7 +95,7 @@ impl Signer<'_> {
         Ok(ChunkSigner::new(Arc::new(key), time, signature))
     }
 
-    /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`; all of them
+    /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`. All headers
     /// are signed, and must be sent with the request.
     pub fn presign(
         &self,
@@ -151,9 +151,9 @@ impl Signer<'_> {
         Ok(())
     }
 
-    /// Presigns a request with SigV2 until a second since 1970; returns its query. The `x-amz-`
-    /// headers, content type and Content-MD5 in `headers` are signed, and must be sent with the
-    /// request.
+    /// Presigns a request with SigV2; returns its query. It is valid until `expires_second`, in
+    /// seconds since 1970. The `x-amz-` headers, `Content-Type` and `Content-MD5` in `headers` are
+    /// signed, and must be sent with the request.
     pub fn presign_v2(
         &self,
         request: &Unsigned<'_>,
@@ -196,7 +196,8 @@ fn sign(key: &SigningKey, time: &IsoBasic, canonical: &[u8]) -> Hex {
     key.sign(&v4::string_to_sign(time, key.credential(), &hash).map(str::as_bytes))
 }
 
-/// The names of the headers to sign, in order. Proxies and HTTP clients change the others.
+/// Returns the names of the headers to sign, sorted. The others are changed by proxies and HTTP
+/// clients.
 fn signed_headers(headers: &HeaderMap) -> String {
     let unsigned =
         ["authorization", "accept-encoding", "connection", "expect", "transfer-encoding", "user-agent"];

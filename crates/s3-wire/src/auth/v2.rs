@@ -1,5 +1,5 @@
-//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"): with it, boto3
-//! and the AWS CLI still presign by default at a custom endpoint.
+//! Signature Version 2 (S3 user guide, "Signing and authenticating REST requests"), with which
+//! boto3 and the AWS CLI still presign by default at a custom endpoint.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
@@ -19,8 +19,8 @@ use crate::headers::{all_values, has};
 use crate::query::Query;
 use crate::subresource::Subresource;
 
-/// True for parameters that select a resource or change the response, and so are signed: those that
-/// botocore signs, and every subresource, so that none can be added to a signed URL.
+/// True for a parameter that selects a resource or changes the response, and so is signed: those
+/// that botocore signs, and every subresource, so that none can be added to a signed URL.
 fn is_signed(parameter: &str) -> bool {
     Subresource::named(parameter).is_some()
         || parameter.starts_with("response-")
@@ -40,15 +40,16 @@ fn is_signed(parameter: &str) -> bool {
 pub struct SigV2Authorization {
     access_key: Box<str>,
     signature: Box<str>,
-    /// The fourth line of the string to sign: `Expires`, or `Date`, or empty if there is an
-    /// `x-amz-date`.
+    /// The fourth line of the string to sign: `Expires` of a presigned URL, else `Date`; empty if
+    /// there is an `x-amz-date`.
     date: Box<str>,
     security_token: Option<Box<str>>,
     presigned: bool,
 }
 
 impl SigV2Authorization {
-    /// `components` is what follows `AWS` in the `Authorization` header: `access key:signature`.
+    /// Reads `components`, the text after `AWS` in the `Authorization` header:
+    /// `access key:signature`.
     pub(super) fn from_header(components: &str, request: &SignedRequest<'_>, now: Timestamp) -> Result<Self> {
         let parts = components.trim().split_once(':').filter(|(access_key, _)| !access_key.is_empty());
         let (access_key, signature) = parts.ok_or_else(|| {
@@ -96,12 +97,12 @@ impl SigV2Authorization {
         })
     }
 
-    /// The access key of the claimed signer.
+    /// Returns the access key of the claimed signer.
     pub fn access_key(&self) -> &str {
         &self.access_key
     }
 
-    /// The token that came with temporary credentials.
+    /// Returns the token that came with temporary credentials.
     pub fn security_token(&self) -> Option<&str> {
         self.security_token.as_deref()
     }
@@ -118,8 +119,8 @@ impl SigV2Authorization {
         };
         let matches_path = |path: &str| matches(&self.string_to_sign(request, path));
         let normalised = normalised_path(request.raw_path);
-        // Some clients sign a bucket's path with a slash behind it and send it without. (In
-        // virtual-host style such a path is a key, and one with a slash is another.)
+        // Some clients sign a bucket's path with a slash at its end and send it without. (In
+        // virtual-host style such a path is a key, and with a slash it is another key.)
         let is_bucket = request.virtual_bucket.is_none() && request.raw_path.rfind('/') == Some(0);
         let bucket_path = is_bucket.then(|| format!("{}/", request.raw_path));
         if matches(&as_sent)
@@ -136,13 +137,13 @@ impl SigV2Authorization {
     }
 }
 
-/// HMAC-SHA1 in base64.
+/// Computes the signature: HMAC-SHA1 in base64.
 pub(super) fn sign(secret_key: &str, to_sign: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret_key.as_bytes());
     BASE64.encode(hmac::sign(&key, to_sign))
 }
 
-/// Writes the string to sign. `date` is its fourth line.
+/// Returns the string to sign. `date` is its fourth line.
 pub(super) fn string_to_sign(request: &SignedRequest<'_>, path: &str, date: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(request.method.as_str().as_bytes());
@@ -163,7 +164,7 @@ pub(super) fn string_to_sign(request: &SignedRequest<'_>, path: &str, date: &str
     out
 }
 
-/// The names of all `x-amz-` headers, sorted.
+/// Returns the names of all `x-amz-` headers, sorted.
 fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
     let names = request.headers.keys().map(HeaderName::as_str);
     let mut names: Vec<&str> = names.filter(|name| name.starts_with("x-amz-")).collect();
@@ -171,8 +172,8 @@ fn amz_names<'a>(request: &'a SignedRequest<'_>) -> Vec<&'a str> {
     names
 }
 
-/// The headers of a request with a URL presigned by SigV2: those that were sent, and those that the
-/// URL has as parameters. `None` if the URL has none.
+/// Returns the headers of a request with a URL presigned by SigV2: those that were sent, and those
+/// that the URL has as parameters. `None` if the URL has none of these.
 ///
 /// When botocore presigns, it moves the headers that it signed into the query. The request that is
 /// signed and the one that is performed must be the same, so both take the headers from here. A
@@ -207,7 +208,8 @@ pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<O
     Ok(all)
 }
 
-/// Writes values without outer blanks; SigV2 keeps inner blanks.
+/// Appends the values of a header without outer blanks, joined with commas. SigV2 keeps inner
+/// blanks.
 fn write_trimmed_values(headers: &HeaderMap, name: &str, out: &mut Vec<u8>) {
     for (index, value) in all_values(headers, name).enumerate() {
         if index > 0 {

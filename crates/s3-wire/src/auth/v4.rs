@@ -24,7 +24,7 @@ use crate::split::{cut_once, pieces};
 use crate::time::{IsoBasic, parse_iso_basic};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// The name of SigV4A.
+/// The name of SigV4A's algorithm, which is not implemented.
 pub(super) const ALGORITHM_ECDSA: &str = "AWS4-ECDSA-P256-SHA256";
 
 /// A SigV4 signature as the client sent it: well-formed and within its time, but not yet verified.
@@ -40,7 +40,7 @@ pub struct SigV4Authorization {
 }
 
 impl SigV4Authorization {
-    /// `components` is what follows the algorithm in the `Authorization` header.
+    /// Reads `components`, the text after the algorithm in the `Authorization` header.
     pub(super) fn from_header(
         components: &str,
         request: &SignedRequest<'_>,
@@ -112,22 +112,23 @@ impl SigV4Authorization {
         })
     }
 
-    /// When it was signed, as the signer says.
+    /// Returns the time of the signature, as the signer gives it.
     pub const fn signed_at(&self) -> Timestamp {
         self.signed_at
     }
 
-    /// True if it signs the header `x-amz-content-sha256`. One in `Authorization` always does.
+    /// True if the signature covers the header `x-amz-content-sha256`, as one in `Authorization`
+    /// always does.
     pub fn signs_content_sha256(&self) -> bool {
         !self.presigned || self.signs(content_sha256::HEADER)
     }
 
-    /// The access key of the claimed signer.
+    /// Returns the access key of the claimed signer.
     pub fn access_key(&self) -> &str {
         self.credential.access_key()
     }
 
-    /// The token that came with temporary credentials.
+    /// Returns the token that came with temporary credentials.
     pub fn security_token(&self) -> Option<&str> {
         self.security_token.as_deref()
     }
@@ -157,16 +158,16 @@ impl SigV4Authorization {
         Ok(mode.signed(ChunkSigner::new(key, self.time, seed)))
     }
 
-    /// True if the header is signed.
+    /// True if the header is among the signed ones.
     fn signs(&self, name: &str) -> bool {
         pieces(&self.signed_headers, b';').any(|signed| signed.eq_ignore_ascii_case(name))
     }
 
-    /// `host` and all headers with a meaning in S3 must be signed, or anyone on the way could add
-    /// them.
+    /// Checks that `host` and all `x-amz-*` headers are signed: otherwise anyone on the way could
+    /// add them.
     ///
-    /// A list with many more names than there are headers repeats some, which could make the string
-    /// to sign very long.
+    /// A list with many more names than there are headers is `SignatureDoesNotMatch`: it repeats
+    /// names, and could make the canonical request very long.
     fn check_signed_headers(&self, headers: &HeaderMap) -> Result<()> {
         let names = self.signed_headers.bytes().filter(|byte| *byte == b';').count();
         if names > headers.len() + SIGNED_ABSENT_MAX {
@@ -178,7 +179,7 @@ impl SigV4Authorization {
             missing.push("host");
         }
         let meaningful = headers.keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-"));
-        // S3 passes over this one in a presigned URL, which says by itself how the body is
+        // S3 ignores this one in a presigned URL, which has its own way to say how the body is
         // protected.
         let ignored = |name: &str| self.presigned && name == content_sha256::HEADER;
         missing.extend(meaningful.filter(|name| !is_signed(name) && !ignored(name)));
@@ -191,8 +192,8 @@ impl SigV4Authorization {
         Err(error.detail("HeadersNotSigned", missing.join(", ")))
     }
 
-    /// The last line of the canonical request. It must be in a header; a presigned URL need not
-    /// have it.
+    /// Returns the last line of the canonical request: the value of `x-amz-content-sha256`. A
+    /// request signed in its headers must send it. A presigned URL need not have it.
     fn content_sha256<'a>(&self, request: &'a SignedRequest<'_>) -> Result<&'a str> {
         let header = content_sha256::of(request.headers)?;
         if self.presigned {
@@ -209,8 +210,9 @@ impl SigV4Authorization {
         }
     }
 
-    /// Compares the signature with that for the path as it was sent and, if it differs, with that
-    /// for the path's normal form.
+    /// Compares the signature with that for the path as it was sent and, if they differ, with that
+    /// for the path's normal form. Returns the one that matched, to which the chunks' signatures
+    /// are chained.
     fn check_signature(
         &self,
         request: &SignedRequest<'_>,
@@ -228,7 +230,7 @@ impl SigV4Authorization {
         {
             return Ok(seed);
         }
-        // S3 shows the path as it would have written it.
+        // S3 shows the path in the form in which it would have written it.
         let to_sign = self.string_to_sign(&hex(&sha256(&normalised))).concat();
         let error = mismatch(self.access_key(), to_sign.as_bytes(), &self.signature);
         Err(error
@@ -248,12 +250,13 @@ impl SigV4Authorization {
     }
 }
 
-/// The headers of a request with a URL presigned by SigV4: those that were sent, and those that the
-/// URL names as signed and has as parameters. `None` if the URL has none.
+/// Returns the headers of a request with a URL presigned by SigV4: those that were sent, and those
+/// that the URL names as signed and has as parameters. `None` if the URL has none of these.
 ///
 /// The JavaScript SDK v2 also writes the `x-amz-*` headers that it signs into the query, and S3
-/// takes them from there if they were not sent (aws-sdk-js-v3, issue 5414). Both are signed, so
-/// they can't differ. A value with control characters is `InvalidArgument`.
+/// takes them from there if they were not sent (aws-sdk-js-v3, issue 5414). The signature covers
+/// header and parameter, so that they can't differ. A value with control characters is
+/// `InvalidArgument`.
 pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<Option<HeaderMap>> {
     let signed_headers = query.get("X-Amz-SignedHeaders").filter(|_| query.has("X-Amz-Signature"));
     let mut all = None;
@@ -271,7 +274,7 @@ pub(super) fn headers_of_url(query: &Query<'_>, headers: &HeaderMap) -> Result<O
     Ok(all)
 }
 
-/// The string to sign, in pieces.
+/// Returns the string to sign, in pieces.
 pub(super) fn string_to_sign<'a>(
     time: &'a IsoBasic,
     credential: &'a Credential,

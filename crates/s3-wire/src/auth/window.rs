@@ -1,4 +1,4 @@
-//! Checks the time for which a signature is valid.
+//! Checks whether a signature is valid at the present time.
 
 use http::HeaderMap;
 use http::header::DATE;
@@ -9,13 +9,13 @@ use crate::headers::first_value;
 use crate::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
 
-/// The time at which a request with an `Authorization` header was signed, and its text:
-/// `x-amz-date`, or `Date`.
+/// Returns the time at which a request with an `Authorization` header was signed, and its text:
+/// those of `x-amz-date` or, if that is missing, of `Date`.
 pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
     let text = first_value(headers, "x-amz-date").or_else(|| headers.get(DATE));
     let text = text.and_then(|value| value.to_str().ok());
     let time = text.and_then(|text| parse_iso_basic(text).or_else(|| parse_http_date(text)));
-    // Nobody signed anything before 1970: such a date is broken, not skewed.
+    // No request was signed before 1970: such a date is broken, not skewed.
     let time = time.filter(|time| time.as_second() >= 0);
     time.zip(text).ok_or_else(|| {
         let message = "AWS authentication requires a valid Date or x-amz-date header";
@@ -23,7 +23,7 @@ pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
     })
 }
 
-/// Refuses a time that is too far from the server's.
+/// Refuses a time that is too far from the server's (`RequestTimeTooSkewed`). `sent` is its text.
 pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<()> {
     if time.as_second().abs_diff(now.as_second()) <= CLOCK_SKEW_SECONDS_MAX.unsigned_abs() {
         return Ok(());
@@ -34,8 +34,8 @@ pub(super) fn check_skew(time: Timestamp, sent: &str, now: Timestamp) -> Result<
         .detail("MaxAllowedSkewMilliseconds", (CLOCK_SKEW_SECONDS_MAX * 1000).to_string()))
 }
 
-/// Refuses a presigned URL after its last second. `lifetime_seconds` is its lifetime, which SigV4
-/// has in addition to the end.
+/// Refuses a presigned URL after its last second (`AccessDenied`). `lifetime_seconds` is for the
+/// error: a SigV4 URL has a lifetime, a SigV2 URL only an end.
 pub(super) fn check_expiry(end_second: i64, lifetime_seconds: Option<i64>, now: Timestamp) -> Result<()> {
     if now.as_second() <= end_second {
         return Ok(());

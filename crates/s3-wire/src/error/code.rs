@@ -11,13 +11,13 @@ macro_rules! codes {
             /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The HTTP status that S3 sends with it.
+            /// Returns the HTTP status that S3 sends with the code.
             pub fn status(self) -> StatusCode {
                 let status: u16 = match self { $(Self::$name => $status,)* };
                 StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
             }
 
-            /// AWS's sentence.
+            /// Returns AWS's sentence for the code.
             pub const fn message(self) -> &'static str {
                 match self { $(Self::$name => $message,)* }
             }
@@ -31,8 +31,8 @@ macro_rules! codes {
     };
 }
 
-// Sources: S3 API reference, "Error responses", and answers seen from Amazon S3. Where the
-// reference has a general description, the sentence is the one that the service sends.
+// Sources: S3 API reference, "Error responses", and answers recorded from Amazon S3. Where the
+// reference only describes the error in general, the sentence is the one that the service sends.
 codes! {
     AccessControlListNotSupported 400 "The bucket does not allow ACLs"
     AccessDenied 403 "Access Denied"

@@ -14,7 +14,7 @@ use crate::escape::escape;
 /// A result whose error is an S3 error.
 pub type Result<T> = std::result::Result<T, S3Error>;
 
-/// An error as a client sees it, and its cause as the log sees it.
+/// An error as a client sees it, and its cause for the log.
 ///
 /// The constructors named after a code set the extra elements that S3 sends with it.
 #[derive(Debug)]
@@ -38,19 +38,19 @@ impl From<ErrorCode> for S3Error {
 }
 
 impl S3Error {
-    /// An error with its code's own sentence.
+    /// Makes an error with the code's own sentence.
     pub fn new(code: ErrorCode) -> Self {
         code.into()
     }
 
-    /// An error with another sentence.
+    /// Makes an error with another sentence.
     pub fn with_message(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         let inner =
             Inner { code, message: message.into(), details: Vec::new(), headers: Vec::new(), source: None };
         Self { inner: Box::new(inner) }
     }
 
-    /// Adds one of S3's extra elements.
+    /// Adds one of S3's extra elements, after those already added.
     #[must_use]
     pub fn detail(mut self, element: &'static str, text: impl Into<String>) -> Self {
         self.inner.details.push((element, text.into()));
@@ -64,14 +64,14 @@ impl S3Error {
         self
     }
 
-    /// Adds the cause, only for the log.
+    /// Adds the cause, which only the log shows.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.inner.source = Some(source.into());
         self
     }
 
-    /// `InvalidArgument` with the argument's name and value.
+    /// Makes `InvalidArgument` with the argument's name and value.
     pub fn invalid_argument(
         name: &'static str,
         value: impl Into<String>,
@@ -82,30 +82,30 @@ impl S3Error {
             .detail("ArgumentValue", value)
     }
 
-    /// `InvalidArgument` with only the argument's name: for some arguments, S3 does not repeat the
-    /// value.
+    /// Makes `InvalidArgument` with only the argument's name: for some arguments, S3 does not
+    /// repeat the value.
     pub fn argument_named(name: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::InvalidArgument, message).detail("ArgumentName", name)
     }
 
-    /// `NotImplemented` for conditions (`headers`, joined by commas) that S3 does not accept here.
-    /// `why` is its second sentence.
+    /// Makes `NotImplemented` for conditions that S3 does not accept here. `headers` are their
+    /// names, joined by commas; `why` is the error's second sentence.
     pub fn condition_not_implemented(headers: &'static str, why: impl Into<String>) -> Self {
         Self::new(ErrorCode::NotImplemented).detail("Header", headers).detail("additionalMessage", why)
     }
 
-    /// `NotImplemented` for a header with a meaning that this server does not implement.
+    /// Makes `NotImplemented` for a header with a meaning that this server does not implement.
     pub fn header_not_implemented(name: &str) -> Self {
         Self::new(ErrorCode::NotImplemented).detail("Header", name)
     }
 
-    /// `NotImplemented` for a parameter that has no meaning for the operation.
+    /// Makes `NotImplemented` for a parameter that the operation does not honour.
     pub fn parameter_not_implemented(name: &str) -> Self {
         let message = "A parameter you provided implies functionality that is not implemented.";
         Self::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name)
     }
 
-    /// `InvalidRange` (416).
+    /// Makes `InvalidRange` (416), with the object's size in `Content-Range`.
     pub fn invalid_range(requested: impl Into<String>, size_bytes: u64) -> Self {
         let error = Self::new(ErrorCode::InvalidRange)
             .detail("RangeRequested", requested)
@@ -116,8 +116,9 @@ impl S3Error {
         }
     }
 
-    /// `MethodNotAllowed` (405), with S3's word for the resource (`OBJECT`, `BUCKET`, `SERVICE`,
-    /// ...).
+    /// Makes `MethodNotAllowed` (405). `resource_type` is S3's name of the resource (`OBJECT`,
+    /// `BUCKET`, `SERVICE`, ...); `allow` is the value of `Allow`, which is left out if it is
+    /// empty.
     pub fn method_not_allowed(method: &http::Method, resource_type: &'static str, allow: &str) -> Self {
         let error = Self::new(ErrorCode::MethodNotAllowed)
             .detail("Method", method.as_str())
@@ -128,33 +129,33 @@ impl S3Error {
         }
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> ErrorCode {
         self.inner.code
     }
 
-    /// The HTTP status of the code.
+    /// Returns the HTTP status of the code.
     pub fn status(&self) -> StatusCode {
         self.inner.code.status()
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     pub fn message(&self) -> &str {
         &self.inner.message
     }
 
-    /// The extra elements in order.
+    /// Returns the extra elements, in order.
     pub fn details(&self) -> &[(&'static str, String)] {
         &self.inner.details
     }
 
-    /// Headers to send with the error.
+    /// Returns the headers to send with the error.
     pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.inner.headers
     }
 
-    /// The XML document, without `Resource`: the API reference shows that element, but Amazon S3
-    /// does not send it.
+    /// Writes the XML document, without `Resource`: the API reference shows that element, but
+    /// Amazon S3 does not send it.
     pub fn render(&self, request_id: &str, host_id: &str) -> String {
         let mut xml = String::with_capacity(512);
         xml.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>");

@@ -11,23 +11,23 @@ const NAME: &str = "x-amz-object-attributes";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "a set of five names, each asked for or not")]
 pub struct AttributesRequest {
-    /// `ETag`
+    /// True if `ETag` is asked for.
     pub etag: bool,
-    /// `Checksum`
+    /// True if `Checksum` is asked for.
     pub checksum: bool,
-    /// `ObjectParts`
+    /// True if `ObjectParts` is asked for.
     pub object_parts: bool,
-    /// `StorageClass`
+    /// True if `StorageClass` is asked for.
     pub storage_class: bool,
-    /// `ObjectSize`
+    /// True if `ObjectSize` is asked for.
     pub object_size: bool,
-    /// The most parts on a page: 0 to 1000.
+    /// The maximum number of parts on a page: 0 to 1000.
     pub max_parts: usize,
-    /// Only parts with larger numbers.
+    /// The part number after which the page begins.
     pub part_number_marker: u32,
 }
 
-/// S3's error, after it has found the bucket, for a request without attributes.
+/// Makes S3's error for a request without attributes, which S3 gives after it has found the bucket.
 pub fn no_attributes() -> S3Error {
     S3Error::with_message(
         ErrorCode::InvalidRequest,
@@ -37,8 +37,9 @@ pub fn no_attributes() -> S3Error {
 
 impl AttributesRequest {
     /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and
-    /// `x-amz-part-number-marker` that are not numbers. Names are separated by commas; trailing
-    /// ones may be empty, others may not.
+    /// `x-amz-part-number-marker` that are not numbers. Names are separated by commas. Empty names
+    /// are ignored at the end of the list, and refused elsewhere, as are unknown ones
+    /// (`InvalidArgument`).
     pub fn parse(headers: &HeaderMap) -> Result<Option<Self>> {
         let Some(names) = joined(headers, NAME) else { return Ok(None) };
         let asked = names.trim_end_matches(',');

@@ -1,4 +1,4 @@
-//! Checksum headers: what a request gives and asks for, and what an answer tells.
+//! Checksum headers: the values that a request gives or asks for, and the errors for wrong values.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,16 +10,16 @@ use crate::error::{ErrorCode, Result, S3Error};
 
 const PREFIX: &str = "x-amz-checksum-";
 
-/// What a request says about the checksum of its body.
+/// The headers of a request about the checksum of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChecksumRequest {
-    /// The algorithm of `value` or `trailer`; `None` if the client names neither.
+    /// The algorithm of `value` or `trailer`; `None` if the client gives neither.
     pub algorithm: Option<ChecksumAlgorithm>,
-    /// The value, from `x-amz-checksum-*`.
+    /// The value of `x-amz-checksum-*`.
     pub value: Option<ChecksumValue>,
-    /// The algorithm whose value follows the body (`x-amz-trailer`).
+    /// The algorithm whose value follows the body, as `x-amz-trailer` names it.
     pub trailer: Option<ChecksumAlgorithm>,
-    /// `Content-MD5`.
+    /// The value of `Content-MD5`.
     pub content_md5: Option<[u8; 16]>,
 }
 
@@ -49,14 +49,14 @@ impl ChecksumRequest {
         Ok(Self { algorithm, value, trailer, content_md5 })
     }
 
-    /// Reads only `Content-MD5`. For CompleteMultipartUpload, whose `x-amz-checksum-*` are the
+    /// Reads only `Content-MD5`, for CompleteMultipartUpload: its `x-amz-checksum-*` are the
     /// object's, not the body's; see [`complete_checksum`].
     pub fn parse_content_md5(headers: &HeaderMap) -> Result<Self> {
         Ok(Self { content_md5: content_md5(headers)?, ..Self::default() })
     }
 }
 
-/// The algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`,
+/// Reads the algorithm and type that CreateMultipartUpload chooses (`x-amz-checksum-algorithm`,
 /// `x-amz-checksum-type`).
 pub fn upload_checksum(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, ChecksumType)>> {
     let checksum_type = type_header(headers)?;
@@ -73,19 +73,19 @@ pub fn upload_checksum(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm,
     Ok(Some((algorithm, checksum_type)))
 }
 
-/// The algorithm that CopyObject chooses (`x-amz-checksum-algorithm`).
+/// Reads the algorithm that CopyObject chooses (`x-amz-checksum-algorithm`).
 pub fn copy_checksum(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
     algorithm_header(headers)
 }
 
-/// What CompleteMultipartUpload says about the whole object.
+/// The headers of CompleteMultipartUpload about the whole object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompleteChecksum {
-    /// The value, from `x-amz-checksum-*`: composite if it ends in `-N` or the type says so.
+    /// The value of `x-amz-checksum-*`: composite if it ends in `-N` or the type says so.
     pub checksum: Option<Checksum>,
-    /// `x-amz-checksum-type`, which must be that of the upload.
+    /// The value of `x-amz-checksum-type`, which must be that of the upload.
     pub checksum_type: Option<ChecksumType>,
-    /// `x-amz-mp-object-size`.
+    /// The value of `x-amz-mp-object-size`.
     pub object_size_bytes: Option<u64>,
 }
 
@@ -119,13 +119,13 @@ pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
 /// The kind of a body, which decides how S3 words the error for its `Content-MD5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Md5Of {
-    /// An object: `ExpectedDigest` is in hexadecimal digits.
+    /// The body is an object: `ExpectedDigest` is in hexadecimal digits.
     Object,
-    /// A part, or a document: both digests are in base64.
+    /// The body is a part or a document: both digests are in base64.
     Other,
 }
 
-/// Compares `Content-MD5` with that of the body: `BadDigest` if they differ.
+/// Compares `Content-MD5` with the MD5 of the body: `BadDigest` if they differ.
 pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -> Result<()> {
     if expected == calculated {
         return Ok(());
@@ -139,8 +139,8 @@ pub fn verify_content_md5(expected: [u8; 16], calculated: [u8; 16], of: Md5Of) -
         .detail("ExpectedDigest", told))
 }
 
-/// Compares the value of an `x-amz-checksum-*` header or trailer with that of the body: `BadDigest`
-/// if they differ.
+/// Compares the value of an `x-amz-checksum-*` header or trailer with the checksum of the body:
+/// `BadDigest` if they differ.
 pub fn verify_checksum(expected: &ChecksumValue, calculated: &ChecksumValue) -> Result<()> {
     if expected == calculated {
         return Ok(());
@@ -158,8 +158,8 @@ fn invalid_value(header: &str) -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, format!("Value for {header} header is invalid."))
 }
 
-/// The only `x-amz-checksum-<algorithm>` header, with its value. An unknown algorithm must not be
-/// ignored: the client relies on the check.
+/// Returns the algorithm and value of `x-amz-checksum-<algorithm>`. Several such headers are
+/// `InvalidRequest`. So is an unknown algorithm, since the client relies on the check.
 fn value_header(headers: &HeaderMap) -> Result<Option<(ChecksumAlgorithm, &str)>> {
     let mut found = None;
     for (name, value) in headers {
@@ -184,7 +184,7 @@ fn parse_value(algorithm: ChecksumAlgorithm, text: &str) -> Result<ChecksumValue
     ChecksumValue::from_base64(algorithm, text).ok_or_else(|| invalid_value(algorithm.header()))
 }
 
-/// Reads `value` or `value-N`; with a number of parts it is composite.
+/// Reads `value` or `value-N`; with a number of parts the checksum is composite.
 fn parse_whole(algorithm: ChecksumAlgorithm, text: &str, named: Option<ChecksumType>) -> Result<Checksum> {
     let (text, parts) = match text.trim().rsplit_once('-') {
         None => (text, None),
@@ -202,7 +202,7 @@ fn parse_whole(algorithm: ChecksumAlgorithm, text: &str, named: Option<ChecksumT
     Ok(Checksum { value, checksum_type, parts })
 }
 
-/// The checksum that `x-amz-trailer` names.
+/// Returns the algorithm of the checksum that `x-amz-trailer` names.
 fn trailer(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
     let Some(names) = joined(headers, "x-amz-trailer") else { return Ok(None) };
     let mut found = None;
@@ -221,7 +221,7 @@ fn trailer(headers: &HeaderMap) -> Result<Option<ChecksumAlgorithm>> {
 }
 
 fn content_md5(headers: &HeaderMap) -> Result<Option<[u8; 16]>> {
-    // Two are none.
+    // Two values, joined, are not a valid digest.
     let Some(text) = joined(headers, "content-md5") else { return Ok(None) };
     match BASE64.decode(text.trim().as_bytes()).ok().and_then(|bytes| bytes.try_into().ok()) {
         Some(md5) => Ok(Some(md5)),
@@ -247,8 +247,8 @@ fn type_header(headers: &HeaderMap) -> Result<Option<ChecksumType>> {
     ChecksumType::from_name(&name).map(Some).ok_or_else(|| invalid_value("x-amz-checksum-type"))
 }
 
-/// Refuses combinations that S3 does not have. Only a CRC of a whole object can be computed from
-/// those of its parts; CRC64NVME exists only in that form.
+/// Refuses a combination that S3 does not have (`InvalidRequest`). Only a CRC of a whole object can
+/// be computed from those of its parts; CRC64NVME exists only in that form.
 fn check_combination(algorithm: ChecksumAlgorithm, checksum_type: ChecksumType) -> Result<()> {
     let possible = match checksum_type {
         ChecksumType::FullObject => algorithm.is_crc(),
@@ -310,7 +310,7 @@ mod tests {
         let trailer = parse(&pairs).unwrap();
         assert_eq!(trailer.trailer, Some(ChecksumAlgorithm::Crc64Nvme));
         assert_eq!((trailer.algorithm, trailer.value), (trailer.trailer, None));
-        // Headers that only look like values.
+        // These headers only look like values.
         let others = [("x-amz-checksum-mode", "ENABLED"), ("x-amz-checksum-type", "FULL_OBJECT")];
         assert_eq!(parse(&others).unwrap(), ChecksumRequest::default());
     }

@@ -5,14 +5,14 @@ use super::text::{ascii, has, joined, lossless};
 use crate::error::{Result, S3Error};
 use crate::time::{parse_http_date, parse_iso8601};
 
-/// `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of
+/// Reads `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of
 /// GetObject and HeadObject.
 pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions { if_range: if_range(headers), ..conditions_named(&OF_READS, headers, now) }
 }
 
-/// `x-amz-copy-source-if-*`: the first four of these for the source of CopyObject and
-/// UploadPartCopy.
+/// Reads `x-amz-copy-source-if-*`, the conditions on the source of CopyObject and UploadPartCopy.
+/// They are those of [`read_conditions`] without `If-Range`.
 ///
 /// A value that is not a date, or names no ETag, is refused (`InvalidArgument`), although S3
 /// ignores it: otherwise the copy would be made whether the condition holds or not.
@@ -28,7 +28,7 @@ pub fn copy_source_conditions(headers: &HeaderMap, now: Timestamp) -> Result<Con
     }
 }
 
-/// The names of the conditions on an object that is read.
+/// The names of the headers with conditions on an object that is read.
 struct Names {
     matches: &'static str,
     none_match: &'static str,
@@ -50,8 +50,9 @@ const OF_COPY_SOURCES: Names = Names {
     unmodified_since: "x-amz-copy-source-if-unmodified-since",
 };
 
-/// A date in another form than HTTP's is ignored, as S3 does, and so is an `If-Modified-Since`
-/// later than `now` (RFC 9110, sections 13.1.3 and 13.1.4; recorded of copies too).
+/// Reads the headers with these names. A date in another form than HTTP's is ignored, as S3 does,
+/// and so is an `If-Modified-Since` later than `now` (RFC 9110, sections 13.1.3 and 13.1.4;
+/// recorded of copies too).
 fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
         if_match: etags(headers, names.matches),
@@ -62,7 +63,7 @@ fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Condi
     }
 }
 
-/// `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of
+/// Reads `If-Match` and `If-None-Match` of PutObject, CompleteMultipartUpload and the target of
 /// CopyObject.
 ///
 /// S3 accepts `If-None-Match` only with `*`, `If-Match` only with other values, and not both
@@ -90,8 +91,8 @@ fn value_not_implemented(header: &'static str) -> S3Error {
     S3Error::condition_not_implemented(header, why)
 }
 
-/// When the upload that AbortMultipartUpload ends must have been created
-/// (`x-amz-if-match-initiated-time`), to the second. A value that is not a time is refused:
+/// Reads `x-amz-if-match-initiated-time`: the time, to the second, at which the upload that
+/// AbortMultipartUpload ends must have been created. A value that is not a time is refused:
 /// ignoring it could end an upload that should be kept.
 pub fn if_match_initiated_time(headers: &HeaderMap) -> Result<Option<Timestamp>> {
     understood(headers, "x-amz-if-match-initiated-time", parse_time)
@@ -110,9 +111,9 @@ fn not_understood(name: &'static str, value: &str) -> S3Error {
     S3Error::invalid_argument(name, value, format!("Value for {name} header is invalid."))
 }
 
-/// `If-Match` of DeleteObject. Other conditions are `NotImplemented`: ignoring one could delete an
-/// object that should be kept. Those that S3 has only for directory buckets (`x-amz-if-match-size`,
-/// ...) are refused as headers that are not honoured ([`crate::honoured`]).
+/// Reads `If-Match` of DeleteObject. Other conditions are `NotImplemented`: ignoring one could
+/// delete an object that should be kept. Those that S3 has only for directory buckets
+/// (`x-amz-if-match-size`, ...) are refused as headers that are not honoured ([`crate::honoured`]).
 pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])?;
     Ok(Conditions { if_match: strict_etags(headers, "if-match"), ..Conditions::default() })
@@ -133,8 +134,8 @@ fn date(headers: &HeaderMap, name: &str) -> Option<Timestamp> {
     parse_http_date(ascii(headers, name)?)
 }
 
-/// `If-Range`. A value that is neither a date nor a strong ETag matches nothing: then the whole
-/// object is a correct answer.
+/// Reads `If-Range`. A value that is neither a date nor a strong ETag matches nothing: then the
+/// whole object is a correct answer.
 fn if_range(headers: &HeaderMap) -> Option<IfRange> {
     let text = lossless(headers, "if-range")?;
     Some(match parse_http_date(&text) {
@@ -144,12 +145,12 @@ fn if_range(headers: &HeaderMap) -> Option<IfRange> {
     })
 }
 
-/// A header without any ETag counts as missing.
+/// Reads a condition on ETags. A header that names no ETag counts as missing.
 fn etags(headers: &HeaderMap, name: &str) -> Option<ETagCondition> {
     strict_etags(headers, name).filter(|c| *c != ETagCondition::OneOf(Vec::new()))
 }
 
-/// A header without any ETag matches nothing.
+/// Reads a condition on ETags. A header that names no ETag matches nothing.
 fn strict_etags(headers: &HeaderMap, name: &str) -> Option<ETagCondition> {
     let text = joined(headers, name)?;
     if text.trim() == "*" {
@@ -278,7 +279,7 @@ mod tests {
         assert_eq!(write(&[("if-match", "\"a\"")]).unwrap().if_match, one_of(&["a"]));
         assert_eq!(write(&[("if-none-match", "*")]).unwrap().if_none_match, Some(ETagCondition::Any));
         assert!(write(&[]).unwrap().is_empty());
-        // An If-Match that names nothing must not turn into an unconditional write.
+        // An `If-Match` that names nothing must not become an unconditional write.
         assert_eq!(write(&[("if-match", "")]).unwrap().if_match, one_of(&[]));
         let value = |header| format!("We don't accept the provided value of {header} header for this API");
         let both = || "Multiple conditional request headers present in the request".to_owned();

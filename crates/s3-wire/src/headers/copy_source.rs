@@ -11,17 +11,17 @@ const NAME: &str = "x-amz-copy-source";
 /// The object that CopyObject or UploadPartCopy copies from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopySourceRef {
-    /// Its bucket.
+    /// The source's bucket.
     pub bucket: BucketName,
-    /// Its key.
+    /// The source's key.
     pub key: ObjectKey,
-    /// The version (`?versionId=`).
+    /// The source's version (`?versionId=`).
     pub version_id: Option<String>,
 }
 
 /// Reads `x-amz-copy-source`: `bucket/key` or `/bucket/key`, URL-encoded as a whole or by segment,
-/// where `+` means a space (clients that leave a `+` bare get `NoSuchKey` from S3 too). The ARN of
-/// an access point is `NotImplemented`.
+/// where `+` means a space (a client that does not encode a `+` gets `NoSuchKey` from S3 too). The
+/// ARN of an access point is `NotImplemented`.
 pub fn copy_source(headers: &HeaderMap) -> Result<CopySourceRef> {
     let raw = lossless(headers, NAME).unwrap_or_default();
     let refuse = |message: &'static str| S3Error::invalid_argument(NAME, raw.as_ref(), message);
@@ -38,7 +38,7 @@ pub fn copy_source(headers: &HeaderMap) -> Result<CopySourceRef> {
     let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
     let bucket = BucketName::new(bucket).map_err(|_| refuse("Invalid copy source bucket name"))?;
     if key.is_empty() {
-        // S3 repeats the name here where the value belongs.
+        // S3 gives the header's name here in place of its value.
         return Err(S3Error::invalid_argument(NAME, NAME, "Invalid copy source object key"));
     }
     let version_id = match version_id {
@@ -49,7 +49,8 @@ pub fn copy_source(headers: &HeaderMap) -> Result<CopySourceRef> {
     Ok(CopySourceRef { bucket, key: checked_key(key)?, version_id })
 }
 
-/// Decodes; `None` if a `%` is not followed by two hex digits, or the result is not UTF-8.
+/// Decodes percent-encoded text, with `+` for a space; `None` if a `%` is not followed by two hex
+/// digits, or the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut escapes = text.split('%');
     escapes.next();

@@ -8,23 +8,24 @@ const VERSION_MARKER: &str = "version-id-marker";
 /// The arguments of ListObjectVersions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListVersions<'q> {
-    /// Only keys that start with this; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'q str,
-    /// As sent; an empty one is echoed, and groups nothing.
+    /// The delimiter as sent. An empty one is repeated in the answer, and groups nothing.
     pub delimiter: Option<&'q str>,
-    /// Only keys after this one, or also this one if there is a `version_id_marker`; may be empty.
+    /// The key after which the listing begins, or at which it begins if there is a
+    /// `version_id_marker`; may be empty.
     pub key_marker: &'q str,
-    /// Only versions of the `key_marker` after this one.
+    /// The version of the `key_marker` after which the listing begins.
     pub version_id_marker: Option<&'q str>,
-    /// As sent; [`super::page_items`] is the size of the page.
+    /// The `max-keys` as sent; [`super::page_items`] lowers it to the size of a page.
     pub max_keys: u32,
-    /// As sent: `url` in any case.
+    /// The encoding as sent: `url` in any case.
     pub encoding_type: Option<&'q str>,
 }
 
 impl<'q> ListVersions<'q> {
     /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
-    /// then a version without a key, then an empty version.
+    /// then a version marker without a key marker, then an empty version marker.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         let message = match query.get(VERSION_MARKER) {
@@ -38,8 +39,8 @@ impl<'q> ListVersions<'q> {
         Err(S3Error::invalid_argument(VERSION_MARKER, marker, message))
     }
 
-    /// Reads the query. S3 has found the bucket before it refuses what this refuses. There are no
-    /// versions yet, so `null` is the only id.
+    /// Reads the query. Its errors are those that S3 gives once it has found the bucket. There are
+    /// no versions yet, so that `null` is the only version id.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
         let version_id_marker = query.get(VERSION_MARKER);
         if let Some(strange) = version_id_marker.filter(|id| *id != "null") {
@@ -56,17 +57,19 @@ impl<'q> ListVersions<'q> {
         })
     }
 
-    /// The delimiter that groups keys; never empty.
+    /// Returns the delimiter that groups keys; never empty.
     pub fn grouping(&self) -> Option<&'q str> {
         self.delimiter.filter(|delimiter| !delimiter.is_empty())
     }
 
-    /// True if nothing can follow: so S3 answers an empty key with a version.
+    /// True if the listing is empty: S3 answers an empty key marker with a version marker like
+    /// that.
     pub fn is_past_the_end(&self) -> bool {
         self.key_marker.is_empty() && self.version_id_marker.is_some()
     }
 
-    /// Where the listing begins if each key has one version; see [`ListStart::from_marker`].
+    /// Returns where the listing begins if each key has one version; see
+    /// [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.key_marker, self.prefix, self.grouping())
     }
@@ -76,7 +79,7 @@ impl<'q> ListVersions<'q> {
 mod tests {
     use super::*;
 
-    /// Message and details.
+    /// Returns message and details.
     fn refusal<T: std::fmt::Debug>(read: Result<T>) -> (String, Vec<String>) {
         let error = read.unwrap_err();
         (error.message().to_owned(), error.details().iter().map(|(_, value)| value.clone()).collect())
@@ -112,7 +115,7 @@ mod tests {
         assert!(!ListVersions::parse(&Query::default()).unwrap().is_past_the_end());
     }
 
-    /// First the version, then the encoding, then the number.
+    /// The version is checked first, then the encoding, then the number.
     #[test]
     fn what_is_refused() {
         let parse = |text| refusal(ListVersions::parse(&Query::parse(text).unwrap()));

@@ -16,15 +16,15 @@ const TOKEN: &str = "continuation-token";
 /// The arguments of ListObjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListObjects<'q> {
-    /// Only keys that start so; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'q str,
-    /// Never empty.
+    /// The delimiter; never empty.
     pub delimiter: Option<&'q str>,
-    /// Only keys after this one; may be empty.
+    /// The key after which the listing begins; may be empty.
     pub marker: &'q str,
-    /// As sent; [`page_items`] says what a page has.
+    /// The `max-keys` as sent; [`page_items`] lowers it to the size of a page.
     pub max_keys: u32,
-    /// As sent: `url` in some case.
+    /// The encoding as sent: `url` in any case.
     pub encoding_type: Option<&'q str>,
 }
 
@@ -40,7 +40,7 @@ impl<'q> ListObjects<'q> {
         OTHERS.into_iter().try_for_each(|(name, message)| refuse(query, name, message))
     }
 
-    /// Reads the query. What it refuses, S3 refuses once it has found the bucket.
+    /// Reads the query. Its errors are those that S3 gives once it has found the bucket.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
         let encoding_type = encoding_type(query)?;
         Ok(Self {
@@ -52,7 +52,7 @@ impl<'q> ListObjects<'q> {
         })
     }
 
-    /// Where the listing begins; see [`ListStart::from_marker`].
+    /// Returns where the listing begins; see [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.marker, self.prefix, self.delimiter)
     }
@@ -61,22 +61,22 @@ impl<'q> ListObjects<'q> {
 /// The arguments of ListObjectsV2.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListObjectsV2<'q> {
-    /// Only keys that start so; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'q str,
-    /// Never empty.
+    /// The delimiter; never empty.
     pub delimiter: Option<&'q str>,
-    /// As sent, to be echoed.
+    /// The continuation token as sent, to be repeated in the answer.
     pub continuation_token: Option<&'q str>,
-    /// The position that the token means.
+    /// The position that the continuation token stands for.
     pub continuation: Option<ListStart>,
-    /// Only keys after this one; may be empty. `None` if there is a token, with which it has no
-    /// meaning.
+    /// The key after which the listing begins; may be empty. `None` if there is a token, beside
+    /// which it has no meaning.
     pub start_after: Option<&'q str>,
-    /// As sent; [`page_items`] says what a page has.
+    /// The `max-keys` as sent; [`page_items`] lowers it to the size of a page.
     pub max_keys: u32,
-    /// As sent: `url` in some case.
+    /// The encoding as sent: `url` in any case.
     pub encoding_type: Option<&'q str>,
-    /// True if owners are shown.
+    /// True if the answer shows owners.
     pub fetch_owner: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'q> ListObjectsV2<'q> {
         refuse(query, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2")
     }
 
-    /// Reads the query. What it refuses, S3 refuses once it has found the bucket.
+    /// Reads the query. Its errors are those that S3 gives once it has found the bucket.
     pub fn parse(query: &'q Query<'_>) -> Result<Self> {
         let encoding_type = encoding_type(query)?;
         let continuation_token = query.get(TOKEN);
@@ -104,7 +104,7 @@ impl<'q> ListObjectsV2<'q> {
         })
     }
 
-    /// Where the listing begins: the token's position, or that of `start-after`.
+    /// Returns where the listing begins: the token's position, or that of `start-after`.
     pub fn start(&self) -> Option<ListStart> {
         self.continuation
             .clone()
@@ -115,17 +115,19 @@ impl<'q> ListObjectsV2<'q> {
 /// The arguments of ListMultipartUploads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListUploads<'q> {
-    /// Only keys that start so; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'q str,
-    /// Never empty.
+    /// The delimiter; never empty.
     pub delimiter: Option<&'q str>,
-    /// Only keys after this one, or equal to it where there is an `upload_id_marker`; may be empty.
+    /// The key after which the listing begins, or at which it begins if there is an
+    /// `upload_id_marker`; may be empty.
     pub key_marker: &'q str,
-    /// Only uploads of the `key_marker` after this one; may be empty, and is if that is.
+    /// The upload of the `key_marker` after which the listing begins; may be empty, and is if the
+    /// `key_marker` is.
     pub upload_id_marker: &'q str,
-    /// 0 to 1000.
+    /// The maximum number of uploads on the page: 0 to 1000.
     pub max_uploads: usize,
-    /// As sent: `url` in some case.
+    /// The encoding as sent: `url` in any case.
     pub encoding_type: Option<&'q str>,
 }
 
@@ -146,7 +148,8 @@ impl<'q> ListUploads<'q> {
         })
     }
 
-    /// Where the listing begins if there is no `upload_id_marker`; see [`ListStart::from_marker`].
+    /// Returns where the listing begins if there is no `upload_id_marker`; see
+    /// [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.key_marker, self.prefix, self.delimiter)
     }
@@ -155,9 +158,9 @@ impl<'q> ListUploads<'q> {
 /// The arguments of ListParts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListParts {
-    /// Only parts with larger numbers.
+    /// The part number after which the listing begins.
     pub part_number_marker: u32,
-    /// 0 to 1000.
+    /// The maximum number of parts on the page: 0 to 1000.
     pub max_parts: usize,
 }
 
@@ -172,19 +175,20 @@ impl ListParts {
 /// The arguments of ListBuckets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListBuckets<'q> {
-    /// Only names that start with this; may be empty.
+    /// The text that names must start with; may be empty.
     pub prefix: Option<&'q str>,
-    /// Only names after this one, from the token.
+    /// The name after which the listing begins, from the continuation token.
     pub after: Option<BucketName>,
-    /// 1 to 10,000.
+    /// The maximum number of buckets on the page: 1 to 10,000.
     pub max_buckets: usize,
-    /// True if the request is paged, in which case S3 also answers with regions and the prefix.
+    /// True if the request asks for a page, in which case S3 also answers with regions and the
+    /// prefix.
     pub is_paged: bool,
 }
 
 impl<'q> ListBuckets<'q> {
-    /// Reads the query. All buckets are in `region`: asking for those of another one is
-    /// `InvalidArgument`. An empty token counts as missing.
+    /// Reads the query. All buckets are in `region`: another `bucket-region` is `InvalidArgument`.
+    /// An empty token counts as missing.
     pub fn parse(query: &'q Query<'_>, region: &str) -> Result<Self> {
         const NAMES: [&str; 4] = ["prefix", TOKEN, "max-buckets", "bucket-region"];
         let max_buckets = max_buckets(query)?;
@@ -205,7 +209,7 @@ impl<'q> ListBuckets<'q> {
         .ok_or_else(ListStart::refusal)
     }
 
-    /// The token for the page after this bucket.
+    /// Returns the token for the page after the bucket `last`.
     pub fn token(last: &BucketName) -> String {
         ListStart::AfterKey(last.as_str().to_owned()).to_token()
     }
@@ -223,7 +227,7 @@ pub fn check_optional_attributes(headers: &HeaderMap) -> Result<()> {
     }
 }
 
-/// `encoding-type` as sent; an error if it is unknown.
+/// Returns `encoding-type` as sent; `InvalidArgument` if it is unknown.
 pub(super) fn encoding_type<'q>(query: &'q Query<'_>) -> Result<Option<&'q str>> {
     match query.get("encoding-type") {
         Some(text) if !text.eq_ignore_ascii_case("url") => Err(S3Error::invalid_argument(
@@ -235,7 +239,8 @@ pub(super) fn encoding_type<'q>(query: &'q Query<'_>) -> Result<Option<&'q str>>
     }
 }
 
-/// The most keys and common prefixes on a page for which `max_keys` were asked for.
+/// Returns the maximum number of keys and common prefixes on a page, for a request that asks for
+/// `max_keys`.
 pub fn page_items(max_keys: u32) -> usize {
     usize::try_from(max_keys).unwrap_or(usize::MAX).min(LIST_ITEMS_MAX)
 }
@@ -248,12 +253,13 @@ pub(super) fn check_max_keys(query: &Query<'_>) -> Result<()> {
     check_integer(query, MAX_KEYS)
 }
 
-/// S3's error names it `max-keys` if it is not a number, and `maxKeys` if it is negative.
+/// Reads `max-keys`. S3's error names it `max-keys` if it is not a number, and `maxKeys` if it is
+/// negative.
 fn max_keys(query: &Query<'_>) -> Result<u32> {
     Ok(integer(query, MAX_KEYS, "maxKeys")?.unwrap_or(DEFAULT_ITEMS))
 }
 
-/// `max-keys` of ListObjectVersions, for which S3 has another sentence.
+/// Reads `max-keys` of ListObjectVersions, for which S3 has another sentence.
 pub(super) fn max_versions(query: &Query<'_>) -> Result<u32> {
     let Some(text) = query.get_non_empty(MAX_KEYS) else { return Ok(DEFAULT_ITEMS) };
     u32::try_from(java_int(MAX_KEYS, text)?)
@@ -264,7 +270,7 @@ fn limit(query: &Query<'_>, name: &'static str) -> Result<usize> {
     Ok(integer(query, name, name)?.map_or(LIST_ITEMS_MAX, page_items))
 }
 
-/// A number that fits a Java `int`; `None` if missing or empty.
+/// Reads an integer that fits a Java `int` and is not negative; `None` if it is missing or empty.
 fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str) -> Result<Option<u32>> {
     let Some(text) = query.get_non_empty(name) else { return Ok(None) };
     let number = java_int(name, text)?;
@@ -274,18 +280,18 @@ fn integer(query: &Query<'_>, name: &'static str, name_of_negative: &'static str
     })
 }
 
-/// Refuses a parameter that is not an integer. S3 does so before it checks the signature; the range
+/// Refuses a parameter that is not an integer. S3 does so before it checks the signature. The range
 /// is checked later.
 pub(crate) fn check_integer(query: &Query<'_>, name: &'static str) -> Result<()> {
     query.get_non_empty(name).map_or(Ok(()), |text| java_int(name, text).map(drop))
 }
 
-/// Refuses an argument, empty or not. S3 does not repeat its value.
+/// Refuses an argument, empty or not. S3's error does not repeat the value.
 fn refuse(query: &Query<'_>, name: &'static str, message: &'static str) -> Result<()> {
     if query.has(name) { Err(S3Error::argument_named(name, message)) } else { Ok(()) }
 }
 
-/// Digits with an optional minus, and no plus.
+/// Reads a Java `int`: digits with an optional minus, and no plus.
 fn java_int(name: &'static str, text: &str) -> Result<i32> {
     let number = if text.starts_with('+') { None } else { text.parse().ok() };
     number.ok_or_else(|| {
@@ -331,7 +337,7 @@ mod tests {
         Query::parse(text).unwrap()
     }
 
-    /// Code, message, ArgumentName, ArgumentValue.
+    /// Returns code, message, ArgumentName and ArgumentValue.
     fn refusal<T: std::fmt::Debug>(result: Result<T>) -> (&'static str, String, String, String) {
         let error = result.unwrap_err();
         let detail = |index: usize| error.details()[index].1.clone();
@@ -339,7 +345,7 @@ mod tests {
         (error.code().into(), error.message().to_owned(), detail(0), detail(1))
     }
 
-    /// Message and ArgumentName, of an error that has no ArgumentValue.
+    /// Returns message and ArgumentName of an error without an ArgumentValue.
     fn named<T: std::fmt::Debug>(result: Result<T>) -> (String, String) {
         let error = result.unwrap_err();
         assert_eq!((error.code(), error.details().len()), (ErrorCode::InvalidArgument, 1));
@@ -395,7 +401,7 @@ mod tests {
         }
     }
 
-    /// Of both forms, with what each has the other lacks.
+    /// Each form of the listing refuses the arguments that only the other form has.
     #[test]
     fn what_is_refused_before_the_bucket_is_known() {
         let first = |text| named(ListObjects::check(&query(text)));
@@ -415,7 +421,7 @@ mod tests {
             refusal(ListObjects::check(&query("start-after=x&max-keys=abc"))),
             invalid(number, "max-keys", "abc")
         );
-        // Later.
+        // These errors come later.
         assert!(ListObjects::check(&query("max-keys=-1&encoding-type=x&marker=x")).is_ok());
         assert!(ListObjectsV2::check(&query("max-keys=-1&continuation-token=")).is_ok());
     }

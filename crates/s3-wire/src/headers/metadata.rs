@@ -9,14 +9,14 @@ use super::text::{decode, has, joined, lossless};
 use super::words;
 use crate::error::{ErrorCode, Result, S3Error};
 
-/// Prefix of the headers that carry user metadata.
+/// The prefix of the headers that carry user metadata.
 pub(super) const USER_PREFIX: &str = "x-amz-meta-";
 
-/// Reads what PutObject, CreateMultipartUpload or CopyObject attaches to an object.
+/// Reads the metadata that PutObject, CreateMultipartUpload or CopyObject attaches to an object.
 ///
 /// User metadata is kept as S3 keeps it: repeated headers are joined by commas, encoded words (RFC
-/// 2047) are read, and a header without a name after the prefix is dropped. More than 2 KiB of it,
-/// as sent, is `MetadataTooLarge`.
+/// 2047) are decoded, and a header without a name after the prefix is dropped. More than 2 KiB of
+/// it, as sent, is `MetadataTooLarge`.
 pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     let text = |name: HeaderName| {
         let text = lossless(headers, name.as_str())?;
@@ -34,8 +34,9 @@ pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     })
 }
 
-/// With the length of a payload that is framed, `aws-chunked` is how the body travels, not what the
-/// object is. Without it the client stores an object with that encoding, as S3 lets it.
+/// Reads `Content-Encoding`. If the request gives the decoded length of a framed payload,
+/// `aws-chunked` describes the framing, not the object, and is left out. Otherwise it is kept: S3
+/// lets clients store an object with that encoding.
 fn content_encoding(headers: &HeaderMap) -> Option<String> {
     let all = joined(headers, CONTENT_ENCODING.as_str())?;
     let kept = if has(headers, "x-amz-decoded-content-length") && all.split(',').any(is_framing) {
@@ -46,7 +47,7 @@ fn content_encoding(headers: &HeaderMap) -> Option<String> {
     (!kept.is_empty()).then_some(kept)
 }
 
-/// True if `Content-Encoding` has `aws-chunked`.
+/// True if `Content-Encoding` names `aws-chunked`.
 pub fn names_framing(headers: &HeaderMap) -> bool {
     has(headers, CONTENT_ENCODING.as_str())
         && joined(headers, CONTENT_ENCODING.as_str()).is_some_and(|all| all.split(',').any(is_framing))
@@ -56,7 +57,8 @@ fn is_framing(token: &str) -> bool {
     token.trim().eq_ignore_ascii_case("aws-chunked")
 }
 
-/// Reads `x-amz-website-redirect-location`, where the object leads to on a website.
+/// Reads `x-amz-website-redirect-location`, the address that a website sends readers of the object
+/// to.
 pub fn redirect_location(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(text) = lossless(headers, "x-amz-website-redirect-location") else { return Ok(None) };
     if ["/", "http://", "https://"].iter().any(|start| text.starts_with(start)) {
@@ -91,13 +93,13 @@ fn user_metadata(headers: &HeaderMap) -> Result<Vec<(String, String)>> {
     Ok(all)
 }
 
-/// Whether a copy keeps the source's metadata.
+/// The source of a copy's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetadataDirective {
-    /// It does.
+    /// The metadata of the copied object.
     #[default]
     Copy,
-    /// It gets the request's.
+    /// The metadata of the request.
     Replace,
 }
 

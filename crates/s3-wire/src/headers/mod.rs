@@ -1,8 +1,8 @@
 //! Request headers and query arguments as types, and response headers: one file per subject.
 //!
-//! Where a header makes a request safer (a condition, a digest), a value that cannot be understood
-//! is an error; where it only shapes the answer (`Range`, dates of reads), it is ignored, as S3
-//! does.
+//! A value that cannot be understood is an error if its header makes a request safer (a condition,
+//! a digest). It is ignored, as S3 does, if its header only shapes the answer (`Range`, dates of
+//! reads).
 
 mod attributes;
 mod checksum;

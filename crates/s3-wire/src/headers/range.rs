@@ -11,11 +11,11 @@ use crate::query::Query;
 /// The part of an object that a GET or HEAD asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection<'h> {
-    /// All of it.
+    /// The whole object.
     Whole,
-    /// `Range`, with its value for `InvalidRange`.
+    /// A `Range`, with its text for the error `InvalidRange`.
     Range(ByteRange, &'h str),
-    /// `partNumber`.
+    /// The part with this `partNumber`.
     Part(u32),
 }
 
@@ -32,9 +32,9 @@ pub fn selection<'h>(headers: &'h HeaderMap, query: &Query<'_>) -> Result<Select
     }
 }
 
-/// Reads `Range`, with its value for `InvalidRange`. One that is malformed, names several ranges or
-/// another unit is ignored: S3 then answers 200 with everything. White space inside is malformed
-/// too.
+/// Reads `Range`; returns it with its text for the error `InvalidRange`. A value that is malformed,
+/// or names several ranges or another unit, is ignored: S3 then answers 200 with the whole object.
+/// A value with white space inside is malformed too.
 pub fn range(headers: &HeaderMap) -> Option<(ByteRange, &str)> {
     let mut values = headers.get_all(http::header::RANGE).iter();
     let raw = values.next()?.to_str().ok()?;
@@ -56,13 +56,14 @@ pub fn range(headers: &HeaderMap) -> Option<(ByteRange, &str)> {
     Some((range, raw))
 }
 
-/// Digits only; what no object can reach is as good as the largest number.
+/// Reads an offset of digits only. A number that does not fit 64 bits becomes the largest, which no
+/// object reaches either.
 fn offset(digits: &str) -> Option<u64> {
     let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     all_digits.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// Reads `x-amz-copy-source-range` of UploadPartCopy.
+/// Reads `x-amz-copy-source-range` of UploadPartCopy, as first byte and end.
 pub fn copy_source_range(headers: &HeaderMap) -> Result<Option<Range<u64>>> {
     const NAME: &str = "x-amz-copy-source-range";
     const MESSAGE: &str = "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last \
@@ -78,7 +79,7 @@ pub fn copy_source_range(headers: &HeaderMap) -> Result<Option<Range<u64>>> {
     }
 }
 
-/// The value of `Content-Range` for a range that is not empty.
+/// Returns the value of `Content-Range` for a range that is not empty.
 pub fn content_range(range: &Range<u64>, size_bytes: u64) -> String {
     format!("bytes {}-{}/{size_bytes}", range.start, range.end.saturating_sub(1))
 }
@@ -96,7 +97,7 @@ pub fn part_number(query: &Query<'_>) -> Result<Option<u32>> {
     }
 }
 
-/// Reads a whole number of a header; `None` if it is missing or none.
+/// Reads the number in a header; `None` if the header is missing or not a number.
 pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     ascii(headers, name)?.parse().ok()
 }

@@ -13,8 +13,8 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use crate::time::format_http_date;
 
-/// Most entries of user metadata in a response. Far more than S3 takes (2 KB in all); other
-/// programs may have stored anything.
+/// The maximum number of entries of user metadata in a response. S3 accepts far fewer (2 KB in
+/// all), but other programs may have stored any number.
 const USER_METADATA_ENTRIES_MAX: usize = 1000;
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 const MISSING_META: HeaderName = HeaderName::from_static("x-amz-missing-meta");
@@ -22,24 +22,24 @@ const PARTS_COUNT: HeaderName = HeaderName::from_static("x-amz-mp-parts-count");
 const REDIRECT_LOCATION: HeaderName = HeaderName::from_static("x-amz-website-redirect-location");
 const DEFAULT_CONTENT_TYPE: HeaderValue = HeaderValue::from_static("binary/octet-stream");
 
-/// What GetObject and HeadObject say of an object beside its length and range.
+/// The headers of GetObject and HeadObject about the object, without those of length and range.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjectHeaders<'a> {
-    /// `ETag`, in quotes.
+    /// `ETag`, written in quotes.
     pub etag: &'a ETag,
     /// `Last-Modified`.
     pub last_modified: Timestamp,
     /// `Content-*`, `Cache-Control`, `Expires`, `x-amz-meta-*`, `x-amz-website-redirect-location`.
     pub metadata: &'a ObjectMetadata,
-    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given where
+    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given if
     /// [`super::checksum_mode_enabled`].
     pub checksum: Option<&'a Checksum>,
-    /// `x-amz-mp-parts-count`; only to be given where a part was asked for.
+    /// `x-amz-mp-parts-count`; only to be given if a part was asked for.
     pub parts_count: Option<usize>,
 }
 
 impl ObjectHeaders<'_> {
-    /// Appends all of them. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
+    /// Adds all of them. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
     pub fn append_to(&self, headers: &mut HeaderMap) {
         let metadata = self.metadata;
         headers.reserve(12 + metadata.user.len().min(USER_METADATA_ENTRIES_MAX));
@@ -60,7 +60,7 @@ impl ObjectHeaders<'_> {
         }
     }
 
-    /// Appends what a 304 says (RFC 9110, section 15.4.5).
+    /// Adds the headers that a 304 has, too (RFC 9110, section 15.4.5).
     pub fn append_validators_to(&self, headers: &mut HeaderMap) {
         headers.insert(ETAG, etag_value(self.etag));
         insert(headers, LAST_MODIFIED, Some(&format_http_date(self.last_modified)));
@@ -69,27 +69,27 @@ impl ObjectHeaders<'_> {
     }
 }
 
-/// The value of `ETag`: in quotes.
+/// Returns the value of the header `ETag`, in quotes.
 pub fn etag_value(etag: &ETag) -> HeaderValue {
     HeaderValue::try_from(etag.quoted()).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
-/// Appends `x-amz-checksum-<algorithm>` and `x-amz-checksum-type`.
+/// Adds `x-amz-checksum-<algorithm>` and `x-amz-checksum-type`.
 pub fn append_checksum(headers: &mut HeaderMap, checksum: &Checksum) {
     let name = HeaderName::from_static(checksum.value.algorithm().header());
     insert(headers, name, Some(&checksum.to_string()));
     headers.insert(CHECKSUM_TYPE, HeaderValue::from_static(checksum.checksum_type.name()));
 }
 
-/// Inserts what can be a header's value; other programs may have stored anything.
+/// Adds a header if its text can be a header's value; other programs may have stored any text.
 fn insert(headers: &mut HeaderMap, name: HeaderName, text: Option<&str>) {
     if let Some(value) = text.and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok()) {
         headers.insert(name, value);
     }
 }
 
-/// Values beyond printable ASCII travel as encoded words, as S3 sends them. Names that no header
-/// can have are counted in `x-amz-missing-meta`, and so are those beyond
+/// Adds the user metadata. Values beyond printable ASCII are sent as encoded words, as S3 does.
+/// Names that no header can have are counted in `x-amz-missing-meta`, and so are entries beyond
 /// [`USER_METADATA_ENTRIES_MAX`]: a [`HeaderMap`] that is full panics.
 fn append_user_metadata(headers: &mut HeaderMap, user: &[(String, String)]) {
     let mut missing = 0;
@@ -113,15 +113,15 @@ fn append_user_metadata(headers: &mut HeaderMap, user: &[(String, String)]) {
     }
 }
 
-/// `response-*` parameters of GetObject and HeadObject.
+/// The `response-*` parameters of GetObject and HeadObject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseOverrides {
     values: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ResponseOverrides {
-    /// Reads the query. An anonymous request may not have any of them (`InvalidRequest`); a value
-    /// that cannot be a header's is `InvalidArgument`.
+    /// Reads the query. An anonymous request may not have any of these parameters
+    /// (`InvalidRequest`). A value that cannot be a header's is `InvalidArgument`.
     pub fn parse(query: &Query<'_>, is_signed: bool) -> Result<Self> {
         const NAMES: [(&str, HeaderName); 6] = [
             ("response-content-type", CONTENT_TYPE),
@@ -145,7 +145,7 @@ impl ResponseOverrides {
         Ok(Self { values })
     }
 
-    /// Replaces the headers that it names.
+    /// Replaces the headers that the parameters name.
     pub fn apply(&self, headers: &mut HeaderMap) {
         for (name, value) in &self.values {
             headers.insert(name.clone(), value.clone());
@@ -153,7 +153,7 @@ impl ResponseOverrides {
     }
 }
 
-/// S3 sends these as ISO 8859-1 and refuses what does not fit.
+/// Converts a value to ISO 8859-1, in which S3 sends it. S3 refuses other characters.
 fn override_value(parameter: &'static str, text: &str) -> Result<HeaderValue> {
     let refuse = |message: &'static str| S3Error::invalid_argument(parameter, text, message);
     let bytes = text

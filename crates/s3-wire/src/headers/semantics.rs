@@ -6,12 +6,12 @@ use super::text::joined;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 
-/// Refuses a value that means something which this server lacks, of a header that writes honour
-/// otherwise. Those that no write honours are refused whatever their value: [`crate::honoured`].
+/// Refuses a value of a header that writes honour, if the value means something that this server
+/// does not have. Headers that no write honours are refused with any value: [`crate::honoured`].
 ///
 /// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are
-/// switched off (`AccessControlListNotSupported`), but for the two that change nothing; a storage
-/// class other than STANDARD is `InvalidStorageClass`.
+/// switched off (`AccessControlListNotSupported`), except for the two that change nothing. A
+/// storage class other than STANDARD is `InvalidStorageClass`.
 pub fn check_value(name: &HeaderName, value: &HeaderValue) -> Result<()> {
     match name.as_str().strip_prefix("x-amz-") {
         Some(rest) => check(name, rest, value.to_str().unwrap_or("?").trim()),
@@ -47,8 +47,8 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
         "object-ownership" => is(&["BucketOwnerEnforced"]),
         "bucket-namespace" => is(&["global"]),
         "bucket-object-lock-enabled" => is(&["false"]),
-        // Also to say that it is not to be bypassed: S3 takes it in buckets with Object Lock alone,
-        // and there are none.
+        // Also refused if the value is false: S3 accepts the header only in buckets with Object
+        // Lock, and there are none.
         "bypass-governance-retention" => {
             let message =
                 "x-amz-bypass-governance-retention is only applicable to Object Lock enabled buckets.";
@@ -62,26 +62,28 @@ fn check(name: &HeaderName, rest: &str, value: &str) -> Result<()> {
     if harmless { Ok(()) } else { Err(S3Error::header_not_implemented(name.as_str())) }
 }
 
-/// The account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers `AccessDenied`
-/// if it does not.
+/// Returns the account that must own the bucket (`x-amz-expected-bucket-owner`); S3 answers
+/// `AccessDenied` if it does not.
 ///
-/// All values, joined: two accounts are none.
+/// All values are joined, so that two accounts match no account.
 pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     joined(headers, "x-amz-expected-bucket-owner")
 }
 
-/// The account that must own the bucket that is copied from (`x-amz-source-expected-bucket-owner`).
+/// Returns the account that must own the bucket that is copied from
+/// (`x-amz-source-expected-bucket-owner`).
 pub fn source_expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     joined(headers, "x-amz-source-expected-bucket-owner")
 }
 
-/// True if [`hoist_query`] has something to do.
+/// True if the query has a parameter that [`hoist_query`] makes a header of.
 pub fn is_hoisted(query: &Query<'_>) -> bool {
     query.iter().any(|(parameter, _)| is_header(parameter))
 }
 
-/// True for a parameter that stands for a header without `x-amz-`, in whatever case: a condition of
-/// a write, which S3 honours in a signed query, or what describes a body. Clients move both there.
+/// True for a parameter that stands for a header without `x-amz-`, in any case of letters: a
+/// condition of a write, which S3 honours in a signed query, or a description of a body. Clients
+/// move both there.
 pub fn stands_for_header(parameter: &str) -> bool {
     is_condition(parameter) || describes_body(parameter)
 }
@@ -90,7 +92,7 @@ fn is_condition(parameter: &str) -> bool {
     ["if-match", "if-none-match"].iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
-/// True for a parameter that has the name of a header which says what a body is, in whatever case.
+/// True for a parameter with the name of a header that describes a body, in any case of letters.
 pub fn describes_body(parameter: &str) -> bool {
     const NAMES: [&str; 6] = [
         "cache-control",
@@ -103,7 +105,7 @@ pub fn describes_body(parameter: &str) -> bool {
     NAMES.iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
-/// True for a parameter of a signature itself, in whatever case.
+/// True for a parameter of a signature itself, in any case of letters.
 pub fn is_of_signature(parameter: &str) -> bool {
     const NAMES: [&str; 9] = [
         "x-amz-algorithm",
@@ -116,7 +118,7 @@ pub fn is_of_signature(parameter: &str) -> bool {
         "x-amz-content-sha256",
         "x-amz-sdk-checksum-algorithm",
     ];
-    // As all clients write them.
+    // The names as all clients write them.
     if matches!(
         parameter,
         "X-Amz-Algorithm"
@@ -133,12 +135,13 @@ pub fn is_of_signature(parameter: &str) -> bool {
     NAMES.iter().any(|name| parameter.eq_ignore_ascii_case(name))
 }
 
-/// True for a parameter that stands for a header, and is no part of the signature itself.
+/// True for a parameter that stands for a header, and is not a part of the signature itself.
 ///
-/// S3 passes over checksums in the query: SDKs put the checksum of an empty body there, as they
-/// sign before there is one.
+/// S3 ignores checksums in the query: SDKs put the checksum of an empty body there, since they sign
+/// before there is a body.
 fn is_header(parameter: &str) -> bool {
-    /// What a checksum is chosen by; the others are values.
+    /// The parameters that choose a checksum; the others that begin with `x-amz-checksum-` are
+    /// values.
     const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
     let is = |name: &&str| parameter.eq_ignore_ascii_case(name);
     if !parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-")) {
@@ -148,19 +151,20 @@ fn is_header(parameter: &str) -> bool {
     !is_of_signature(parameter) && (!of_checksum || CHOOSES.iter().any(is))
 }
 
-/// Makes headers of the parameters of a presigned URL that stand for them.
+/// Adds headers for the parameters of a presigned URL that stand for headers.
 ///
 /// SDKs move headers into the query when they presign (`x-amz-meta-*`, `x-amz-acl`,
 /// `If-None-Match`, `Content-Type`, ...), and S3 reads most of them there. The parameters of the
-/// signature itself stay what they are.
+/// signature itself stay parameters.
 ///
-/// To be called once the signature is verified, since the parameters count as signed. By then the
-/// operation is chosen: `x-amz-copy-source`, which would make it another one, is `NotImplemented`
-/// here, as is a name that no header can have. A value that no header can have is
+/// Must be called after the signature is verified, since the parameters count as signed. By then
+/// the operation is chosen: `x-amz-copy-source`, which would make it another one, is
+/// `NotImplemented` here, as is a name that no header can have. A value that no header can have is
 /// `InvalidArgument`.
 ///
-/// Whoever holds the URL may send headers that are not signed. They never replace what is: a
-/// condition could be lifted, and other bytes be stored than were meant.
+/// The client that uses the URL may also send headers, which need not be signed. Those never
+/// replace a parameter, which is signed (a header that the URL signs takes precedence over its
+/// parameter): a condition could be removed, or other bytes be stored than were meant.
 pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
     let signed = query.get("X-Amz-SignedHeaders").unwrap_or_default();
     let is_signed = |name: &HeaderName| signed.split(';').any(|one| one.eq_ignore_ascii_case(name.as_str()));

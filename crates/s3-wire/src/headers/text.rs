@@ -1,28 +1,28 @@
-//! Headers' values as text.
+//! Values of headers as text.
 
 use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderValue};
 
-/// True if a header is there; its name's case does not count.
+/// True if the header was sent. The case of its name does not matter.
 pub fn has(headers: &HeaderMap, name: &str) -> bool {
     headers.keys().any(|key| key.as_str().eq_ignore_ascii_case(name))
 }
 
-/// The first value of `name`, whose case does not count.
+/// Returns the first value of the header `name`, in any case of letters.
 pub fn first_value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h HeaderValue> {
     all_values(headers, name).next()
 }
 
-/// All values of `name`, whose case does not count, in their order.
+/// Returns all values of the header `name`, in any case of letters, in their order.
 ///
-/// To look through the few names that a request has costs less than the map's own search, which
-/// checks, lowers and hashes the name it is given.
+/// A search through the few names that a request has costs less than the map's own, which checks,
+/// lowers and hashes the name it is given.
 pub fn all_values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h HeaderValue> {
     headers.iter().filter(move |(key, _)| key.as_str().eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// A value's characters: UTF-8 where it is that, else ISO 8859-1 (RFC 9110, section 5.5).
+/// Returns a value's characters: UTF-8 if it is that, else ISO 8859-1 (RFC 9110, section 5.5).
 pub(super) fn decode(value: &HeaderValue) -> Cow<'_, str> {
     match str::from_utf8(value.as_bytes()) {
         Ok(text) => Cow::Borrowed(text),
@@ -30,13 +30,13 @@ pub(super) fn decode(value: &HeaderValue) -> Cow<'_, str> {
     }
 }
 
-/// The first value of `name`, trimmed; `None` if there is none or it has characters that no such
-/// value has.
+/// Returns the first value of `name`, trimmed; `None` if there is none, or it has other characters
+/// than visible ASCII, spaces and tabs.
 pub(super) fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     first_value(headers, name)?.to_str().ok().map(str::trim)
 }
 
-/// The first value of `name`, trimmed, with whatever characters it has.
+/// Returns the first value of `name`, trimmed, with any characters.
 pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
     first_value(headers, name).map(|value| match decode(value) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -44,7 +44,7 @@ pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h,
     })
 }
 
-/// All values of `name`, joined by commas; `None` if there is none.
+/// Returns all values of `name`, joined by commas; `None` if there are none.
 pub(super) fn joined<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
     let mut values = all_values(headers, name).map(decode);
     let first = values.next()?;

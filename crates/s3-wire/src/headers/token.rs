@@ -6,27 +6,28 @@ use s3_types::limits::KEY_BYTES_MAX;
 
 use crate::error::{Result, S3Error};
 
-/// Changes with the meaning of the bytes behind it.
+/// The version of the token's format, which changes when the meaning of the bytes after it does.
 const VERSION: u8 = 1;
 const AFTER_KEY: u8 = b'k';
 const AFTER_PREFIX: u8 = b'p';
-/// The end of a marker that was handed out for a page which ended early, amid a common prefix that
-/// was not listed yet.
+/// The last character of a marker for a page that ended early, in the middle of a common prefix
+/// that was not listed yet.
 const AMID: char = char::MAX;
-/// A position is a key, or a key with a delimiter behind it.
+/// The longest token, in bytes, with room to spare: a position is a key, or a key with a delimiter
+/// at its end.
 const TOKEN_BYTES_MAX: usize = 4 * KEY_BYTES_MAX;
 
-/// Where a listing goes on.
+/// A position at which a listing continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListStart {
     /// After this key, which need not exist.
     AfterKey(String),
-    /// After all keys that start so: a common prefix that was listed already.
+    /// After all keys that start with this text: a common prefix that was already listed.
     AfterPrefix(String),
 }
 
 impl ListStart {
-    /// The continuation token for it: opaque to clients, and safe in a URL.
+    /// Returns the continuation token for the position: opaque to clients, and safe in a URL.
     pub fn to_token(&self) -> String {
         let (kind, text) = match self {
             Self::AfterKey(text) => (AFTER_KEY, text),
@@ -38,12 +39,12 @@ impl ListStart {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a token; what is none of ours, or empty, is `InvalidArgument`.
+    /// Reads a token; `InvalidArgument` if it is empty, or this server cannot have made it.
     pub fn from_token(token: &str) -> Result<Self> {
         Self::decode(token).ok_or_else(Self::refusal)
     }
 
-    /// What S3 says of a token that it did not make. It does not repeat it.
+    /// Makes S3's error for a token that it did not make, which does not repeat the token.
     pub(super) fn refusal() -> S3Error {
         S3Error::argument_named("continuation-token", "The continuation token provided is incorrect")
     }
@@ -62,15 +63,18 @@ impl ListStart {
         }
     }
 
-    /// The position that a marker means. One that is a common prefix (as NextMarker may be) or lies
-    /// below one stands for all keys below that: S3 does not list a group again that the marker is
-    /// in. Unless [`ListStart::to_marker`] made it.
+    /// Returns the position that a marker stands for. A marker that is a common prefix (as
+    /// NextMarker may be), or lies in one, stands for all keys in that: S3 does not list a group
+    /// again if the marker is in it. A marker that [`ListStart::to_marker`] made in the middle of a
+    /// group stands for itself alone.
     pub fn from_marker(marker: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
         let group = delimiter.and_then(|delimiter| common_prefix(marker, prefix, delimiter));
         Self::at(marker, group.filter(|_| !marker.ends_with(AMID)))
     }
 
-    /// The marker that means this position, or one just before it that no key lies between.
+    /// Returns the marker for the position. In a common prefix that was not listed yet, it is a
+    /// text just before the position that ends with `char::MAX`, so that the next page passes over
+    /// nothing.
     pub fn to_marker(&self, prefix: &str, delimiter: Option<&str>) -> Cow<'_, str> {
         match self {
             Self::AfterKey(key)
@@ -79,7 +83,8 @@ impl ListStart {
             {
                 let mut text = key.clone();
                 while let Some(last) = text.pop() {
-                    // Before '\u{e000}' there are surrogates.
+                    // The character before '\u{e000}' is not the preceding number, which is a
+                    // surrogate.
                     if let Some(before) = ('\0'..last).next_back() {
                         text.extend([before, AMID]);
                         break;
@@ -91,8 +96,8 @@ impl ListStart {
         }
     }
 
-    /// The position that `start-after` means: a group that it lies in, but is not the name of, is
-    /// listed.
+    /// Returns the position that `start-after` stands for. Unless `start-after` is a common prefix
+    /// itself, the group that it lies in is listed.
     pub fn from_start_after(start_after: &str, prefix: &str, delimiter: Option<&str>) -> Option<Self> {
         let group = delimiter.and_then(|delimiter| common_prefix(start_after, prefix, delimiter));
         Self::at(start_after, group.filter(|group| *group == start_after))
@@ -106,7 +111,7 @@ impl ListStart {
     }
 }
 
-/// The common prefix that a key is listed under.
+/// Returns the common prefix under which a key is listed, if any.
 fn common_prefix<'k>(key: &'k str, prefix: &str, delimiter: &str) -> Option<&'k str> {
     let rest = key.strip_prefix(prefix)?;
     let end = prefix.len() + rest.find(delimiter)? + delimiter.len();
@@ -151,7 +156,7 @@ mod tests {
         assert_eq!(start_after("", "", Some("/")), None);
     }
 
-    /// A page may end early anywhere, and the next one may pass over nothing.
+    /// A page may end early at any key, and the next one may pass over nothing.
     #[test]
     fn a_page_may_end_amid_a_common_prefix() {
         let next = |position: ListStart| {

@@ -1,18 +1,19 @@
-//! User metadata beyond ASCII in headers: encoded words (RFC 2047), made and read as Amazon S3
-//! does, which goes by Java's `MimeUtility`.
+//! User metadata beyond ASCII in headers: encoded words (RFC 2047), written and read as Amazon S3
+//! does, which follows Java's `MimeUtility`.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// A word has at most 75 characters, of which its frame, `=?UTF-8?Q?` and `?=`, takes 12.
+/// The maximum number of characters of a word's text. A word has at most 75, of which `=?UTF-8?Q?`
+/// and `?=` take 12.
 const WORD_TEXT_MAX: usize = 75 - 12;
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// `text` as a header's value: as it is where that is printable ASCII and tabs, else as encoded
-/// words. These are of the form Q where more than half of the characters (in UTF-16) are ASCII,
-/// else of the form B.
+/// Encodes `text` as a header's value: unchanged if it is printable ASCII and tabs, else as encoded
+/// words. These have the form Q if more than half of the characters (in UTF-16) are ASCII, else the
+/// form B.
 pub(super) fn encode(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
@@ -32,7 +33,7 @@ pub(super) fn encode(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a header may hold as it is.
+/// True for bytes that a header may have unencoded.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t')
 }
@@ -44,7 +45,7 @@ enum Form {
 }
 
 impl Form {
-    /// Appends words; what is too long for one is halved.
+    /// Appends encoded words. A text that is too long for one word is halved.
     fn push(self, out: &mut String, text: &str) {
         let half = text.floor_char_boundary(text.len() / 2);
         if self.encoded_length(text) > WORD_TEXT_MAX && half > 0 {
@@ -92,9 +93,9 @@ fn push_q(out: &mut String, byte: u8) {
     }
 }
 
-/// A value with its encoded words read, and the white space between two of them dropped. What is no
-/// word, of another character set than UTF-8, ISO 8859-1 and ASCII, or stands for control
-/// characters stays as it is.
+/// Decodes the encoded words in a value, and drops the white space between two of them. Text that
+/// is not an encoded word stays unchanged, and so does a word in another character set than UTF-8,
+/// ISO 8859-1 and ASCII. A value that would have control characters stays unchanged as a whole.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Values as Amazon S3 answered them.
+    /// The values as Amazon S3 answered them.
     #[test]
     fn known_answers() {
         for (text, header) in [

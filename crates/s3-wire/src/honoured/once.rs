@@ -1,17 +1,18 @@
-//! What a write may say only once: of two values, one would be passed over.
+//! Checks that a write gives only once what it may give only once: of two values, one would be
+//! ignored.
 
 use http::{HeaderMap, HeaderName};
 
 use crate::error::{Result, S3Error};
 use crate::query::Query;
 
-/// `InvalidArgument` for a header or parameter of a write that is there twice, although one of them
-/// decides what is done.
+/// Refuses a header or parameter that is given twice, if one of its values would decide how a write
+/// is performed (`InvalidArgument`).
 ///
-/// To be called once all that the operation does not honour is refused: of parameters, those that
-/// are left have a meaning, or are for access logs.
+/// Must be called after everything that the operation does not honour is refused: each parameter
+/// that is left has a meaning, or is for access logs.
 pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
-    // The two differ only where a name has two values.
+    // `len` counts values, and `keys_len` counts names.
     if headers.len() != headers.keys_len() {
         let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
         if let Some(name) = headers.keys().filter(|name| !is_list(name.as_str())).find(twice) {
@@ -20,7 +21,7 @@ pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
     }
     let names = || query.iter().map(|(name, _)| name).filter(|name| !is_for_the_log(name));
     for (count, name) in names().enumerate() {
-        // Parameters that stand for headers are read in any case.
+        // Parameters that stand for headers are read in any case of letters.
         if names().take(count).any(|earlier| earlier.eq_ignore_ascii_case(name)) {
             return Err(refused(name));
         }
@@ -28,11 +29,11 @@ pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// True for a header whose values are joined, wherever they are read, and for those that writes do
-/// not read.
+/// True for a header of which all values are joined when it is read, and for one that writes do not
+/// read.
 fn is_list(name: &str) -> bool {
     match name.strip_prefix("x-amz-") {
-        // All values of an expected owner are compared.
+        // An expected owner is compared with all its values.
         Some(rest) => {
             rest.starts_with("meta-")
                 || matches!(
@@ -52,7 +53,7 @@ fn is_list(name: &str) -> bool {
     }
 }
 
-/// True for a parameter that begins with `x-` and is not S3's.
+/// True for a parameter that begins with `x-` and is not S3's: it is for access logs.
 fn is_for_the_log(name: &str) -> bool {
     let starts = |start: &str| name.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start));
     starts("x-") && !starts("x-amz-") && name != "x-id"

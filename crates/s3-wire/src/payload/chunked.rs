@@ -1,4 +1,4 @@
-//! aws-chunked framing, read piece by piece.
+//! The decoder of aws-chunked framing.
 
 use aws_lc_rs::digest;
 use bytes::Bytes;
@@ -15,22 +15,22 @@ use crate::limits::{CHUNK_BYTES_MIN, CHUNK_HEADER_BYTES_MAX};
 
 pub(super) const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
 
-/// What is read next.
+/// The part of a body that is read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// A chunk's header line.
+    /// The header line of a chunk.
     Header,
-    /// So many bytes of a chunk's data.
+    /// This many more bytes of a chunk's data.
     Data { remaining: u64 },
     /// The line end after a chunk's data.
     DataEnd,
-    /// Trailers, or the empty line that stands for none.
+    /// Trailers, or the empty line in place of them.
     Trailers,
-    /// Nothing.
+    /// Nothing: the body has ended.
     Done,
 }
 
-/// The signature of the chunk at hand.
+/// The signer of a body's chunks, and the signature and digest of the chunk that is being read.
 struct Signed {
     signer: ChunkSigner,
     signature: Hex,
@@ -46,7 +46,7 @@ pub(super) struct Chunked {
     decoded_length: u64,
     provided: u64,
     chunk_number: u64,
-    /// The size of the chunk before.
+    /// The size of the previous chunk, in bytes.
     last_size: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Chunked {
         }
     }
 
-    /// Reads `400;chunk-signature=…␍␊`. Other extensions mean nothing here.
+    /// Reads `400;chunk-signature=…␍␊`. Other extensions have no meaning here.
     fn begin_chunk(&mut self, line: &[u8]) -> Result<()> {
         let line =
             line.strip_suffix(b"\r\n").and_then(|line| str::from_utf8(line).ok()).ok_or_else(malformed)?;
@@ -191,7 +191,8 @@ impl Chunked {
     }
 }
 
-/// What `x-amz-decoded-content-length` says.
+/// Reads `x-amz-decoded-content-length`, in bytes: `MissingContentLength` if it is missing or not a
+/// number, `InvalidArgument` if it is negative.
 pub(super) fn decoded_length(headers: &HeaderMap) -> Result<u64> {
     let text = headers.get(DECODED_LENGTH).and_then(|value| value.to_str().ok()).map(str::trim);
     let length = text.and_then(|text| text.parse::<i64>().ok()).ok_or(ErrorCode::MissingContentLength)?;
@@ -200,7 +201,7 @@ pub(super) fn decoded_length(headers: &HeaderMap) -> Result<u64> {
     })
 }
 
-/// Hex without sign; `None` too if it does not fit 64 bits.
+/// Reads hex digits without a sign; `None` also for a number that does not fit 64 bits.
 fn parse_size(text: &str) -> Option<u64> {
     let is_hex = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
     is_hex.then(|| u64::from_str_radix(text, 16).ok()).flatten()

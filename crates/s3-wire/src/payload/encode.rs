@@ -4,26 +4,26 @@ use super::trailers::canonical;
 use crate::auth::ChunkSigner;
 use crate::auth::encoding::{hex_str, sha256};
 
-/// Frames a payload; the counterpart of [`BodyDecoder`](super::BodyDecoder) for tests and clients.
+/// Frames a payload, for tests and clients; the counterpart of [`BodyDecoder`](super::BodyDecoder).
 #[derive(Debug)]
 pub struct ChunkEncoder {
     signer: Option<ChunkSigner>,
 }
 
 impl ChunkEncoder {
-    /// With a signer, each chunk and the trailers are signed.
+    /// Starts a body. With a signer, each chunk and the trailers are signed.
     pub fn new(signer: Option<ChunkSigner>) -> Self {
         Self { signer }
     }
 
-    /// Appends a chunk; not an empty one, which would end the body.
+    /// Appends a chunk. `data` must not be empty: an empty chunk would end the body.
     pub fn chunk(&mut self, data: &[u8], out: &mut Vec<u8>) {
         self.header(data, out);
         out.extend_from_slice(data);
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Ends the body. `trailers` is `None` in a mode without them.
+    /// Ends the body. `trailers` is `None` for a body whose mode has none.
     pub fn finish(mut self, trailers: Option<&[(&str, &str)]>, out: &mut Vec<u8>) {
         self.header(b"", out);
         if let Some(trailers) = trailers {

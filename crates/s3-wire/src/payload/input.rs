@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Input that has not been looked at yet.
+/// The input that has not been decoded yet.
 #[derive(Default)]
 pub(super) struct Input {
     first: Bytes,
@@ -21,12 +21,12 @@ impl Input {
         }
     }
 
-    /// The bytes at hand; empty only if there are none.
+    /// Returns the next bytes; empty only if there is no input.
     pub fn peek(&self) -> &[u8] {
         &self.first
     }
 
-    /// Takes up to `length` bytes, all in one piece; none only if there are none.
+    /// Takes at most `length` bytes, in one piece; empty only if there is no input.
     pub fn take(&mut self, length: u64) -> Bytes {
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(self.first.len());
         let taken = self.first.split_to(length);

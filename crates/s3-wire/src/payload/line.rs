@@ -4,18 +4,18 @@ use bytes::Bytes;
 
 use super::input::Input;
 
-/// A line that has not come to its end.
+/// A reader of lines, which keeps the beginning of a line whose end has not arrived.
 #[derive(Debug, Default)]
 pub(super) struct LineReader {
     partial: Vec<u8>,
 }
 
-/// A line was longer than allowed.
+/// The error for a line that is longer than allowed.
 pub(super) struct TooLong;
 
 impl LineReader {
-    /// The next line with its line feed, of at most `length_max` bytes; `None` if more input is
-    /// needed.
+    /// Returns the next line with its line feed, of at most `length_max` bytes; `None` if more
+    /// input is needed.
     pub(super) fn next(&mut self, input: &mut Input, length_max: usize) -> Result<Option<Bytes>, TooLong> {
         loop {
             let bytes = input.peek();

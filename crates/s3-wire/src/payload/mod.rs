@@ -1,9 +1,9 @@
-//! The body of a request as it is on the connection, and the payload inside.
+//! The body of a request as it arrives on the connection, and the payload in it.
 //!
-//! A body is plain, or it is `aws-chunked`: `size;chunk-signature=…␍␊data␍␊ …
-//! 0;chunk-signature=…␍␊trailers␍␊`. [`BodyDecoder`] hands the payload out in slices of what came
-//! in and verifies hash, length, chunk signatures and trailers on the way. It keeps no more than
-//! one unfinished line.
+//! A body is plain, or it is `aws-chunked`:
+//! `size;chunk-signature=…␍␊data␍␊ … 0;chunk-signature=…␍␊trailers␍␊`. [`BodyDecoder`] returns the
+//! payload in slices of its input, and verifies hash, length, chunk signatures and trailers.
+//! Besides input that it has not decoded, it keeps at most one unfinished line.
 
 mod chunked;
 mod encode;
@@ -34,9 +34,9 @@ use input::Input;
 
 /// Takes the framing off a body.
 ///
-/// Give it what arrives with [`push`](Self::push), take out what [`next_chunk`](Self::next_chunk)
-/// has until it has no more, and so on to the end of the body, then call [`finish`](Self::finish).
-/// What it handed out is only to be trusted when that has succeeded.
+/// Give it the bytes that arrive with [`push`](Self::push), and each time take out the payload with
+/// [`next_chunk`](Self::next_chunk) until that returns `None`. At the end of the body, call
+/// [`finish`](Self::finish). The payload must not be trusted until that has succeeded.
 pub struct BodyDecoder {
     input: Input,
     framing: Framing,
@@ -48,14 +48,15 @@ enum Framing {
 }
 
 impl BodyDecoder {
-    /// Starts a body. `content_length` is what HTTP says; a request that says nothing has no body
-    /// (`Some(0)`).
+    /// Starts a body. `content_length` is the body's length in bytes: `Some(0)` for a request
+    /// without a body, `None` if HTTP does not give it.
     ///
-    /// `MissingContentLength` (411) where the payload's length is not given: by `Content-Length`
-    /// for a plain body, by `x-amz-decoded-content-length` for a chunked one. `IncompleteBody`
-    /// where both are given for a plain body, and differ. `InvalidArgument` for `Content-Encoding:
-    /// aws-chunked` of a plain body that is not under the signature, as S3 has it: a framing would
-    /// be stored.
+    /// The length of the payload must be given: by HTTP for a plain body, by
+    /// `x-amz-decoded-content-length` for a chunked one. If it is not, the error is
+    /// `MissingContentLength` (411), or `NotImplemented` for a plain body with `Transfer-Encoding`.
+    /// If both lengths are given for a plain body and differ, it is `IncompleteBody`. A plain body
+    /// with `Content-Encoding: aws-chunked` that is not signed is `InvalidArgument`, as in S3: the
+    /// framing would be stored.
     pub fn new(mode: PayloadMode, headers: &HeaderMap, content_length: Option<u64>) -> Result<Self> {
         let framing = match mode {
             PayloadMode::Unsigned if names_framing(headers) => return Err(framed_unsigned()),
@@ -68,7 +69,7 @@ impl BodyDecoder {
         Ok(Self { input: Input::default(), framing })
     }
 
-    /// The payload's length in bytes, as the client gave it.
+    /// Returns the payload's length in bytes, as the client gave it.
     pub fn decoded_length(&self) -> u64 {
         match &self.framing {
             Framing::Plain(plain) => plain.length,
@@ -76,8 +77,8 @@ impl BodyDecoder {
         }
     }
 
-    /// The SHA-256 of the payload, where the client signed it: good if [`finish`](Self::finish)
-    /// succeeds.
+    /// Returns the SHA-256 of the payload, if the client signed it. It is verified when
+    /// [`finish`](Self::finish) succeeds.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         match &self.framing {
             Framing::Plain(plain) => plain.sha256.as_ref().map(|signed| signed.expected),
@@ -85,9 +86,9 @@ impl BodyDecoder {
         }
     }
 
-    /// Leaves the SHA-256 that the client signed to the caller, who computes it of what is handed
-    /// out and gives it to [`finish`](Self::finish). False if the client signed none, or the body
-    /// has begun.
+    /// Leaves the SHA-256 that the client signed to the caller, who computes it from the payload
+    /// and gives it to [`finish`](Self::finish). Returns false if the client signed none, or the
+    /// body has begun.
     pub fn leave_sha256(&mut self) -> bool {
         match &mut self.framing {
             Framing::Plain(plain) => plain.leave_sha256(),
@@ -100,10 +101,10 @@ impl BodyDecoder {
         self.input.push(input);
     }
 
-    /// The next piece of payload, never empty; `None` if more input is needed.
+    /// Returns the next piece of payload, never empty; `None` if more input is needed.
     ///
-    /// Fails as soon as something is wrong: a chunk's signature when its last byte has come. After
-    /// an error the decoder is of no more use.
+    /// Fails as soon as there is an error; a wrong signature of a chunk is found with the chunk's
+    /// last byte. The decoder must not be used after an error.
     pub fn next_chunk(&mut self) -> Result<Option<Bytes>> {
         match &mut self.framing {
             Framing::Plain(plain) => plain.next_chunk(&mut self.input),
@@ -111,10 +112,10 @@ impl BodyDecoder {
         }
     }
 
-    /// Ends the body: verifies that it is whole and right, and returns its trailers. `sha256` is
-    /// that of the payload, where it was [left](Self::leave_sha256) to the caller.
+    /// Ends the body: verifies that it is complete and correct, and returns its trailers. `sha256`
+    /// is the SHA-256 of the payload, if it was [left](Self::leave_sha256) to the caller.
     pub fn finish(mut self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
-        // What is left is framing, or more than the caller wanted to know.
+        // The rest of the input is framing, or payload that the caller has not read.
         if let Some(piece) = self.next_chunk()? {
             return Err(S3Error::new(ErrorCode::InternalError).caused_by(format!(
                 "{} bytes of the request's payload were decoded but not read",
@@ -129,23 +130,23 @@ impl BodyDecoder {
 }
 
 fn framed_unsigned() -> S3Error {
-    // S3's sentence.
+    // The sentence is S3's.
     let message =
         "aws-chunked encoding is not supported when x-amz-content-sha256 UNSIGNED-PAYLOAD is supplied";
     S3Error::argument_named("Content-Encoding", message)
 }
 
-/// A body that is its own payload.
+/// A body without framing, all of which is payload.
 struct Plain {
     length: u64,
     provided: u64,
     sha256: Option<Signed>,
 }
 
-/// The SHA-256 that a client signed.
+/// The SHA-256 that a client signed, and the digest to compare it with.
 struct Signed {
     expected: [u8; 32],
-    /// None if the caller computes it.
+    /// The digest so far; `None` if the caller computes it.
     here: Option<digest::Context>,
 }
 
@@ -157,14 +158,14 @@ impl Plain {
     ) -> Result<Self> {
         let length = match content_length {
             Some(length) => length,
-            // S3 takes HTTP's own chunks only around aws-chunked.
+            // S3 accepts HTTP's own chunked coding only around aws-chunked.
             None if headers.contains_key(TRANSFER_ENCODING) => {
                 return Err(S3Error::header_not_implemented("Transfer-Encoding"));
             }
             None => return Err(ErrorCode::MissingContentLength.into()),
         };
-        // This body is stored as it comes. A payload of another length is inside a framing, which
-        // would be stored with it.
+        // This body is stored as it arrives. A different length of the payload shows that there is
+        // framing, which would be stored with it.
         if has(headers, chunked::DECODED_LENGTH) {
             let decoded = chunked::decoded_length(headers)?;
             if decoded != length {

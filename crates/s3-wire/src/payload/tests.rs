@@ -1,4 +1,4 @@
-//! Bodies cut anywhere, and bodies that are not what they should be.
+//! Tests with bodies that are cut at any place, and with wrong bodies.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn headers(list: &[(&str, &str)]) -> HeaderMap {
         .collect()
 }
 
-/// A chunk signer seeded by the examples of AWS's documentation.
+/// Makes a chunk signer whose seed is that of the examples in AWS's documentation.
 fn signer(content_sha256: &str) -> ChunkSigner {
     let signer = Signer {
         access_key: "AKIAIOSFODNN7EXAMPLE",
@@ -50,7 +50,7 @@ fn signer(content_sha256: &str) -> ChunkSigner {
         .unwrap()
 }
 
-/// One way to frame a body.
+/// A framing of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Signed,
@@ -95,7 +95,7 @@ impl Form {
     }
 }
 
-/// Feeds `body` in pieces of these sizes, over and over.
+/// Decodes `body` in pieces of these sizes, which are repeated.
 fn decode(mut decoder: BodyDecoder, body: &[u8], sizes: &[usize]) -> Result<(Vec<u8>, Trailers)> {
     let mut payload = Vec::new();
     let mut body = body;
@@ -120,7 +120,7 @@ fn code(result: Result<(Vec<u8>, Trailers)>) -> ErrorCode {
     result.unwrap_err().code()
 }
 
-/// S3 API reference: both chunked examples, byte for byte.
+/// The two chunked examples of the S3 API reference, byte for byte.
 #[test]
 fn known_answers() {
     let data = vec![b'a'; 65 << 10];
@@ -147,7 +147,7 @@ fn known_answers() {
          x-amz-checksum-crc32c:sOO8/Q=="
     );
     assert_eq!(Form::SignedTrailer.encode(&data, 64 << 10), format!("{chunks}\r\n{trailer}\r\n").as_bytes());
-    // As SDKs send it, and as minio-go does.
+    // The trailers as SDKs send them, and as minio-go does.
     for end in [format!("\r\n{trailer}\r\n"), format!("\n\r\n{trailer}\r\n")] {
         let (payload, trailers) =
             whole(Form::SignedTrailer.decoder(66560), format!("{chunks}{end}").as_bytes()).unwrap();
@@ -276,7 +276,7 @@ fn signatures_cannot_be_left_out() {
     assert_eq!(check(&good.replace("sOO8", "AAAA")), ErrorCode::SignatureDoesNotMatch);
     let twice = format!("{}x-amz-trailer-signature:x\r\n\r\n", good.strip_suffix("\r\n").unwrap());
     assert_eq!(check(&twice), ErrorCode::MalformedTrailerError);
-    // A body cut short after a whole chunk is noticed even if its length is made to fit.
+    // A body that was cut after a whole chunk is noticed even if its length was changed to fit.
     let (start, _) = good.split_once("0;chunk").unwrap();
     assert_eq!(check(start), ErrorCode::IncompleteBody);
 }
@@ -341,7 +341,7 @@ fn plain_bodies() {
     assert_eq!(code(decode(PayloadMode::Sha256(hash), 0, b"")), ErrorCode::XAmzContentSHA256Mismatch);
 }
 
-/// A hash that nobody computed is no match.
+/// A hash that was not computed does not match.
 #[test]
 fn sha256_that_is_left_to_the_caller() {
     let hash = crate::auth::encoding::sha256(b"hello");
@@ -419,8 +419,8 @@ proptest! {
             prop_assert_eq!(payload, data);
             prop_assert_eq!(trailers.is_empty(), form == Form::Signed);
         } else if form != Form::UnsignedTrailer && let Ok((payload, trailers)) = all {
-            // Only what means nothing can have changed: a bare line feed, a blank, the case of a
-            // name.
+            // Only a byte without a meaning can have changed: a bare line feed, a blank, the case
+            // of a name.
             prop_assert_eq!(payload, data);
             prop_assert!(trailers.get("x-amz-checksum-crc32c").is_none_or(|value| value == "sOO8/Q=="));
         }

@@ -9,50 +9,51 @@ use crate::limits::TRAILER_BYTES_MAX;
 const DECLARED: &str = "x-amz-trailer";
 const SIGNATURE: &str = "x-amz-trailer-signature";
 
-/// The trailers that came after a body: lower-case names and values.
+/// The trailers that came after a body: names in lower case, and values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trailers {
     list: Vec<(String, String)>,
 }
 
 impl Trailers {
-    /// The value of the trailer with this lower-case name.
+    /// Returns the value of the trailer with this lower-case name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
-    /// All of them in order.
+    /// Returns all trailers in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.list.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// True if there are none.
+    /// True if there are no trailers.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// A trailer section as it comes in, line by line.
+/// A trailer section that is being read, line by line.
 #[derive(Debug)]
 pub(super) struct TrailerSection {
     declared: Vec<String>,
     signed: bool,
     received: Trailers,
     signature: Option<String>,
-    /// The last line ended with a bare line feed; see [`TrailerSection::line`].
+    /// True if the last line ended with a bare line feed; see [`TrailerSection::line`].
     bare: bool,
     bytes: usize,
 }
 
 impl TrailerSection {
-    /// Reads `x-amz-trailer`, which names what will follow.
+    /// Reads `x-amz-trailer`, which names the trailers that will follow. Other names than those of
+    /// checksums are `InvalidRequest`.
     pub(super) fn new(headers: &HeaderMap, signed: bool) -> Result<Self> {
         let mut declared = Vec::new();
         for value in headers.get_all(DECLARED) {
             let names = value.to_str().map_err(|_| unsupported())?;
             for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 let name = name.to_ascii_lowercase();
-                // S3 knows no other trailers.
+                // S3 has no other trailers.
                 if !ChecksumAlgorithm::ALL.iter().any(|algorithm| algorithm.header() == name) {
                     return Err(unsupported());
                 }
@@ -62,16 +63,16 @@ impl TrailerSection {
         Ok(Self { declared, signed, received: Trailers::default(), signature: None, bare: false, bytes: 0 })
     }
 
-    /// How many bytes the next line may have.
+    /// Returns the maximum length of the next line, in bytes.
     pub(super) fn room(&self) -> usize {
         TRAILER_BYTES_MAX - self.bytes
     }
 
-    /// Takes a line with its end; true if it was the last one.
+    /// Takes a line with its end; returns true if it was the last one.
     ///
-    /// Lines end with CRLF. minio-go ends those before the signature with `LF CRLF`, which AWS's
-    /// own description can be read to ask for and S3 accepts: an empty line after a bare line feed
-    /// ends that line, not the section.
+    /// Lines end with CRLF. minio-go ends those before the signature with `LF CRLF`, which S3
+    /// accepts, and which AWS's own description can be read to ask for: an empty line after a bare
+    /// line feed ends that line, not the section.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<bool> {
         self.bytes += line.len();
         let ended = line.strip_suffix(b"\r\n");
@@ -92,7 +93,7 @@ impl TrailerSection {
                 Some(_) => Err(malformed()),
             };
         }
-        // The signature comes last, or it could not cover what follows.
+        // The signature comes last: it could not cover a later trailer.
         let expected = self.declared.contains(&name) && self.received.get(&name).is_none();
         if !expected || self.signature.is_some() {
             return Err(malformed());
@@ -101,7 +102,8 @@ impl TrailerSection {
         Ok(false)
     }
 
-    /// The trailers as they are signed, and the signature, if there has to be one.
+    /// Returns the canonical form of the trailers, and their signature; `None` if they need not be
+    /// signed.
     pub(super) fn signed_form(&self) -> Result<Option<(String, &str)>> {
         if !self.signed {
             return Ok(None);
@@ -110,14 +112,14 @@ impl TrailerSection {
         Ok(Some((canonical(self.received.iter()), signature)))
     }
 
-    /// The trailers, if all came.
+    /// Returns the trailers: `MalformedTrailerError` if one that was announced is missing.
     pub(super) fn finish(self) -> Result<Trailers> {
         let whole = self.declared.iter().all(|name| self.received.get(name).is_some());
         if whole { Ok(self.received) } else { Err(malformed()) }
     }
 }
 
-/// `name:value\n` for each, sorted by name.
+/// Returns the trailers' canonical form: `name:value\n` for each, sorted by name.
 pub(super) fn canonical<'a>(trailers: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut sorted: Vec<_> = trailers.collect();
     sorted.sort_unstable();
@@ -128,7 +130,7 @@ pub(super) fn canonical<'a>(trailers: impl Iterator<Item = (&'a str, &'a str)>) 
     out
 }
 
-/// Trailers are for bodies whose mode has them.
+/// Refuses `x-amz-trailer` for a body whose mode has no trailers (`IncompleteBody`).
 pub(super) fn refuse_declared(headers: &HeaderMap) -> Result<()> {
     if headers.contains_key(DECLARED) { Err(malformed()) } else { Ok(()) }
 }

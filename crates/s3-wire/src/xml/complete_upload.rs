@@ -10,32 +10,32 @@ use super::writer::Writer;
 use crate::error::{Result, S3Error};
 use crate::limits::COMPLETE_BODY_BYTES_MAX;
 
-/// Checksums of one part that are remembered, to be told in the error: more than one is too many.
+/// The most checksums of one part that are kept, for the error: more than one is too many.
 const CHECKSUMS_MAX: usize = ChecksumAlgorithm::ALL.len();
 
 /// The body of CompleteMultipartUpload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteUploadRequest {
-    /// 1 to 10,000 parts, in the order given; whether that order is ascending is not checked here.
-    /// None where there was no body.
+    /// The parts in the order given: 1 to 10,000, or none if there was no body. The caller must
+    /// check that the order is ascending.
     pub parts: Vec<CompletedPart>,
 }
 
-/// A part as the client names it.
+/// A part, as the client names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedPart {
-    /// 1 to 10,000.
+    /// The part's number: 1 to 10,000.
     pub part_number: u32,
-    /// The ETag that UploadPart answered with.
+    /// The ETag that UploadPart answered with, as the client repeats it.
     pub etag: ETag,
-    /// The checksum that UploadPart answered with.
+    /// The checksum that UploadPart answered with, as the client repeats it.
     pub checksum: Option<ChecksumValue>,
 }
 
 impl CompleteUploadRequest {
-    /// Reads the body. A document without parts, too many of them, or one without number or ETag
-    /// are `MalformedXML`. No body at all is no error here: S3 tells of it once it knows that there
-    /// is such an upload.
+    /// Reads the body. A document without parts, with too many, or with a part without number or
+    /// ETag is `MalformedXML`. A missing body is not an error here: S3 reports it after it has
+    /// found the upload.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         if is_empty(body)? {
             return Ok(Self { parts: Vec::new() });
@@ -82,7 +82,7 @@ fn parse_part(document: &mut Document<'_>) -> Result<CompletedPart> {
     Ok(CompletedPart { part_number, etag, checksum })
 }
 
-/// The error for a part with a checksum that is none, or with several.
+/// Makes the error for a part with a checksum that is not valid, or with several.
 fn bad_checksums(mut checksums: Vec<(ChecksumAlgorithm, String)>) -> S3Error {
     checksums.sort_by_key(|(algorithm, _)| algorithm.name());
     let mut told = String::new();
@@ -119,7 +119,7 @@ pub struct CompleteUploadResult<'a> {
 }
 
 impl CompleteUploadResult<'_> {
-    /// The document; see [`super::without_declaration`].
+    /// Writes the document; see [`super::without_declaration`].
     pub fn render(&self) -> String {
         let mut writer = Writer::document("CompleteMultipartUploadResult", 512);
         writer.text("Location", self.location);

@@ -5,7 +5,7 @@ use super::writer::Writer;
 /// The answer of CopyObject.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyObjectResult<'a> {
-    /// The copy's time.
+    /// The copy's time of modification.
     pub last_modified: Timestamp,
     /// The copy's ETag.
     pub etag: &'a ETag,
@@ -14,7 +14,7 @@ pub struct CopyObjectResult<'a> {
 }
 
 impl CopyObjectResult<'_> {
-    /// The document.
+    /// Writes the document.
     pub fn render(&self) -> String {
         let mut writer = Writer::document("CopyObjectResult", 256);
         writer.time("LastModified", self.last_modified);
@@ -29,7 +29,7 @@ impl CopyObjectResult<'_> {
 /// The answer of UploadPartCopy.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyPartResult<'a> {
-    /// The part's time.
+    /// The part's time of modification.
     pub last_modified: Timestamp,
     /// The part's ETag.
     pub etag: &'a ETag,
@@ -38,7 +38,7 @@ pub struct CopyPartResult<'a> {
 }
 
 impl CopyPartResult<'_> {
-    /// The document.
+    /// Writes the document.
     pub fn render(&self) -> String {
         let mut writer = Writer::document("CopyPartResult", 256);
         writer.time("LastModified", self.last_modified);

@@ -5,19 +5,19 @@ use super::writer::Writer;
 use crate::error::Result;
 use crate::limits::XML_BODY_BYTES_MAX;
 
-/// The body of CreateBucket, which may be missing altogether.
+/// The body of CreateBucket. It may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CreateBucketConfiguration {
-    /// The region; empty elements count as none.
+    /// The region; `None` also for an empty element.
     pub location_constraint: Option<String>,
-    /// True if the bucket is to have tags (which the caller must refuse or keep, not drop).
+    /// True if the bucket is to have tags. The caller must refuse or keep them, not drop them.
     pub has_tags: bool,
-    /// True if a directory bucket is asked for (`Bucket` or `Location`).
+    /// True if the request asks for a directory bucket (`Bucket` or `Location`).
     pub is_directory_bucket: bool,
 }
 
 impl CreateBucketConfiguration {
-    /// Reads the body; one without bytes is the default.
+    /// Reads the body; an empty one gives the default.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         if is_empty(body)? {
             return Ok(Self::default());
@@ -48,7 +48,7 @@ impl CreateBucketConfiguration {
     }
 }
 
-/// The answer of GetBucketLocation. `None` is us-east-1, which S3 does not name.
+/// Writes the answer of GetBucketLocation. `None` stands for us-east-1, which S3 does not name.
 pub fn location_constraint(region: Option<&str>) -> String {
     const ROOT: &str = "LocationConstraint";
     let Some(region) = region else { return Writer::empty_document(ROOT) };

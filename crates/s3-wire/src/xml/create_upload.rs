@@ -7,12 +7,12 @@ pub struct InitiateUploadResult<'a> {
     pub bucket: &'a str,
     /// The key.
     pub key: &'a str,
-    /// The id.
+    /// The upload's id.
     pub upload_id: &'a str,
 }
 
 impl InitiateUploadResult<'_> {
-    /// The document.
+    /// Writes the document.
     pub fn render(&self) -> String {
         let mut writer = Writer::document("InitiateMultipartUploadResult", 256);
         writer.text("Bucket", self.bucket);

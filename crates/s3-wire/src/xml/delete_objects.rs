@@ -12,44 +12,45 @@ use crate::target::checked_key;
 /// The body of DeleteObjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteObjectsRequest {
-    /// 1 to 1000 objects, in the order given.
+    /// The objects, in the order given: 1 to 1000.
     pub objects: Vec<DeleteEntry>,
-    /// Whether only failures are to be reported.
+    /// True if the answer is to report only failures.
     pub quiet: bool,
 }
 
 /// One object to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteEntry {
-    /// Its key; or what can be none.
+    /// The object's key, or a text that can't be a key.
     pub key: std::result::Result<ObjectKey, NoKey>,
-    /// Which version.
+    /// The version to delete.
     pub version_id: Option<String>,
-    /// `ETag`, where given.
+    /// The condition on the ETag, if the entry has an `ETag`.
     pub conditions: Conditions,
 }
 
-/// A text that can't be a key (it is too long), which is no reason to keep the others.
+/// A text that can't be a key (it is too long). The other objects are deleted nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoKey {
     /// The text.
     pub text: String,
-    /// Why it can't be one.
+    /// The code of the error for it.
     pub code: ErrorCode,
 }
 
 impl DeleteEntry {
-    /// The key as it was sent.
+    /// Returns the key as it was sent.
     pub fn key_text(&self) -> &str {
         self.key.as_ref().map_or_else(|none| none.text.as_str(), ObjectKey::as_str)
     }
 }
 
 impl DeleteObjectsRequest {
-    /// Reads the body. All that is not in S3's schema for buckets of this kind is `MalformedXML`
-    /// (so are `Size` and `LastModifiedTime`, which are for directory buckets), as are no object,
-    /// more than 1000, and one without a key; since to ignore a condition would delete what the
-    /// client wants kept. An empty key is `UserKeyMustBeSpecified`.
+    /// Reads the body. `MalformedXML` is the error for anything that is not in S3's schema for
+    /// general purpose buckets (such as `Size` and `LastModifiedTime`, which are for directory
+    /// buckets), since to ignore a condition would delete an object that the client wants to keep.
+    /// It is also the error for no object, more than 1000, and one without a key. An empty key is
+    /// `UserKeyMustBeSpecified`.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         let mut document = Document::open(body, "Delete", DELETE_BODY_BYTES_MAX)?;
         let mut objects = Vec::new();
@@ -72,7 +73,8 @@ impl DeleteObjectsRequest {
     }
 }
 
-/// S3 takes any text in `Quiet`. Text that does not clearly ask for silence gets the whole answer.
+/// True if `Quiet` asks for a quiet answer. S3 accepts any text in it; text that does not clearly
+/// ask for that gets the whole answer.
 fn says_yes(text: &str) -> bool {
     let text = text.trim();
     text == "1" || text.eq_ignore_ascii_case("true")
@@ -105,27 +107,28 @@ fn parse_etag(text: &str) -> Result<ETagCondition> {
     }
 }
 
-/// What became of one object.
+/// The outcome for one object.
 #[derive(Debug, Clone, Copy)]
 pub enum DeleteOutcome<'a> {
-    /// It is gone, or never was. Left out of the answer to a quiet request by the caller.
+    /// The object is gone, or did not exist. The caller leaves this out of the answer to a quiet
+    /// request.
     Deleted {
-        /// Its key.
+        /// The object's key.
         key: &'a str,
-        /// The version asked for.
+        /// The version that the request named.
         version_id: Option<&'a str>,
         /// The delete marker that was made or removed.
         delete_marker: Option<DeleteMarker<'a>>,
     },
-    /// It is still there.
+    /// The object was not deleted.
     Failed {
-        /// Its key.
+        /// The object's key.
         key: &'a str,
-        /// The version asked for.
+        /// The version that the request named.
         version_id: Option<&'a str>,
-        /// Why.
+        /// The code of the error.
         code: ErrorCode,
-        /// The sentence.
+        /// The sentence of the error.
         message: &'a str,
     },
 }
@@ -133,7 +136,7 @@ pub enum DeleteOutcome<'a> {
 /// A delete marker that was made or removed.
 #[derive(Debug, Clone, Copy)]
 pub struct DeleteMarker<'a> {
-    /// Its version id.
+    /// The marker's version id.
     pub version_id: &'a str,
 }
 
@@ -143,7 +146,7 @@ pub fn delete_result(entries: usize) -> Writer {
 }
 
 impl DeleteOutcome<'_> {
-    /// Writes the entry.
+    /// Writes the entry for the object.
     pub fn write(&self, writer: &mut Writer) {
         match *self {
             Self::Deleted { key, version_id, delete_marker } => {

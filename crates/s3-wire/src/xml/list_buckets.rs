@@ -6,22 +6,22 @@ use super::writer::Writer;
 /// A bucket in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedBucket<'a> {
-    /// Its name.
+    /// The bucket's name.
     pub name: &'a str,
-    /// Its ARN.
+    /// The bucket's ARN.
     pub arn: &'a str,
-    /// When it was made.
+    /// The time of the bucket's creation.
     pub created: Timestamp,
 }
 
 /// The answer of ListBuckets.
 #[derive(Debug, Clone, Copy)]
 pub struct ListBucketsResult<'a> {
-    /// Whose buckets these are.
+    /// The owner of all buckets.
     pub owner: Owner<'a>,
-    /// The prefix asked for; may be empty.
+    /// The prefix of the request; may be empty.
     pub prefix: Option<&'a str>,
-    /// Where the next page begins.
+    /// The token for the next page; `None` on the last.
     pub continuation_token: Option<&'a str>,
 }
 
@@ -41,7 +41,7 @@ impl ListBucketsResult<'_> {
 }
 
 impl ListedBucket<'_> {
-    /// Writes the entry. `region` is shown where the request was a paged one.
+    /// Writes the bucket's entry. `region` is to be given if the request asked for a page.
     pub fn write(&self, writer: &mut Writer, region: Option<&str>) {
         writer.open("Bucket");
         writer.text("Name", self.name);

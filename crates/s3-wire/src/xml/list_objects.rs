@@ -6,15 +6,15 @@ use super::writer::Writer;
 /// An object in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedObject<'a> {
-    /// Its key.
+    /// The object's key.
     pub key: &'a str,
-    /// When it was last written.
+    /// The time at which the object was last written.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The object's ETag.
     pub etag: &'a ETag,
-    /// Algorithm and type of its checksum, where one is kept.
+    /// The algorithm and type of the object's checksum, if one is kept.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
-    /// Length.
+    /// The object's length in bytes.
     pub size_bytes: u64,
 }
 
@@ -23,20 +23,20 @@ pub struct ListedObject<'a> {
 pub struct ListObjectsResult<'a> {
     /// The bucket.
     pub bucket: &'a str,
-    /// As asked for.
+    /// The prefix of the request.
     pub prefix: &'a str,
-    /// As asked for.
+    /// The marker of the request.
     pub marker: &'a str,
-    /// The last key or common prefix of a page that is not the last. S3 sends it only where a
-    /// delimiter was given.
+    /// The last key or common prefix of the page, unless it is the last page. S3 sends it only if
+    /// the request has a delimiter.
     pub next_marker: Option<&'a str>,
-    /// As asked for, even where it is more than a page has.
+    /// The `max-keys` of the request, even if it is more than a page has.
     pub max_keys: u32,
-    /// As asked for.
+    /// The delimiter of the request.
     pub delimiter: Option<&'a str>,
-    /// As asked for; keys are encoded where it is there.
+    /// The encoding of the request; if there is one, keys are encoded.
     pub encoding_type: Option<&'a str>,
-    /// Whether there are more.
+    /// True if there are more pages.
     pub is_truncated: bool,
 }
 
@@ -62,21 +62,21 @@ impl ListObjectsResult<'_> {
 pub struct ListObjectsV2Result<'a> {
     /// The bucket.
     pub bucket: &'a str,
-    /// As asked for.
+    /// The prefix of the request.
     pub prefix: &'a str,
-    /// As asked for.
+    /// The continuation token of the request.
     pub continuation_token: Option<&'a str>,
-    /// Where the next page begins, if there is one.
+    /// The token for the next page; `None` on the last.
     pub next_continuation_token: Option<&'a str>,
-    /// As asked for, where there is no token, beside which it means nothing.
+    /// The `start-after` of the request, if it has no token, beside which that has no meaning.
     pub start_after: Option<&'a str>,
-    /// Objects and common prefixes on this page.
+    /// The number of objects and common prefixes on this page.
     pub key_count: usize,
-    /// As asked for, even where it is more than a page has.
+    /// The `max-keys` of the request, even if it is more than a page has.
     pub max_keys: u32,
-    /// As asked for.
+    /// The delimiter of the request.
     pub delimiter: Option<&'a str>,
-    /// As asked for; keys are encoded where it is there.
+    /// The encoding of the request; if there is one, keys are encoded.
     pub encoding_type: Option<&'a str>,
 }
 
@@ -99,13 +99,13 @@ impl ListObjectsV2Result<'_> {
     }
 }
 
-/// Room for a whole page: an object takes about 300 bytes and its key.
+/// Begins a document with room for a whole page: an object takes about 300 bytes and its key.
 fn page(entries: usize) -> Writer {
     Writer::document("ListBucketResult", 512 + entries * 384)
 }
 
 impl ListedObject<'_> {
-    /// Writes the entry. `owner` is shown where the client asked for it.
+    /// Writes the object's entry. `owner` is to be given if the client asked for it.
     pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Option<Owner<'_>>) {
         writer.open("Contents");
         writer.key("Key", self.key, encoding);

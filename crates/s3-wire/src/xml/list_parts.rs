@@ -6,15 +6,15 @@ use super::writer::Writer;
 /// A part in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedPart<'a> {
-    /// Its number.
+    /// The part's number.
     pub part_number: u32,
-    /// When it was uploaded.
+    /// The time of the part's upload.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The part's ETag.
     pub etag: &'a ETag,
-    /// Length.
+    /// The part's length in bytes.
     pub size_bytes: u64,
-    /// Its checksum, where one is kept.
+    /// The part's checksum, if one is kept.
     pub checksum: Option<ChecksumValue>,
 }
 
@@ -25,26 +25,26 @@ pub struct ListPartsResult<'a> {
     pub bucket: &'a str,
     /// The key.
     pub key: &'a str,
-    /// The upload.
+    /// The upload's id.
     pub upload_id: &'a str,
-    /// Who began it.
+    /// The requester who began the upload.
     pub initiator: Owner<'a>,
-    /// Whose the object will be.
+    /// The owner of the object that the upload will make.
     pub owner: Owner<'a>,
-    /// As asked for.
+    /// The part number marker of the request.
     pub part_number_marker: u32,
-    /// The last number on this page; 0 where there is none.
+    /// The last part number on this page; 0 if there is none.
     pub next_part_number_marker: u32,
-    /// As asked for, lowered to 1000.
+    /// The `max-parts` of the request, lowered to 1000.
     pub max_parts: usize,
-    /// Whether there are more.
+    /// True if there are more pages.
     pub is_truncated: bool,
-    /// What CreateMultipartUpload chose.
+    /// The algorithm and type that CreateMultipartUpload chose.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
 }
 
 impl ListPartsResult<'_> {
-    /// The document.
+    /// Writes the document.
     pub fn render<'b>(&self, parts: impl IntoIterator<Item = ListedPart<'b>>) -> String {
         let parts = parts.into_iter();
         let mut writer = Writer::document("ListPartsResult", 768 + parts.size_hint().0 * 256);

@@ -6,13 +6,13 @@ use super::writer::Writer;
 /// An upload in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedUpload<'a> {
-    /// The key it will make.
+    /// The key that the upload will write.
     pub key: &'a str,
-    /// Its id.
+    /// The upload's id.
     pub upload_id: &'a str,
-    /// When it was begun.
+    /// The time at which the upload was begun.
     pub initiated: Timestamp,
-    /// What CreateMultipartUpload chose.
+    /// The algorithm and type that CreateMultipartUpload chose.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
 }
 
@@ -21,23 +21,24 @@ pub struct ListedUpload<'a> {
 pub struct ListUploadsResult<'a> {
     /// The bucket.
     pub bucket: &'a str,
-    /// As asked for.
+    /// The key marker of the request.
     pub key_marker: &'a str,
-    /// As asked for.
+    /// The upload id marker of the request.
     pub upload_id_marker: &'a str,
-    /// Where the next page begins, or the last upload of the last one. Always there; may be empty.
+    /// The key after which the next page begins, or that of the last upload if this is the last
+    /// page. It is always shown; it may be empty.
     pub next_key_marker: &'a str,
-    /// See `next_key_marker`.
+    /// The upload after which the next page begins; see `next_key_marker`.
     pub next_upload_id_marker: &'a str,
-    /// As asked for.
+    /// The delimiter of the request.
     pub delimiter: Option<&'a str>,
-    /// As asked for; not shown where it is empty.
+    /// The prefix of the request; not shown if it is empty.
     pub prefix: &'a str,
-    /// As asked for: if there is any, keys are URL-encoded.
+    /// The encoding of the request; if there is one, keys are encoded.
     pub encoding_type: Option<&'a str>,
-    /// As asked for, lowered to 1000.
+    /// The `max-uploads` of the request, lowered to 1000.
     pub max_uploads: usize,
-    /// Whether there are more.
+    /// True if there are more pages.
     pub is_truncated: bool,
 }
 
@@ -62,7 +63,7 @@ impl ListUploadsResult<'_> {
 }
 
 impl ListedUpload<'_> {
-    /// Writes the entry. `initiator` began the upload, `owner` will own the object.
+    /// Writes the upload's entry. `initiator` began the upload, `owner` will own the object.
     pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, initiator: Owner<'_>, owner: Owner<'_>) {
         writer.open("Upload");
         writer.key("Key", self.key, encoding);

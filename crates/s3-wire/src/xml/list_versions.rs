@@ -6,19 +6,19 @@ use super::writer::Writer;
 /// A version of an object in a listing.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedVersion<'a> {
-    /// Its key.
+    /// The object's key.
     pub key: &'a str,
-    /// Its id.
+    /// The version's id.
     pub version_id: &'a str,
-    /// Whether it is what a plain GET returns.
+    /// True for the version that a GET without a version id returns.
     pub is_latest: bool,
-    /// When it was written.
+    /// The time at which the version was written.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The version's ETag.
     pub etag: &'a ETag,
-    /// Algorithm and type of its checksum, where one is kept.
+    /// The algorithm and type of the version's checksum, if one is kept.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
-    /// Length.
+    /// The version's length in bytes.
     pub size_bytes: u64,
 }
 
@@ -27,23 +27,23 @@ pub struct ListedVersion<'a> {
 pub struct ListObjectVersionsResult<'a> {
     /// The bucket.
     pub bucket: &'a str,
-    /// As asked for.
+    /// The prefix of the request.
     pub prefix: &'a str,
-    /// As asked for.
+    /// The key marker of the request.
     pub key_marker: &'a str,
-    /// As asked for.
+    /// The version id marker of the request.
     pub version_id_marker: &'a str,
-    /// Where the next page begins.
+    /// The key marker of the next page; `None` on the last.
     pub next_key_marker: Option<&'a str>,
-    /// Where the next page begins; of a common prefix there is none.
+    /// The version id marker of the next page; `None` also if this page ends with a common prefix.
     pub next_version_id_marker: Option<&'a str>,
-    /// As asked for, even where it is more than a page has.
+    /// The `max-keys` of the request, even if it is more than a page has.
     pub max_keys: u32,
-    /// As asked for; may be empty.
+    /// The delimiter of the request; may be empty.
     pub delimiter: Option<&'a str>,
-    /// As asked for; keys are encoded where it is there.
+    /// The encoding of the request; if there is one, keys are encoded.
     pub encoding_type: Option<&'a str>,
-    /// Whether there are more.
+    /// True if there are more pages.
     pub is_truncated: bool,
 }
 
@@ -67,7 +67,7 @@ impl ListObjectVersionsResult<'_> {
 }
 
 impl ListedVersion<'_> {
-    /// Writes the entry.
+    /// Writes the version's entry.
     pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Owner<'_>) {
         writer.open("Version");
         writer.key("Key", self.key, encoding);

@@ -1,6 +1,6 @@
 use crate::error::{ErrorCode, S3Error};
 
-/// `MalformedXML`.
+/// Makes `MalformedXML`.
 pub(super) fn malformed() -> S3Error {
     ErrorCode::MalformedXML.into()
 }

@@ -1,4 +1,5 @@
-//! XML in and out: one file per operation, on top of a small reader and a small writer.
+//! XML of requests and answers: one file per operation, and a small reader and a small writer that
+//! they use.
 
 mod complete_upload;
 mod copy;

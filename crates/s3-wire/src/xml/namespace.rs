@@ -5,35 +5,36 @@ use quick_xml::name::PrefixDeclaration;
 use super::malformed::malformed;
 use crate::error::Result;
 
-/// Most prefixes that a document may bind to S3's namespace, and to that of XML Schema's instances.
+/// The most prefixes that a document may bind to S3's namespace, and to [`SCHEMA_INSTANCE`].
 const PREFIXES_MAX: usize = 8;
 
-/// XML Schema Part 1, section 2.7: `xsi:` by custom.
+/// The namespace of XML Schema Part 1, section 2.7, whose usual prefix is `xsi:`.
 const SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
-/// The prefixes that the root of a document has bound. They hold in all of it: no other element
-/// may bind one, or what it says would depend on where it is said.
+/// The prefixes that the root of a document binds. They hold in the whole document: no other
+/// element may bind a prefix, so that a name has the same meaning everywhere.
 #[derive(Default)]
 pub(super) struct Namespaces {
     is_open: bool,
-    /// To S3's namespace.
+    /// The prefixes of S3's namespace.
     ours: Vec<String>,
-    /// To [`SCHEMA_INSTANCE`].
+    /// The prefixes of [`SCHEMA_INSTANCE`].
     of_schema: Vec<String>,
 }
 
 impl Namespaces {
-    /// `MalformedXML` for an element of another namespace than S3's, and for an attribute: S3's
-    /// schema has none in requests, so that one says something which is not understood
+    /// Refuses an element of another namespace than S3's, and an attribute (`MalformedXML`): S3's
+    /// schema has no attributes in requests, so that one has a meaning that is not understood
     /// (`<Object DryRun="1">`). The first call is for the root.
     ///
-    /// An element in no namespace is taken, as S3 does. Of attributes, declarations of namespaces,
-    /// those that belong to XML itself (`xml:`), and those that tell a validator which schema and
-    /// type to take (`xsi:schemaLocation`, `xsi:type`) say nothing about what is asked for.
+    /// An element without a namespace is accepted, as in S3. So are attributes that have no meaning
+    /// for the request: declarations of namespaces, attributes of XML itself (`xml:`), and those
+    /// that name a schema or type for validators (`xsi:schemaLocation`, `xsi:type`).
     pub(super) fn check(&mut self, start: &BytesStart<'_>) -> Result<()> {
         let is_root = !std::mem::replace(&mut self.is_open, true);
         if !start.attributes_raw().is_empty() {
-            // A prefix may stand before its declaration. The same attribute twice is an error.
+            // Declarations come first, since a prefix may stand before its declaration. The
+            // iterator fails for an attribute that is given twice.
             for declarations in [true, false] {
                 for attribute in start.attributes() {
                     let attribute = attribute.map_err(|error| malformed().caused_by(error))?;
@@ -84,7 +85,7 @@ fn is_among(prefixes: &[String], prefix: &str) -> bool {
     prefixes.iter().any(|one| one == prefix)
 }
 
-/// True for S3's namespace, in the forms that its documentation has had:
+/// True for S3's namespace, in the forms that its documentation has used:
 /// `http://s3.amazonaws.com/doc/2006-03-01/`, `http://doc.s3.amazonaws.com/2006-03-01`.
 fn is_of_s3(namespace: &str) -> bool {
     let rest = namespace.strip_prefix("http://").or_else(|| namespace.strip_prefix("https://"));

@@ -2,12 +2,12 @@ use s3_types::{Checksum, ChecksumValue, ETag};
 
 use super::writer::Writer;
 
-/// The answer of GetObjectAttributes: what was asked for and is known.
+/// The answer of GetObjectAttributes: the attributes that were asked for and are known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ObjectAttributesResult<'a> {
-    /// `ETag`, the only one that S3 sends without quotes.
+    /// `ETag`, the only one that S3 writes without quotes.
     pub etag: Option<&'a ETag>,
-    /// `Checksum`. S3 leaves the number of parts out of a composite one here.
+    /// `Checksum`. S3 omits the number of parts of a composite one here.
     pub checksum: Option<&'a Checksum>,
     /// `ObjectParts`, for an object that was uploaded in parts.
     pub object_parts: Option<AttributeParts<'a>>,
@@ -20,40 +20,40 @@ pub struct ObjectAttributesResult<'a> {
 /// The parts of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct AttributeParts<'a> {
-    /// How many there are.
+    /// The number of the object's parts.
     pub total_parts: usize,
-    /// One page of them. S3 shows it only for objects with a composite checksum.
+    /// One page of the parts. S3 shows it only for objects with a composite checksum.
     pub page: Option<AttributePartsPage<'a>>,
 }
 
 /// One page of an object's parts.
 #[derive(Debug, Clone, Copy)]
 pub struct AttributePartsPage<'a> {
-    /// As asked for.
+    /// The part number marker of the request.
     pub part_number_marker: u32,
-    /// The last number on this page; 0 where there is none.
+    /// The last part number on this page; 0 if there is none.
     pub next_part_number_marker: u32,
-    /// As asked for, lowered to 1000.
+    /// The `x-amz-max-parts` of the request, lowered to 1000.
     pub max_parts: usize,
-    /// Whether there are more.
+    /// True if there are more pages.
     pub is_truncated: bool,
-    /// By number.
+    /// The parts, sorted by number.
     pub parts: &'a [AttributePart],
 }
 
 /// One part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributePart {
-    /// Its number.
+    /// The part's number.
     pub part_number: u32,
-    /// Length.
+    /// The part's length in bytes.
     pub size_bytes: u64,
-    /// Its checksum.
+    /// The part's checksum.
     pub checksum: Option<ChecksumValue>,
 }
 
 impl ObjectAttributesResult<'_> {
-    /// The document.
+    /// Writes the document.
     pub fn render(&self) -> String {
         let mut writer = Writer::document("GetObjectAttributesResponse", 512);
         if let Some(etag) = self.etag {

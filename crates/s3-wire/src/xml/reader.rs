@@ -10,23 +10,25 @@ use crate::limits::{
     XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_ID_BYTES_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX,
 };
 
-/// A request's document, read from start to end by pulling one child after the other. Of the
-/// document only the token that is being read is held, at most [`XML_TOKEN_BYTES_MAX`].
+/// A request's document, read from start to end, one child after the other. Only the token that is
+/// being read is in memory, of at most [`XML_TOKEN_BYTES_MAX`].
 ///
-/// Every element that [`Document::child`] names must be used up by [`Document::text`], by
-/// [`Document::skip`] or by asking for its children until there are none. Elements are in S3's
-/// namespace or in none, and told by their local names. There are no attributes but declarations
-/// and XML's own, no entities but the five predefined ones and character references, and no DTD.
-/// All that is not well-formed, or beyond a limit, is `MalformedXML`; so is a source that fails.
+/// Every element that [`Document::child`] names must be used up: by [`Document::text`], by
+/// [`Document::skip`], or by asking for its children until there are none. Elements are in S3's
+/// namespace or in none, and are known by their local names. There are no attributes with a meaning
+/// for the request, no entities except the five predefined ones and character references, and no
+/// DTD. A document that is not well-formed or is beyond a limit is `MalformedXML`, and so is a
+/// source that fails.
 pub struct Document<'a> {
     tokens: Tokens<'a>,
     position: Position,
-    /// Of the element that was entered last.
+    /// The name of the element that was entered last.
     name: String,
 }
 
 impl<'a> Document<'a> {
-    /// Opens a document of at most `bytes_max` whose root is `root` and enters the root.
+    /// Opens a document of at most `bytes_max` bytes, whose root must be `root`, and enters the
+    /// root.
     ///
     /// A body without bytes is `MissingRequestBodyError`.
     pub fn open(body: &'a mut dyn BufRead, root: &str, bytes_max: usize) -> Result<Self> {
@@ -54,8 +56,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Enters the next child of the element that is open, and gives its name without any prefix;
-    /// `None` where there are no more, and the element is left.
+    /// Enters the next child of the open element, and returns its name without a prefix. If there
+    /// are no more, leaves the element and returns `None`.
     pub fn child(&mut self) -> Result<Option<&str>> {
         loop {
             match self.tokens.next()? {
@@ -74,7 +76,7 @@ impl<'a> Document<'a> {
         Ok(Some(&self.name))
     }
 
-    /// The text of the element that is open, which may not have children; the element is left.
+    /// Returns the text of the open element, which may not have children, and leaves the element.
     pub fn text(&mut self) -> Result<String> {
         let mut text = String::new();
         loop {
@@ -92,7 +94,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Leaves the element that is open with all that is in it.
+    /// Leaves the open element, with everything in it.
     pub fn skip(&mut self) -> Result<()> {
         let outside = self.position.depth.saturating_sub(1);
         while self.position.depth > outside {
@@ -107,12 +109,14 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// The text of the element that is open, where that is an id of bounded length.
+    /// Returns the text of the open element, an id of at most [`XML_ID_BYTES_MAX`], and leaves the
+    /// element.
     pub fn id(&mut self) -> Result<String> {
         self.text().and_then(|text| if text.len() > XML_ID_BYTES_MAX { Err(malformed()) } else { Ok(text) })
     }
 
-    /// Counts an end tag; behind the root's there may be nothing but space and comments.
+    /// Counts an end tag. After the root's, there may be only white space, comments and processing
+    /// instructions.
     fn leave(&mut self) -> Result<()> {
         self.position.depth = self.position.depth.saturating_sub(1);
         while self.position.depth == 0 {
@@ -131,8 +135,8 @@ impl<'a> Document<'a> {
 struct Tokens<'a> {
     reader: Reader<Limited<'a>>,
     buffer: Vec<u8>,
-    /// A declared encoding other than ours would give other characters, and so name other keys,
-    /// unless all is ASCII.
+    /// True if the document must be ASCII: it declares another encoding than UTF-8, in which other
+    /// bytes would be other characters, and so name other keys.
     ascii_only: bool,
 }
 
@@ -155,7 +159,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Where in the document we are.
+/// The position in the document.
 #[derive(Default)]
 struct Position {
     depth: usize,
@@ -174,7 +178,7 @@ impl Position {
     }
 }
 
-/// A source that fails once more has been read of it, or for one token, than is allowed.
+/// A source that fails when more is read of it, or for one token, than is allowed.
 struct Limited<'a> {
     source: &'a mut dyn BufRead,
     left: usize,
@@ -206,12 +210,13 @@ impl Read for Limited<'_> {
     }
 }
 
-/// Whether a body has no bytes at all.
+/// True if a body has no bytes.
 pub(super) fn is_empty(body: &mut dyn BufRead) -> Result<bool> {
     body.fill_buf().map(<[u8]>::is_empty).map_err(|error| malformed().caused_by(error))
 }
 
-/// Fills a slot that may be filled once: two keys for one object leave open which one is meant.
+/// Fills a slot that may be filled once (`MalformedXML`): of two keys for one object, either may be
+/// meant.
 pub(super) fn set_once<T>(slot: &mut Option<T>, value: T) -> Result<()> {
     if slot.replace(value).is_some() { Err(malformed()) } else { Ok(()) }
 }
@@ -220,7 +225,7 @@ fn local_name<'a>(start: &'a BytesStart<'_>) -> &'a str {
     start.name().local_name().into_inner()
 }
 
-/// What XML 1.0, section 2.2, does not allow in a document.
+/// True for characters that XML 1.0, section 2.2, does not allow in a document.
 const fn is_illegal(c: char) -> bool {
     matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
@@ -229,15 +234,16 @@ fn is_space(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-/// Whether a declared encoding is another than ours.
+/// True if the declared encoding is neither UTF-8 nor ASCII.
 fn is_foreign(declaration: &BytesDecl<'_>) -> Result<bool> {
     let encoding = declaration.encoding().transpose().map_err(|_| malformed())?;
     let known = ["utf-8", "utf8", "us-ascii"];
     Ok(encoding.is_some_and(|name| !known.iter().any(|k| name.eq_ignore_ascii_case(k))))
 }
 
-/// A predefined entity or a character reference. References to control characters are taken
-/// although XML 1.0 forbids them, since our own listings (and S3's) write keys that way.
+/// Returns the character of a predefined entity or a character reference. References to control
+/// characters are accepted although XML 1.0 forbids them, since our own listings (and S3's) write
+/// keys in this way.
 fn resolve(reference: &BytesRef<'_>) -> Result<char> {
     let name: &str = reference;
     let number = match name {

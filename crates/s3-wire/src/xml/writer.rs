@@ -8,16 +8,16 @@ use crate::time::push_iso8601_of_xml;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// Writes one document, as one string or, where it may be long, as several that are taken as they
-/// are filled.
+/// Writes one document, as one string or, if it may be long, as several that are taken while it is
+/// written.
 ///
-/// A long document is begun by its result (say [`super::ListObjectsResult::begin`]) and gets its
-/// entries one by one.
+/// A long document is begun by its result (such as [`super::ListObjectsResult::begin`]). Its
+/// entries are written one by one.
 pub struct Writer {
     // Element names are ours, so they are never escaped.
     out: String,
     root: &'static str,
-    /// What comes between the last entry and the end of the root.
+    /// The text between the last entry and the end tag of the root.
     tail: String,
 }
 
@@ -31,30 +31,30 @@ impl Writer {
         Self { out, root, tail: String::new() }
     }
 
-    /// A whole document that is one element without content.
+    /// Writes a whole document that is one element without content.
     pub(super) fn empty_document(root: &str) -> String {
         format!("{DECLARATION}<{root} xmlns=\"{NAMESPACE}\"/>")
     }
 
-    /// Ends the document, and hands out what has not been taken.
+    /// Ends the document, and returns the text that has not been taken.
     pub fn finish(mut self) -> String {
         self.out.push_str(&self.tail);
         self.close(self.root);
         self.out
     }
 
-    /// How many bytes have been written and not been taken.
+    /// Returns the number of bytes that have been written and not been taken.
     pub const fn pending_bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// Hands out what has been written so far.
+    /// Returns the text that has been written since the last call.
     pub fn take(&mut self) -> String {
         let room = String::with_capacity(self.out.len());
         std::mem::replace(&mut self.out, room)
     }
 
-    /// Keeps what `write` writes until the document is finished.
+    /// Runs `write`, and keeps what it writes until the document is finished.
     pub(super) fn at_end(&mut self, write: impl FnOnce(&mut Self)) {
         let entries_begin = self.out.len();
         write(self);
@@ -79,14 +79,14 @@ impl Writer {
         self.close(name);
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub(crate) fn empty(&mut self, name: &str) {
         self.out.push('<');
         self.out.push_str(name);
         self.out.push_str("/>");
     }
 
-    /// Whom a grant is for.
+    /// Writes the grantee of a grant.
     pub(crate) fn canonical_user(&mut self, name: &str, user: Owner<'_>) {
         self.out.push('<');
         self.out.push_str(name);
@@ -96,7 +96,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// Text of the element that is open.
+    /// Writes text into the open element.
     pub(super) fn content(&mut self, text: &str) {
         push_escaped(&mut self.out, text);
     }
@@ -107,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// A key or part of one, in the encoding that the client asked for.
+    /// Writes a key or a part of one, in the encoding that the client asked for.
     pub(super) fn key(&mut self, name: &str, key: &str, encoding: KeyEncoding) {
         self.open(name);
         match encoding {
@@ -139,7 +139,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// An ETag in its quotes, which S3 writes as references.
+    /// Writes an ETag in its quotes, which S3 writes as entities.
     pub(super) fn etag(&mut self, name: &str, etag: &ETag) {
         self.open(name);
         self.out.push_str("&quot;");
@@ -161,7 +161,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// A value under its algorithm's element.
+    /// Writes a value in its algorithm's element.
     pub(super) fn checksum_value(&mut self, value: &ChecksumValue) {
         let name = value.algorithm().element();
         self.open(name);
@@ -169,7 +169,7 @@ impl Writer {
         self.close(name);
     }
 
-    /// A value under its algorithm's element, and its type.
+    /// Writes a value in its algorithm's element, then its type.
     pub(super) fn checksum(&mut self, checksum: &Checksum) {
         let name = checksum.value.algorithm().element();
         self.open(name);
@@ -178,7 +178,7 @@ impl Writer {
         self.text("ChecksumType", checksum.checksum_type.name());
     }
 
-    /// Algorithm and type of a checksum, where there is one.
+    /// Writes the algorithm and type of a checksum, if there is one.
     pub(super) fn checksum_kind(&mut self, kind: Option<(ChecksumAlgorithm, ChecksumType)>) {
         if let Some((algorithm, checksum_type)) = kind {
             self.text("ChecksumAlgorithm", algorithm.name());
@@ -186,7 +186,7 @@ impl Writer {
         }
     }
 
-    /// A common prefix, as an entry of its own.
+    /// Writes a common prefix as an entry of its own.
     pub fn common_prefix(&mut self, prefix: &str, encoding: KeyEncoding) {
         self.open("CommonPrefixes");
         self.key("Prefix", prefix, encoding);
@@ -194,7 +194,7 @@ impl Writer {
     }
 
     fn display(&mut self, value: impl fmt::Display) {
-        // Writing to a string fails only if the value's own Display does.
+        // Writing to a string fails only if the value's own `Display` does.
         let _ = write!(Escaped(&mut self.out), "{value}");
     }
 }

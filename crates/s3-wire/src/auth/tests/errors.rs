@@ -1,4 +1,4 @@
-//! Each refusal, with AWS's words.
+//! Tests each refusal, with AWS's sentences.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn components() {
     refused("Credentials=x,SignedHeaders=host,Signature=x", "missing Credential.");
     refused("Credential=x,SignedHeaders=,Signature=x", "missing SignedHeaders.");
     refused("Credential=x,SignedHeaders=host,Sig=x", "missing Signature.");
-    // Order and blanks do not matter.
+    // Neither order nor blanks matter.
     let loose = format!(
         "AWS4-HMAC-SHA256   Signature={SIGNATURE},SignedHeaders=host;x-amz-date ,  Credential={CREDENTIAL}"
     );
@@ -161,7 +161,7 @@ fn dates() {
         request.refusal().1,
         "The authorization header is malformed; Invalid credential date. Date is not the same as X-Amz-Date."
     );
-    // `Date` will do, in both forms.
+    // `Date` counts if there is no `x-amz-date`, in both forms.
     for date in ["Fri, 24 May 2013 00:00:00 GMT", "20130524T000000Z"] {
         request.headers.remove("x-amz-date");
         request.set("date", date);

@@ -1,4 +1,4 @@
-//! Signatures that others made: the examples in AWS's documentation, and botocore's.
+//! Tests with signatures of other programs: the examples in AWS's documentation, and botocore's.
 
 use super::*;
 
@@ -6,8 +6,8 @@ const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 const HOST: (&str, &str) = ("Host", "examplebucket.s3.amazonaws.com");
 const DATE: (&str, &str) = ("x-amz-date", "20130524T000000Z");
 
-/// S3 API reference, "Signature calculations for the Authorization header: transferring payload in
-/// a single chunk".
+/// The examples of the S3 API reference, "Signature calculations for the Authorization header:
+/// transferring payload in a single chunk".
 fn examples() -> [Request; 4] {
     let hash = ("x-amz-content-sha256", EMPTY);
     let put_hash = "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072";
@@ -23,7 +23,7 @@ fn examples() -> [Request; 4] {
             "host;range;x-amz-content-sha256;x-amz-date",
             "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
         ),
-        // Sent as it is here, but signed as `/test%24file.text`.
+        // The path is sent in this form, but signed as `/test%24file.text`.
         Request::new("PUT", "/test$file.text", &put).signed(
             "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
             "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd",
@@ -43,7 +43,7 @@ fn examples() -> [Request; 4] {
 fn sigv4_headers() {
     let keys = SigningKeyCache::new();
     for example in examples() {
-        // Once with a new key, once with a cached one.
+        // The first round makes a key, the second takes it from the cache.
         for _ in 0..2 {
             let mode = example.verify_as(&policy(SigV2::Off), &keys).unwrap();
             assert!(matches!(mode, PayloadMode::Sha256(_)), "{mode:?}");
@@ -68,7 +68,7 @@ fn anything_signed_that_changes_is_noticed() {
     }
 }
 
-/// S3 API reference, "Authenticating requests: using query parameters".
+/// The example of the S3 API reference, "Authenticating requests: using query parameters".
 #[test]
 fn sigv4_presigned() {
     let uri = "/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2F\
@@ -83,7 +83,8 @@ fn sigv4_presigned() {
     assert_eq!(request.refusal().1, "Request has expired");
 }
 
-/// S3 API reference, "... transferring payload in multiple chunks" and "... trailing headers".
+/// The examples of the S3 API reference, "... transferring payload in multiple chunks" and "...
+/// trailing headers".
 #[test]
 fn sigv4_chunks() {
     let data = vec![b'a'; 65 << 10];
@@ -147,8 +148,8 @@ fn sigv4_chunks() {
 type Sigv2Example =
     (&'static str, &'static str, Option<&'static str>, &'static [(&'static str, &'static str)], &'static str);
 
-/// S3 user guide, "Signing and authenticating REST requests": method, URI, bucket in the host,
-/// headers, signature.
+/// The examples of the S3 user guide, "Signing and authenticating REST requests": method, URI,
+/// bucket in the host, headers, signature.
 #[test]
 fn sigv2_headers() {
     let examples: [Sigv2Example; 7] = [
@@ -229,11 +230,11 @@ fn sigv2_presigned() {
     assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
 }
 
-/// Made with botocore 1.43 (`generate_presigned_url`, 2013-05-24T00:00:00Z, path style), both
-/// versions.
+/// The signatures were made with botocore 1.43 (`generate_presigned_url`, 2013-05-24T00:00:00Z,
+/// path style), in both versions.
 #[test]
 fn keys_that_need_encoding() {
-    // Path, SigV4, SigV2.
+    // Path, SigV4 signature, SigV2 signature.
     let answers = [
         (
             "/bucket/a%20b",
@@ -280,16 +281,15 @@ fn keys_that_need_encoding() {
             assert!(request(&uri).verify().is_ok(), "{uri}: {:?}", request(&uri).refusal());
             let wrong = uri.replace("attachment", "inline");
             assert_eq!(request(&wrong).refusal().0, ErrorCode::SignatureDoesNotMatch);
-            // What a client or proxy does to the encoding on the way does not matter: it is the
-            // same key.
+            // Clients and proxies may change the encoding on the way: it is the same key.
             let lower = uri.replacen(path, &path.replace("%C3%A9", "%c3%a9").replace("%2A", "*"), 1);
             assert!(request(&lower).verify().is_ok(), "{lower}");
         }
     }
 }
 
-/// botocore moves the headers that it signed into the query of a SigV2 URL; whoever uses it sends
-/// them or not.
+/// botocore moves the headers that it signed into the query of a SigV2 URL. The client that uses
+/// the URL may send these headers or not.
 #[test]
 fn sigv2_headers_in_the_query() {
     let uri = "/k?AWSAccessKeyId=AKIAIOSFODNN7EXAMPLE&Signature=McWLMVVfpclwav%2F0%2B9y8tX8j7R0%3D&\
@@ -304,12 +304,13 @@ fn sigv2_headers_in_the_query() {
     assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
 }
 
-/// Where a value that somebody else chose is signed, the string to sign must not read as that of
-/// another request.
+/// If a value that somebody else chose is signed, the string to sign must not equal that of another
+/// request.
 #[test]
 fn sigv2_lines_cannot_be_moved() {
     let request = |uri: &str| Request::new("GET", uri, &[("Host", "s3.example.org:9000")]);
-    // A server signs a download, already expired, whose file name was chosen for it.
+    // A server signs a download, which has already expired, with a file name chosen by somebody
+    // else.
     let chosen = "x%0A1369357200%0A/bucket/secret";
     let to_sign = "GET\n\ntext/a\n1\n/bucket/k?response-content-disposition=x\n1369357200\n/bucket/secret";
     let signature = v2::sign(SECRET_KEY, to_sign.as_bytes());

@@ -1,4 +1,4 @@
-//! What a request must look like to pass, and what it is told when it does not.
+//! Tests which requests pass, and which error the others get.
 
 mod errors;
 mod known_answers;
@@ -12,7 +12,7 @@ use s3_types::Timestamp;
 use super::*;
 use crate::time::parse_iso_basic;
 
-/// The credentials of AWS's examples.
+/// The access key and secret key of AWS's examples.
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
@@ -24,7 +24,7 @@ fn policy(sigv2: SigV2) -> SigningPolicy {
     SigningPolicy { region: "us-east-1".to_owned(), sigv2 }
 }
 
-/// A request, and the server's clock.
+/// A request, and the time of the server's clock.
 #[derive(Debug, Clone)]
 struct Request {
     method: Method,
@@ -46,7 +46,7 @@ impl Request {
         Self { method, uri: uri.to_owned(), headers: map, virtual_bucket: None, now }
     }
 
-    /// With `Authorization` as in AWS's examples.
+    /// Adds the `Authorization` header of AWS's examples.
     fn signed(mut self, signed_headers: &str, signature: &str) -> Self {
         let text = format!(
             "AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20130524/us-east-1/s3/aws4_request, \
@@ -63,7 +63,7 @@ impl Request {
     fn with<T>(&self, f: impl FnOnce(&SignedRequest<'_>) -> T) -> T {
         let (raw_path, raw_query) = self.uri.split_once('?').unwrap_or((&self.uri, ""));
         let query = &Query::parse(raw_query).unwrap();
-        // What it refuses is found out by `verify_as`.
+        // `verify_as` tests what `effective_headers` refuses.
         let headers = &effective_headers(query, &self.headers).unwrap_or(Cow::Borrowed(&self.headers));
         f(&SignedRequest {
             method: &self.method,
@@ -92,7 +92,7 @@ impl Request {
         self.verify_as(&policy(SigV2::All), &SigningKeyCache::new())
     }
 
-    /// Code, message and extra elements of the refusal.
+    /// Returns code, message and extra elements of the refusal.
     fn refusal(&self) -> (ErrorCode, String, Vec<(&'static str, String)>) {
         refusal(&self.verify().unwrap_err())
     }

@@ -1,4 +1,4 @@
-//! What [`sign`] makes, [`verify`] accepts; and nothing that has changed on the way.
+//! Tests that [`verify`] accepts what [`sign`] makes, and nothing that was changed on the way.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn unsigned(request: &Request) -> Unsigned<'_> {
     Unsigned { method: &request.method, raw_path, raw_query, virtual_bucket: request.virtual_bucket }
 }
 
-/// The request signed in each of the four ways.
+/// Returns the request signed in each of the four ways.
 fn signed(request: &Request) -> [Request; 4] {
     let mut v4 = request.clone();
     SIGNER.sign_headers(&unsigned(request), &mut v4.headers, "UNSIGNED-PAYLOAD", request.now).unwrap();
@@ -44,7 +44,7 @@ fn access_key_and_token_are_found() {
     }
 }
 
-/// SigV2 signs the header where there is one; a parameter beside it is under nobody's signature.
+/// If there is a header, SigV2 signs that: a parameter of the same name is not signed.
 #[test]
 fn a_token_that_is_not_signed_does_not_count() {
     let signer = Signer { security_token: None, ..SIGNER };
@@ -140,7 +140,7 @@ proptest! {
         }
     }
 
-    /// Whatever is in the header: an answer, not a panic.
+    /// Any text in the header gets an answer, and no panic.
     #[test]
     fn garbage_is_refused(
         text in "(AWS4-HMAC-SHA256|AWS|Basic)[ ,=/;a-zA-Z0-9:]{0,60}",
@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// What the URL's signature does not cover must not become a header, in whatever spelling.
+/// A parameter that the URL's signature does not cover must not become a header, in any spelling.
 #[test]
 fn sigv2_urls_take_no_other_headers() {
     let sent = [("Host", "s3.example.org:9000"), ("content-md5", "CY9rzUYh03PK3k6DJie09g==")];
@@ -175,13 +175,14 @@ fn sigv2_urls_take_no_other_headers() {
     ] {
         assert!(with(refused).verify().is_err(), "{refused}");
     }
-    // Beside the header it is without meaning; without, it is the header, and not what was signed.
+    // If the header was sent, the parameter has no meaning. If it was not, the parameter stands for
+    // it, and differs from what was signed.
     let mut other = with("Content-MD5=x");
     assert!(other.verify().is_ok());
     other.headers.remove("content-md5");
     assert_eq!(other.refusal().0, ErrorCode::SignatureDoesNotMatch);
     assert_eq!(with("x-amz-meta-evil=1").refusal().0, ErrorCode::SignatureDoesNotMatch);
-    // Moved from the headers to the query, a digest still is one.
+    // A digest that was moved from the headers to the query still counts.
     for name in ["content-md5", "Content-MD5"] {
         let mut moved = with(&format!("{name}=CY9rzUYh03PK3k6DJie09g%3D%3D"));
         moved.headers.remove("content-md5");
@@ -190,8 +191,8 @@ fn sigv2_urls_take_no_other_headers() {
     }
 }
 
-/// The JavaScript SDK v2 signs a header and writes it into the query; who uses the URL sends it or
-/// not.
+/// The JavaScript SDK v2 signs a header and writes it into the query. The client that uses the URL
+/// may send the header or not.
 #[test]
 fn sigv4_headers_that_are_in_the_query_too() {
     let sent = [("Host", "h"), ("x-amz-acl", "private"), ("content-type", "a/b")];
@@ -206,11 +207,11 @@ fn sigv4_headers_that_are_in_the_query_too() {
     assert!(without.verify().is_ok(), "{:?}", without.refusal());
     without.with(|request| {
         assert_eq!(request.headers["x-amz-acl"], "private");
-        // It is not signed as a header.
+        // A parameter that is not among the signed headers does not become a header.
         assert!(!request.headers.contains_key("x-amz-meta-a"));
     });
     let refused = |request: &Request| assert_eq!(request.refusal().0, ErrorCode::SignatureDoesNotMatch);
-    // Only `x-amz-*` headers are taken from there.
+    // Only `x-amz-*` headers are taken from the query.
     let mut other = request.clone();
     other.headers.remove("content-type");
     refused(&other);
@@ -223,7 +224,7 @@ fn sigv4_headers_that_are_in_the_query_too() {
     assert_eq!(without.refusal().0, ErrorCode::InvalidArgument);
 }
 
-/// In virtual-host style a path with one slash is a key; `dir` and `dir/` are two.
+/// In virtual-host style a path with one slash is a key; `dir` and `dir/` are two keys.
 #[test]
 fn sigv2_keys_end_where_they_end() {
     let signer = Signer { security_token: None, ..SIGNER };
