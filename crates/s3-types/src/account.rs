@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// An account on the file system: the user and group that own its files, and by which the kernel
-/// decides.
+/// An account on the file system: the user id and group id that own its files, and by which the
+/// kernel decides about access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UnixAccount {
     uid: u32,
@@ -12,17 +12,17 @@ pub struct UnixAccount {
 const NO_ID: u32 = u32::MAX;
 
 impl UnixAccount {
-    /// `None` if one of them is 4294967295, which is not an id.
+    /// Makes an account; `None` if one of the ids is 4294967295, which is not an id.
     pub const fn new(uid: u32, gid: u32) -> Option<Self> {
         if uid == NO_ID || gid == NO_ID { None } else { Some(Self { uid, gid }) }
     }
 
-    /// The user id.
+    /// Returns the user id.
     pub const fn uid(self) -> u32 {
         self.uid
     }
 
-    /// The group id.
+    /// Returns the group id.
     pub const fn gid(self) -> u32 {
         self.gid
     }
@@ -39,7 +39,7 @@ impl fmt::Display for UnixAccount {
 pub struct RequesterFacts {
     /// The canonical user id of the requester's account.
     pub canonical_id: Box<str>,
-    /// The requester's name, for people.
+    /// The requester's name, to be shown to people.
     pub name: Box<str>,
     /// The requester's account on the file system, if it is known.
     pub unix_account: Option<UnixAccount>,

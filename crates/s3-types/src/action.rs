@@ -7,10 +7,10 @@ macro_rules! actions {
         pub enum S3Action { $($variant,)* }
 
         impl S3Action {
-            /// All of them.
+            /// All actions, in the order of their variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name in policies, such as `s3:GetObject`.
+            /// Returns the name in policies, such as `s3:GetObject`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -114,7 +114,8 @@ actions! {
 }
 
 impl S3Action {
-    /// The action on a version that a request names by its id: S3 has others for some of them.
+    /// Returns the action that a request needs if it names a version by its id: S3 has other
+    /// actions for some operations on versions.
     #[must_use]
     pub const fn of_version(self) -> Self {
         match self {
@@ -139,16 +140,16 @@ pub struct ActionSet(u128);
 const _: () = assert!(S3Action::ALL.len() <= u128::BITS as usize);
 
 impl ActionSet {
-    /// No action.
+    /// The set without actions.
     pub const NONE: Self = Self(0);
 
-    /// This set and an action.
+    /// Returns this set with another action.
     #[must_use]
     pub const fn and(self, action: S3Action) -> Self {
         Self(self.0 | 1 << action as u32)
     }
 
-    /// The actions of both sets.
+    /// Returns the set of the actions of both.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -159,7 +160,7 @@ impl ActionSet {
         self.0 & 1 << action as u32 != 0
     }
 
-    /// The actions, in the order of their names.
+    /// Returns the actions, in the order of [`S3Action::ALL`].
     pub fn iter(self) -> impl Iterator<Item = S3Action> {
         let mut rest = self.0;
         std::iter::from_fn(move || {

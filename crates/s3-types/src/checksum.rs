@@ -3,7 +3,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// The algorithms S3 knows for `x-amz-checksum-*`.
+/// The algorithms of checksums in S3 (`x-amz-checksum-*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ChecksumAlgorithm {
@@ -32,7 +32,7 @@ pub enum ChecksumAlgorithm {
 use ChecksumAlgorithm as A;
 
 impl ChecksumAlgorithm {
-    /// All of them; the order of the discriminants.
+    /// All algorithms, in the order of their discriminants.
     pub const ALL: [Self; 10] = [
         A::Crc32,
         A::Crc32c,
@@ -46,7 +46,7 @@ impl ChecksumAlgorithm {
         A::Xxhash128,
     ];
 
-    /// S3's name, as in `x-amz-checksum-algorithm` (`CRC64NVME`).
+    /// Returns S3's name, as in `x-amz-checksum-algorithm` (`CRC64NVME`).
     pub const fn name(self) -> &'static str {
         match self {
             A::Crc32 => "CRC32",
@@ -62,7 +62,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// The header and trailer that carries a value (`x-amz-checksum-crc64nvme`).
+    /// Returns the name of the header or trailer with a value (`x-amz-checksum-crc64nvme`).
     pub const fn header(self) -> &'static str {
         match self {
             A::Crc32 => "x-amz-checksum-crc32",
@@ -78,7 +78,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// The XML element that carries a value (`ChecksumCRC64NVME`).
+    /// Returns the name of the XML element with a value (`ChecksumCRC64NVME`).
     pub const fn element(self) -> &'static str {
         match self {
             A::Crc32 => "ChecksumCRC32",
@@ -94,17 +94,17 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// The algorithm with this name, whatever its case.
+    /// Returns the algorithm with this name, in any case of letters.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name))
     }
 
-    /// The algorithm with this discriminant.
+    /// Returns the algorithm with this discriminant.
     pub fn from_u8(n: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|a| *a as u8 == n)
     }
 
-    /// Length of a value in bytes.
+    /// Returns the length of a value in bytes.
     pub const fn length_bytes(self) -> usize {
         match self {
             A::Crc32 | A::Crc32c => 4,
@@ -116,13 +116,13 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// True for the CRCs, whose value for a whole object follows from those of its parts.
+    /// True for the CRCs, whose value for a whole object can be computed from those of its parts.
     pub const fn is_crc(self) -> bool {
         matches!(self, A::Crc32 | A::Crc32c | A::Crc64Nvme)
     }
 
-    /// What CreateMultipartUpload assumes when the client names an algorithm but no type (S3 user
-    /// guide, "Checking object integrity": only CRC64NVME starts out as FULL_OBJECT).
+    /// Returns the type that CreateMultipartUpload assumes if the client names an algorithm but no
+    /// type. It is `FULL_OBJECT` only for CRC64NVME (S3 user guide, "Checking object integrity").
     pub const fn default_multipart_type(self) -> ChecksumType {
         match self {
             A::Crc64Nvme => ChecksumType::FullObject,
@@ -131,17 +131,17 @@ impl ChecksumAlgorithm {
     }
 }
 
-/// Whether a checksum is computed from the object's bytes or from its parts' checksums.
+/// The input of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChecksumType {
-    /// From the bytes.
+    /// The bytes of the object.
     FullObject,
-    /// From the concatenated checksums of the parts.
+    /// The concatenated checksums of the parts.
     Composite,
 }
 
 impl ChecksumType {
-    /// S3's name.
+    /// Returns S3's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::FullObject => "FULL_OBJECT",
@@ -149,13 +149,13 @@ impl ChecksumType {
         }
     }
 
-    /// The type with this name, whatever its case.
+    /// Returns the type with this name, in any case of letters.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::FullObject, Self::Composite].into_iter().find(|t| t.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// A checksum value of one algorithm.
+/// A checksum of one algorithm, without its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ChecksumValue {
     algorithm: ChecksumAlgorithm,
@@ -163,7 +163,7 @@ pub struct ChecksumValue {
 }
 
 impl ChecksumValue {
-    /// `None` if `value` does not have the algorithm's length.
+    /// Makes a value from its bytes; `None` if they do not have the algorithm's length.
     pub fn new(algorithm: ChecksumAlgorithm, value: &[u8]) -> Option<Self> {
         let mut bytes = [0; 64];
         (value.len() == algorithm.length_bytes()).then(|| bytes[..value.len()].copy_from_slice(value))?;
@@ -174,24 +174,25 @@ impl ChecksumValue {
         Self { algorithm, bytes }
     }
 
-    /// Reads the base64 form of headers and XML; `None` if it is not base64 of the right length.
+    /// Reads the base64 form of headers and XML; `None` if the text is not base64 of the
+    /// algorithm's length.
     pub fn from_base64(algorithm: ChecksumAlgorithm, text: &str) -> Option<Self> {
         Self::new(algorithm, &BASE64.decode(text.trim()).ok()?)
     }
 
-    /// Which algorithm.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> ChecksumAlgorithm {
         self.algorithm
     }
 
-    /// The value, most significant byte first.
+    /// Returns the bytes of the value, most significant byte first.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.algorithm.length_bytes()]
     }
 }
 
 impl fmt::Display for ChecksumValue {
-    /// Base64, as headers and XML carry it.
+    /// Writes base64, as headers and XML have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&BASE64.encode(self.as_bytes()))
     }
@@ -203,31 +204,31 @@ impl fmt::Debug for ChecksumValue {
     }
 }
 
-/// An object's checksum as it is kept and shown.
+/// The checksum of an object, as it is kept and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
     /// The value.
     pub value: ChecksumValue,
-    /// What it is computed from.
+    /// The input of the checksum.
     pub checksum_type: ChecksumType,
-    /// The number of parts of a composite checksum.
+    /// The number of parts, for a composite checksum.
     pub parts: Option<u32>,
 }
 
 impl Checksum {
-    /// A checksum of the object's bytes.
+    /// Makes a checksum of the object's bytes.
     pub const fn full_object(value: ChecksumValue) -> Self {
         Self { value, checksum_type: ChecksumType::FullObject, parts: None }
     }
 
-    /// A checksum of `parts` parts' checksums.
+    /// Makes a checksum of the checksums of `parts` parts.
     pub const fn composite(value: ChecksumValue, parts: u32) -> Self {
         Self { value, checksum_type: ChecksumType::Composite, parts: Some(parts) }
     }
 }
 
 impl fmt::Display for Checksum {
-    /// Base64, with `-N` for a composite one.
+    /// Writes base64, with `-N` for a composite checksum of N parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.parts {
             Some(parts) => write!(f, "{}-{parts}", self.value),

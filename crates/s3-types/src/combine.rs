@@ -1,17 +1,18 @@
-//! The CRC of two pieces in a row, from the CRC of each.
+//! Computes the CRC of two consecutive pieces from the CRC of each.
 //!
-//! A CRC is the remainder of its message, as a polynomial over GF(2), by the CRC's own. Appending
-//! *n* bits multiplies the message before them by x^n, so that `crc(a b) = crc(a) * x^bits(b) +
-//! crc(b)`, all modulo the polynomial. Start value and final inversion cancel out where they are
-//! the same, as they are in those used here. `crc_fast::checksum_combine` builds matrices for this
-//! and takes 0.4 ms, which 10,000 parts turn into seconds; this takes some microseconds.
+//! A CRC is the remainder of its message divided by the CRC's polynomial, both taken as polynomials
+//! over GF(2). Appending *n* bits multiplies the message before them by x^n, so that
+//! `crc(a b) = crc(a) * x^bits(b) + crc(b)`, all modulo the polynomial. Start value and final
+//! inversion cancel out if they are the same, as they are for the CRCs here.
+//! `crc_fast::checksum_combine` builds matrices for this and takes 0.4 ms, which is seconds for
+//! 10,000 parts. This takes some microseconds.
 
-/// A CRC whose bits are reflected: the lowest bit stands for the highest power.
+/// The polynomial of a CRC whose bits are reflected: the lowest bit stands for the highest power.
 #[derive(Clone, Copy)]
 pub(crate) struct Polynomial {
     /// The polynomial without its highest power, reflected.
     reflected: u64,
-    /// The bit that stands for 1.
+    /// The bit that stands for x^0.
     one: u64,
 }
 
@@ -20,12 +21,13 @@ pub(crate) const CRC32C: Polynomial = Polynomial { reflected: 0x82f6_3b78, one: 
 pub(crate) const CRC64NVME: Polynomial = Polynomial { reflected: 0x9a6c_9329_ac4b_c9b5, one: 1 << 63 };
 
 impl Polynomial {
-    /// Combines the CRCs of two pieces, see above; `length_bytes` is the length of the second one.
+    /// Combines the CRCs of two pieces (see above). `length_bytes` is the length of the second
+    /// piece.
     pub fn combine(self, first: u64, second: u64, length_bytes: u64) -> u64 {
         self.multiply(self.power(u128::from(length_bytes) * 8), first) ^ second
     }
 
-    /// x to the power of `n`, by squaring.
+    /// Computes x to the power of `n`, by squaring.
     fn power(self, mut n: u128) -> u64 {
         let (mut result, mut square) = (self.one, self.one >> 1);
         while n > 0 {

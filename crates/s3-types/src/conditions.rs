@@ -5,9 +5,9 @@ use crate::etag::ETag;
 /// The value of `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ETagCondition {
-    /// `*`
+    /// `*`, which matches any existing object.
     Any,
-    /// One or more ETags.
+    /// A list, which matches an object with one of these ETags. An empty list matches no object.
     OneOf(Vec<ETag>),
 }
 
@@ -21,18 +21,18 @@ impl ETagCondition {
 }
 
 /// The value of `If-Range` (RFC 9110, section 13.1.5): the range is served only if the object has
-/// not changed since the client got the rest of it. Otherwise the answer is the whole object.
+/// not changed since the client got another part of it. Otherwise the answer is the whole object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfRange {
     /// The object must have this ETag.
     ETag(ETag),
-    /// The object must have this time, to the second.
+    /// The object must have been modified at this time, to the second.
     Unmodified(Timestamp),
     /// A value that no object can meet.
     Never,
 }
 
-/// Which precondition failed; S3 names it in the error.
+/// The precondition that failed, which S3's error names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// `If-Match`
@@ -54,22 +54,24 @@ pub struct Conditions {
     pub if_match: Option<ETagCondition>,
     /// The object must not exist, or have none of these ETags.
     pub if_none_match: Option<ETagCondition>,
-    /// Reads only; seconds precision.
+    /// The object must have been modified after this time, to the second. Only reads have this
+    /// condition.
     pub if_modified_since: Option<Timestamp>,
-    /// Reads only; seconds precision.
+    /// The object must not have been modified after this time, to the second. Only reads have this
+    /// condition.
     pub if_unmodified_since: Option<Timestamp>,
-    /// Reads only: whether a requested range is served.
+    /// The condition for serving a requested range. Only reads have it.
     pub if_range: Option<IfRange>,
 }
 
 /// The outcome of a conditional read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadVerdict {
-    /// Serve it.
+    /// The object is to be served.
     Proceed,
-    /// 304.
+    /// The object was not modified: 304.
     NotModified,
-    /// 412.
+    /// A precondition failed: 412.
     Failed(Condition),
 }
 
@@ -99,8 +101,8 @@ impl Conditions {
         }
     }
 
-    /// True if a requested range is served, for an object with this ETag and time. To be checked
-    /// after the other conditions.
+    /// True if a requested range is to be served, for an object with this ETag and time. Must be
+    /// checked after the other conditions.
     pub fn range_counts(&self, etag: &ETag, last_modified: Timestamp) -> bool {
         match &self.if_range {
             None => true,
@@ -110,7 +112,7 @@ impl Conditions {
         }
     }
 
-    /// Decides the read of a copy's source, where "not modified" is a failure too.
+    /// Decides the read of a copy's source, for which "not modified" is a failure too.
     pub fn evaluate_copy_source(&self, etag: &ETag, last_modified: Timestamp) -> Result<(), Condition> {
         match self.evaluate_read(etag, last_modified) {
             ReadVerdict::Proceed => Ok(()),
@@ -120,8 +122,8 @@ impl Conditions {
         }
     }
 
-    /// Decides a write or delete of an existing object with this ETag. (For a missing object, see
-    /// [`Conditions::need_existing`].)
+    /// Decides a write or delete of an existing object with this ETag. For an object that does not
+    /// exist, see [`Conditions::need_existing`].
     pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);
@@ -132,7 +134,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// The condition on ETags that decides a write, if it has one.
+    /// Returns the condition on ETags that decides a write, if there is one.
     pub fn decided_by(&self) -> Option<Condition> {
         let none_match = self.if_none_match.as_ref().map(|_| Condition::IfNoneMatch);
         self.if_match.as_ref().map(|_| Condition::IfMatch).or(none_match)

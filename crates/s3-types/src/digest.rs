@@ -7,7 +7,7 @@ use crate::checksum::{Checksum, ChecksumAlgorithm as A, ChecksumValue};
 use crate::combine;
 use crate::etag::ETag;
 
-/// Computes one checksum over a stream.
+/// Computes the checksum of a stream, by one algorithm.
 pub struct Checksummer {
     algorithm: A,
     state: State,
@@ -39,7 +39,7 @@ impl Checksummer {
         Self { algorithm, state }
     }
 
-    /// Which algorithm.
+    /// Returns the algorithm.
     pub const fn algorithm(&self) -> A {
         self.algorithm
     }
@@ -55,7 +55,7 @@ impl Checksummer {
         }
     }
 
-    /// The checksum of all bytes added.
+    /// Returns the checksum of all bytes added.
     pub fn finish(self) -> ChecksumValue {
         let length = self.algorithm.length_bytes();
         let mut bytes = [0; 64];
@@ -74,15 +74,15 @@ impl Checksummer {
         ChecksumValue::from_array(self.algorithm, bytes)
     }
 
-    /// The checksum of `bytes`.
+    /// Computes the checksum of `bytes`.
     pub fn of(algorithm: A, bytes: &[u8]) -> ChecksumValue {
         let mut checksummer = Self::new(algorithm);
         checksummer.update(bytes);
         checksummer.finish()
     }
 
-    /// The CRC of two consecutive pieces from the CRC of each; `None` unless both are of the same
-    /// CRC.
+    /// Computes the CRC of two consecutive pieces from the CRC of each; `None` unless both are CRCs
+    /// of the same algorithm.
     pub fn combine(
         first: ChecksumValue,
         second: ChecksumValue,
@@ -103,26 +103,26 @@ impl Checksummer {
     }
 }
 
-/// The digests in the record of a write.
+/// The digests that the record of a write has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     /// The ETag.
     pub etag: ETag,
-    /// The checksum, where there is one.
+    /// The checksum, if one is kept.
     pub checksum: Option<Checksum>,
 }
 
-/// The source of the ETag of bytes that were written in one piece.
+/// The source of the ETag of an object or part that was written in one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ETagSource {
-    /// Their MD5, as in S3.
+    /// The MD5 of the bytes, as in S3.
     #[default]
     Md5,
-    /// Their CRC64NVME, for clients that need no MD5 ([`ETag::of_crc64nvme`]).
+    /// The CRC64NVME of the bytes, for clients that need no MD5 ([`ETag::of_crc64nvme`]).
     Checksum,
 }
 
-/// Computes the digests of a stream that are kept: its ETag, and one checksum.
+/// Computes the digests of a stream that are kept: its ETag, and a checksum.
 pub struct Digester {
     md5: Option<Md5>,
     checksums: Checksums,
@@ -145,31 +145,31 @@ impl Digester {
         self.checksums.update(bytes);
     }
 
-    /// How many bytes were added.
+    /// Returns the number of bytes added.
     pub const fn length_bytes(&self) -> u64 {
         self.length_bytes
     }
 
-    /// The digests of all bytes added.
+    /// Returns the digests of all bytes added.
     pub fn finish(self) -> Digests {
         self.checksums.finish(self.md5.map(Md5::finish).unwrap_or_default(), None)
     }
 }
 
-/// [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. Nothing is
+/// A [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. No digest is
 /// computed twice.
 pub struct Checksums {
     algorithm: Option<A>,
     etag: ETagSource,
     /// The checksum, unless its value comes from the caller.
     checksum: Option<Checksummer>,
-    /// CRC64NVME for the ETag, unless the checksum is that.
+    /// The CRC64NVME for the ETag, unless the checksum is a CRC64NVME.
     crc: Option<Checksummer>,
 }
 
 impl Checksums {
-    /// Starts with no bytes. `knows_sha256` says that the caller will provide the SHA-256 if that
-    /// is the algorithm.
+    /// Starts with no bytes. `knows_sha256` is true if the caller provides the SHA-256 when that is
+    /// the algorithm.
     pub fn new(algorithm: Option<A>, etag: ETagSource, knows_sha256: bool) -> Self {
         let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && knows_sha256);
         let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
@@ -190,8 +190,8 @@ impl Checksums {
         }
     }
 
-    /// The digests of all bytes added. `md5` is that of these bytes, if it is needed; so is
-    /// `sha256`.
+    /// Returns the digests of all bytes added. `md5` and `sha256` are those of the same bytes, and
+    /// are used only if they are needed.
     pub fn finish(self, md5: [u8; 16], sha256: Option<[u8; 32]>) -> Digests {
         let computed = self.checksum.map(Checksummer::finish);
         let value = self.algorithm.and_then(|algorithm| match algorithm {
@@ -211,8 +211,8 @@ impl Checksums {
 mod tests {
     use super::*;
 
-    /// Known answers for "123456789" (the CRC catalogue's check string) and from the reference
-    /// tools.
+    /// The known answers for "123456789", the check string of the CRC catalogue, are from that and
+    /// from the reference tools.
     #[test]
     fn known_answers() {
         let hex = |a| {
@@ -235,7 +235,7 @@ mod tests {
         );
     }
 
-    /// Whatever comes from elsewhere, the digests are those of the bytes.
+    /// The digests are those of the bytes, whichever of them the caller computes.
     #[test]
     fn nothing_is_left_out() {
         let bytes = b"123456789";
@@ -256,7 +256,7 @@ mod tests {
                 for known in [None, Some(sha256)] {
                     let mut checksums = Checksums::new(algorithm, etag, known.is_some());
                     checksums.update(bytes);
-                    // What is not needed must not matter.
+                    // A digest that is not needed must not matter.
                     let md5 = if checksums.needs_md5() { md5 } else { [0; 16] };
                     assert_eq!(checksums.finish(md5, known), expected);
                 }
@@ -271,7 +271,8 @@ mod tests {
             let whole = Checksummer::of(algorithm, &[a.clone(), b.clone()].concat());
             let parts = (Checksummer::of(algorithm, &a), Checksummer::of(algorithm, &b));
             assert_eq!(Checksummer::combine(parts.0, parts.1, b.len() as u64), Some(whole));
-            // Lengths that no test can have as bytes, beside the slower implementation.
+            // These lengths are too long for the bytes of a test: the slower implementation is the
+            // reference.
             let crc = match algorithm {
                 A::Crc32 => CrcAlgorithm::Crc32IsoHdlc,
                 A::Crc32c => CrcAlgorithm::Crc32Iscsi,

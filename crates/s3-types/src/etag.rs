@@ -4,21 +4,21 @@ use crate::checksum::ChecksumValue;
 
 /// An entity tag, without its quotes.
 ///
-/// S3 uses the MD5 of the bytes for a plain object and the MD5 of the parts' MD5s with `-N` for one
-/// that was uploaded in N parts. A backend that has no MD5 makes an opaque one, which must not look
-/// like either.
+/// S3 uses the MD5 of the bytes for a plain object, and the MD5 of the parts' MD5s with `-N` for
+/// one that was uploaded in N parts. A backend that has no MD5 makes an opaque ETag, which must not
+/// have either form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ETag {
-    /// MD5 of the content.
+    /// The MD5 of the content.
     Md5([u8; 16]),
-    /// MD5 of the concatenated MD5s of `parts` parts.
+    /// The MD5 of the concatenated MD5s of `parts` parts.
     Multipart {
-        /// MD5 of the parts' MD5s.
+        /// The MD5 of the parts' MD5s.
         md5: [u8; 16],
-        /// How many parts.
+        /// The number of parts.
         parts: u32,
     },
-    /// Anything else: printable ASCII without quotes.
+    /// Any other text. A backend makes printable ASCII without quotes; a client may send anything.
     Opaque(Box<str>),
 }
 
@@ -26,8 +26,8 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 const CRC64NVME_PREFIX: &str = "crc64nvme-";
 
 impl ETag {
-    /// The ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients see from
-    /// the hyphen that it is not an MD5.
+    /// Makes the ETag of bytes with this CRC64NVME: `crc64nvme-` and the value in hex. Clients see
+    /// from the hyphen that it is not an MD5.
     pub fn of_crc64nvme(value: &ChecksumValue) -> Self {
         let mut text = String::from(CRC64NVME_PREFIX);
         for byte in value.as_bytes() {
@@ -36,7 +36,7 @@ impl ETag {
         Self::Opaque(text.into())
     }
 
-    /// True if it depends only on the bytes: the same bytes have the same ETag elsewhere.
+    /// True if the ETag depends only on the bytes: the same bytes have the same ETag elsewhere.
     pub fn is_of_bytes(&self) -> bool {
         match self {
             Self::Md5(_) => true,
@@ -45,8 +45,8 @@ impl ETag {
         }
     }
 
-    /// Reads an ETag as a client sends it: quotes and a weak mark are optional, the case of hex is
-    /// free. Anything that is neither form of MD5 becomes [`ETag::Opaque`].
+    /// Reads an ETag as a client sends it. Quotes and a weak mark are optional, and hex digits may
+    /// have either case. A text that has neither form of MD5 becomes [`ETag::Opaque`].
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
         let text = text.strip_prefix("W/").unwrap_or(text);
@@ -80,11 +80,11 @@ fn hex16(text: &str) -> Option<[u8; 16]> {
 }
 
 impl ETag {
-    /// The text in quotes, as headers have it.
+    /// Returns the text in quotes, as headers have it.
     pub fn quoted(&self) -> String {
-        // Room for an MD5 and 10,000 parts: a text that grows is copied on its way.
+        // An MD5 with the number of parts fits this capacity: a text that grows would be copied.
         let mut quoted = String::with_capacity(40);
-        // A string takes all that is written to it.
+        // Writing to a string does not fail.
         let _ = write!(quoted, "\"{self}\"");
         quoted
     }

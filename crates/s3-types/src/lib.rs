@@ -1,4 +1,4 @@
-//! The terms of S3 as types, and one of the file system: the requester's account there
+//! S3's terms as types, and one of the file system: the requester's account there
 //! ([`UnixAccount`]).
 //!
 //! Everything here is plain data with one constructor per type: code that has a [`BucketName`] or

@@ -2,23 +2,23 @@
 
 /// The longest object key, in bytes of UTF-8.
 pub const KEY_BYTES_MAX: usize = 1024;
-/// The longest upload id.
+/// The longest upload id, in bytes.
 pub const UPLOAD_ID_BYTES_MAX: usize = 1024;
-/// The longest version id.
+/// The longest version id, in bytes.
 pub const VERSION_ID_BYTES_MAX: usize = 1024;
 /// The shortest bucket name, in characters.
 pub const BUCKET_NAME_MIN: usize = 3;
 /// The longest bucket name, in characters.
 pub const BUCKET_NAME_MAX: usize = 63;
-/// The smallest part of a multipart upload, except for the last.
+/// The smallest part of a multipart upload, except for the last, in bytes.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
-/// The largest part, and the largest object of one PutObject.
+/// The largest part, and the largest object of one PutObject, in bytes.
 pub const PART_BYTES_MAX: u64 = 5 << 30;
-/// Part numbers run from 1 to this.
+/// The largest part number; the smallest is 1.
 pub const PARTS_MAX: u32 = 10_000;
-/// The largest object.
+/// The largest object, in bytes.
 pub const OBJECT_BYTES_MAX: u64 = 50 << 40;
-/// The most bytes of names and values of `x-amz-meta-*` together.
+/// The most bytes of all names and values of `x-amz-meta-*` together.
 pub const USER_METADATA_BYTES_MAX: usize = 2048;
 
 const _: () = assert!(OBJECT_BYTES_MAX <= PART_BYTES_MAX * PARTS_MAX as u64 * 2);

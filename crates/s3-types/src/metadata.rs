@@ -1,7 +1,7 @@
-/// Metadata that a client sends with an object, and gets back.
+/// The metadata that a client sends with an object, and gets back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectMetadata {
-    /// `Content-Type`; S3 answers `binary/octet-stream` if none was given.
+    /// `Content-Type`; S3 answers `binary/octet-stream` if it was not sent.
     pub content_type: Option<String>,
     /// `Content-Encoding`, without `aws-chunked`.
     pub content_encoding: Option<String>,
@@ -11,7 +11,7 @@ pub struct ObjectMetadata {
     pub content_disposition: Option<String>,
     /// `Cache-Control`.
     pub cache_control: Option<String>,
-    /// `Expires`, verbatim: S3 returns whatever was sent.
+    /// `Expires`, verbatim: S3 returns any text that was sent.
     pub expires: Option<String>,
     /// `x-amz-website-redirect-location`.
     pub website_redirect_location: Option<String>,
@@ -20,9 +20,9 @@ pub struct ObjectMetadata {
 }
 
 impl ObjectMetadata {
-    /// The values of all headers except the user's, in a fixed order.
+    /// Returns the values of all headers except user metadata, in a fixed order.
     pub fn headers(&self) -> [Option<&str>; 7] {
-        // In full, so that none is forgotten that is added.
+        // The pattern names all fields, so that none is forgotten when one is added.
         let Self {
             content_type,
             content_encoding,

@@ -4,14 +4,14 @@ use crate::limits::{
     BUCKET_NAME_MAX, BUCKET_NAME_MIN, KEY_BYTES_MAX, UPLOAD_ID_BYTES_MAX, VERSION_ID_BYTES_MAX,
 };
 
-/// Why a string is not a bucket name, key or upload id.
+/// The reason why a string is not a bucket name, key, upload id or version id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidName {
-    /// Empty, where a name is needed.
+    /// The string is empty.
     Empty,
-    /// Longer than S3 allows.
+    /// The string is longer than S3 allows.
     TooLong,
-    /// A character or form that S3 does not allow.
+    /// The string has a character or form that S3 does not allow.
     Malformed,
 }
 
@@ -27,12 +27,12 @@ impl fmt::Display for InvalidName {
 
 impl std::error::Error for InvalidName {}
 
-/// A general purpose bucket's name.
+/// The name of a general purpose bucket.
 ///
-/// 3 to 63 lower-case letters, digits, dots and hyphens, starting and ending with a letter or
-/// digit, no two dots in a row nor a dot beside a hyphen (each label is a host's), not like an IPv4
-/// address, and without the prefixes and suffixes that S3 reserves (S3 user guide, "General purpose
-/// bucket naming rules").
+/// It has 3 to 63 lower-case letters, digits, dots and hyphens, and starts and ends with a letter
+/// or digit. It has neither two dots in a row nor a dot beside a hyphen (each label is one of a
+/// host name), is not an IPv4 address, and has none of the prefixes and suffixes that S3 reserves
+/// (S3 user guide, "General purpose bucket naming rules").
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketName(Box<str>);
 
@@ -61,12 +61,12 @@ impl BucketName {
         if well_formed { Ok(Self(name.into())) } else { Err(InvalidName::Malformed) }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The bucket's ARN.
+    /// Returns the bucket's ARN.
     pub fn arn(&self) -> String {
         format!("arn:aws:s3:::{}", self.0)
     }
@@ -78,7 +78,7 @@ impl fmt::Display for BucketName {
     }
 }
 
-/// An object's key: 1 to 1024 bytes of UTF-8, any characters.
+/// The key of an object: 1 to 1024 bytes of UTF-8, with any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Box<str>);
 
@@ -93,7 +93,7 @@ impl ObjectKey {
         }
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -105,18 +105,18 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// The id of a multipart upload. Made by a backend; opaque to clients.
+/// The id of a multipart upload. It is made by a backend, and opaque to clients.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(Box<str>);
 
 impl UploadId {
-    /// 1 to 1024 visible ASCII characters. The backend decides what they mean, and which ids it
-    /// cannot have made (`NoSuchUpload`): `..` and `a/b` are valid here, too.
+    /// Checks that `id` has 1 to 1024 visible ASCII characters. The backend decides which ids it
+    /// cannot have made (`NoSuchUpload`): `..` and `a/b` are valid here.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         visible_ascii(id, UPLOAD_ID_BYTES_MAX).map(Self)
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -128,13 +128,13 @@ impl fmt::Display for UploadId {
     }
 }
 
-/// The id of a version of an object. Made by a storage; opaque to clients, except `null`: the
-/// version that an object has where versions are not kept.
+/// The id of a version of an object. It is made by a backend, and opaque to clients, except for
+/// `null`: the version that an object has if versions are not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VersionId(Box<str>);
 
 impl VersionId {
-    /// 1 to 1024 visible ASCII characters.
+    /// Checks that `id` has 1 to 1024 visible ASCII characters.
     pub fn new(id: &str) -> Result<Self, InvalidName> {
         visible_ascii(id, VERSION_ID_BYTES_MAX).map(Self)
     }
@@ -144,7 +144,7 @@ impl VersionId {
         &*self.0 == "null"
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

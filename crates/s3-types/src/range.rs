@@ -6,19 +6,19 @@ use std::ops::Range;
 pub enum ByteRange {
     /// `bytes=first-last`, both inclusive; `last` may lie beyond the end.
     FromTo {
-        /// First byte.
+        /// The offset of the first byte.
         first: u64,
-        /// Last byte.
+        /// The offset of the last byte.
         last: u64,
     },
     /// `bytes=first-`.
     From {
-        /// First byte.
+        /// The offset of the first byte.
         first: u64,
     },
     /// `bytes=-length`: the last `length` bytes.
     Last {
-        /// How many bytes.
+        /// The number of bytes.
         length: u64,
     },
 }
@@ -26,11 +26,11 @@ pub enum ByteRange {
 /// The result of applying a range to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// These bytes, at least one.
+    /// The range has these bytes, at least one (206).
     Bytes(Range<u64>),
-    /// The whole object, which is empty (200).
+    /// The object is empty, and the range is the whole object (200).
     Whole,
-    /// No bytes (416).
+    /// The range has no bytes (416).
     Unsatisfiable,
 }
 
