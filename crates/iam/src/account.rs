@@ -3,9 +3,9 @@ use std::fmt::Write as _;
 
 use aws_lc_rs::digest::{SHA256, digest};
 
-/// How many digits an account id has.
+/// The number of digits of an account id.
 const DIGITS: usize = 12;
-/// The first id whose first digit is not 0, and how many there are.
+/// The first id whose first digit is not 0, and the number of such ids.
 const ID_FIRST: u64 = 100_000_000_000;
 const IDS_MADE: u64 = 900_000_000_000;
 
@@ -21,13 +21,13 @@ impl fmt::Display for InvalidAccountId {
 
 impl std::error::Error for InvalidAccountId {}
 
-/// The id of an account: 12 decimal digits, as AWS's. Clients send the one they expect in
+/// The id of an account: 12 decimal digits, like AWS's. Clients send the id that they expect in
 /// `x-amz-expected-bucket-owner`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountId(Box<str>);
 
 impl AccountId {
-    /// Checks length and digits. Leading zeros are allowed.
+    /// Checks length and digits of `text`. Leading zeros are allowed.
     pub fn new(text: &str) -> Result<Self, InvalidAccountId> {
         if text.len() == DIGITS && text.bytes().all(|b| b.is_ascii_digit()) {
             Ok(Self(text.into()))
@@ -36,12 +36,12 @@ impl AccountId {
         }
     }
 
-    /// An id made from random bits, without a leading zero, which spreadsheets would drop.
+    /// Makes an id from random bits. It has no leading zero, which spreadsheets would drop.
     pub fn from_random(bits: u64) -> Self {
         Self((ID_FIRST + bits % IDS_MADE).to_string().into())
     }
 
-    /// The digits.
+    /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -61,7 +61,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account with this id. Its canonical id is derived from the id, so that only one of them
+    /// Makes the account with this id. The canonical id is derived from the id, so that only the id
     /// has to be kept and all gateways know both (docs/decisions/0016-the-trees-account.md).
     pub fn new(id: AccountId) -> Self {
         let hash = digest(&SHA256, format!("slipway canonical user id {id}").as_bytes());
@@ -73,12 +73,12 @@ impl Account {
         Self { id, canonical_id: canonical_id.into() }
     }
 
-    /// Its id.
+    /// Returns the account's id.
     pub const fn id(&self) -> &AccountId {
         &self.id
     }
 
-    /// The canonical user id: 64 hexadecimal digits. Answers show it as `Owner`.
+    /// Returns the canonical user id: 64 hexadecimal digits. Answers show it as `Owner`.
     pub fn canonical_id(&self) -> &str {
         &self.canonical_id
     }
@@ -107,7 +107,8 @@ mod tests {
         }
     }
 
-    /// It may never change: what is stored with it would belong to somebody else.
+    /// The canonical id of an account may never change: objects that are stored with it would
+    /// belong to another account.
     #[test]
     fn the_canonical_id_follows_from_the_id() {
         let canonical = |id| Account::new(AccountId::new(id).unwrap()).canonical_id().to_owned();

@@ -7,7 +7,7 @@ use s3_types::{BucketName, ObjectKey, RequesterFacts, S3Action};
 use crate::condition_key::ConditionKey;
 use crate::credential::Identity;
 
-/// Who makes a request.
+/// The sender of a request.
 #[derive(Debug, Clone)]
 pub enum Requester {
     /// No credentials were sent.
@@ -22,12 +22,12 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
-    /// True if everything is allowed.
+    /// True for root, to whom everything is allowed.
     pub fn is_root(&self) -> bool {
         matches!(self, Self::Identity(identity) if identity.is_root)
     }
 
-    /// What storages may know about the requester; `None` for an anonymous one.
+    /// Returns the facts that storages may know about the requester; `None` for an anonymous one.
     pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
         match self {
             Self::Anonymous => None,
@@ -36,49 +36,51 @@ impl Requester {
     }
 }
 
-/// What a permission is for.
+/// The thing that a permission is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resource<'a> {
-    /// The bucket; `None` for what is about the service.
+    /// The bucket; `None` for an action on the service.
     pub bucket: Option<&'a BucketName>,
-    /// The key, if it is about an object.
+    /// The key; `None` for an action on a bucket or the service.
     pub key: Option<&'a ObjectKey>,
 }
 
-/// The values of condition keys; `None` for a key that the request has no value of.
+/// A function that returns the value of a condition key; `None` for a key of which the request has
+/// no value.
 pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
 
-/// Everything that a decision depends on.
+/// A permission that a request asks for, with everything that the decision depends on.
 #[derive(Clone, Copy)]
 pub struct Question<'q> {
-    /// Who asks.
+    /// The sender of the request.
     pub requester: &'q Requester,
-    /// What the requester wants to do.
+    /// The action that the request needs.
     pub action: S3Action,
-    /// To what.
+    /// The thing that the action is on.
     pub resource: Resource<'q>,
     /// The values of condition keys.
     pub values: &'q Values<'q>,
 }
 
-/// Whether an action is allowed.
+/// The answer to a [`Question`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Something allows it, and nothing denies it.
+    /// A statement allows the action, and none denies it.
     Allow,
-    /// A statement denies it, which nothing else can allow.
+    /// A statement denies the action, whatever others allow.
     Deny,
-    /// Nothing allows it.
+    /// No statement allows the action, and none denies it.
     NoGrant,
 }
 
 /// Decides what a requester may do.
 pub trait Authorizer: Debug + Send + Sync {
-    /// Decides. Never waits: all that it depends on is in memory.
+    /// Decides about an action. It never waits: everything that the decision depends on is in
+    /// memory.
     fn decide(&self, question: &Question<'_>) -> Decision;
 }
 
-/// Allows root everything, and others nothing: there are no policies and ACLs yet.
+/// Allows everything to root, and nothing to others: there are no policies and ACLs yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RootOnly;
 

@@ -1,23 +1,23 @@
 macro_rules! condition_keys {
     ($($(#[$doc:meta])* $variant:ident $name:literal)*) => {
-        /// A key of the conditions of policies whose value a request may have.
+        /// A name in the conditions of policies of which a request may have a value.
         ///
-        /// Source: "Actions, resources, and condition keys for Amazon S3" in the Service
+        /// Sources: "Actions, resources, and condition keys for Amazon S3" in the Service
         /// Authorization Reference, and "AWS global condition context keys" in the IAM User Guide.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ConditionKey { $($(#[$doc])* $variant,)* }
 
         impl ConditionKey {
-            /// All of them.
+            /// All condition keys.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// True if operations give its value, each of what it will act on; false if the gateway
-            /// knows it of any request.
+            /// True if the value depends on what the operation will do, so that the operation gives
+            /// it. False if the gateway knows it for every request.
             pub const fn is_of_operation(self) -> bool {
                 self as u32 >= Self::Prefix as u32
             }
 
-            /// The name in policies, such as `s3:prefix`. Its case does not matter.
+            /// Returns the name in policies, such as `s3:prefix`, in which case does not matter.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -28,11 +28,11 @@ macro_rules! condition_keys {
 condition_keys! {
     /// The client's address.
     SourceIp "aws:SourceIp"
-    /// `true` for a request by TLS.
+    /// `true` for a request over TLS.
     SecureTransport "aws:SecureTransport"
-    /// The time, in ISO 8601.
+    /// The time of the request, in ISO 8601.
     CurrentTime "aws:CurrentTime"
-    /// The time, in seconds since 1970.
+    /// The time of the request, in seconds since 1970.
     EpochTime "aws:EpochTime"
     /// The `User-Agent` header.
     UserAgent "aws:UserAgent"
@@ -42,42 +42,42 @@ condition_keys! {
     ResourceAccount "s3:ResourceAccount"
     /// The version of TLS of the connection to this server: `1.2` or `1.3`.
     TlsVersion "s3:TlsVersion"
-    /// `REST-HEADER` or `REST-QUERY-STRING`: where the signature is.
+    /// The place of the signature: `REST-HEADER` or `REST-QUERY-STRING`.
     AuthType "s3:authType"
-    /// `AWS4-HMAC-SHA256` or `AWS`: how the signature was made.
+    /// The algorithm of the signature: `AWS4-HMAC-SHA256` or `AWS`.
     SignatureVersion "s3:signatureversion"
     /// The age of a presigned URL, in milliseconds; 0 for SigV2.
     SignatureAge "s3:signatureAge"
-    /// What the request says of its body's SHA-256, as it was signed.
+    /// The value of `x-amz-content-sha256`, if it was signed.
     ContentSha256 "s3:x-amz-content-sha256"
 
     /// The prefix of a listing.
     Prefix "s3:prefix"
     /// The delimiter of a listing.
     Delimiter "s3:delimiter"
-    /// The most entries of a page that a listing asks for.
+    /// The number of entries on a page that a listing asks for.
     MaxKeys "s3:max-keys"
     /// The id of the version that the request names.
     VersionId "s3:VersionId"
     /// The source of a copy: `bucket/key`.
     CopySource "s3:x-amz-copy-source"
-    /// `COPY` or `REPLACE`, if a copy says so.
+    /// The metadata directive of a copy, if it has one: `COPY` or `REPLACE`.
     MetadataDirective "s3:x-amz-metadata-directive"
-    /// The canned ACL.
+    /// The canned ACL that the request asks for.
     Acl "s3:x-amz-acl"
-    /// The storage class.
+    /// The storage class that the request asks for.
     StorageClass "s3:x-amz-storage-class"
     /// The address that a website sends readers of the object to.
     WebsiteRedirectLocation "s3:x-amz-website-redirect-location"
-    /// The ETag that the object to be replaced must have.
+    /// The ETag that the object to be replaced or deleted must have.
     IfMatch "s3:if-match"
-    /// `*` if there must be no object.
+    /// `*` if the object must not exist.
     IfNoneMatch "s3:if-none-match"
     /// `true` for a request that makes an object, `false` for one that makes a part of an upload.
     ObjectCreationOperation "s3:ObjectCreationOperation"
-    /// The region that a new bucket is asked for in.
+    /// The region that the request asks for, for a new bucket.
     LocationConstraint "s3:LocationConstraint"
-    /// Who owns the objects of a new bucket.
+    /// The rule for the ownership of objects in a new bucket.
     ObjectOwnership "s3:x-amz-object-ownership"
     /// The namespace of a new bucket's name.
     BucketNamespace "s3:x-amz-bucket-namespace"

@@ -6,17 +6,18 @@ use zeroize::Zeroizing;
 
 use crate::account::Account;
 
-/// The shortest and longest access key id; AWS's have 16 to 128 characters, other servers allow 3.
+/// The lengths that an access key id may have. AWS's have 16 to 128 characters, other servers allow
+/// 3.
 const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
-/// The shortest and longest secret key.
+/// The lengths that a secret key may have.
 const SECRET_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 8..=128;
 
-/// Why a text is not an access key id or a secret key.
+/// The reason why a text is not an access key id or a secret key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidCredential {
-    /// Not 3 to 128 letters, digits or `-._@+`.
+    /// The access key id is not 3 to 128 letters, digits or `-._@+`.
     AccessKey,
-    /// Not 8 to 128 printable ASCII characters.
+    /// The secret key is not 8 to 128 printable ASCII characters without spaces.
     SecretKey,
 }
 
@@ -31,7 +32,7 @@ impl fmt::Display for InvalidCredential {
 
 impl std::error::Error for InvalidCredential {}
 
-/// The public half of a credential.
+/// The public half of a credential, which requests send.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AccessKeyId(Box<str>);
 
@@ -46,7 +47,7 @@ impl AccessKeyId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -58,7 +59,7 @@ impl fmt::Display for AccessKeyId {
     }
 }
 
-/// The secret half. Wiped from memory when dropped, never printed.
+/// The secret half of a credential. It is wiped from memory when it is dropped, and never printed.
 #[derive(Clone)]
 pub struct SecretKey(Zeroizing<String>);
 
@@ -72,7 +73,7 @@ impl SecretKey {
         }
     }
 
-    /// The secret itself, for signing.
+    /// Returns the secret, for signing.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -87,19 +88,20 @@ impl fmt::Debug for SecretKey {
 /// An access key with its secret.
 #[derive(Debug, Clone)]
 pub struct Credential {
-    /// Public half.
+    /// The public half.
     pub access_key: AccessKeyId,
-    /// Secret half.
+    /// The secret half.
     pub secret_key: SecretKey,
 }
 
 /// An identity that may sign requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// What storages may know about it. Answers show the name, beside the account's id, as the
-    /// initiator; never an access key, which is half of a credential and may be changed.
+    /// The facts that storages may know about the identity. Answers show its name, with the
+    /// account's id, as the initiator. They never show an access key, which is half of a credential
+    /// and may be changed.
     pub facts: Arc<RequesterFacts>,
-    /// True if everything is allowed.
+    /// True for root, to whom everything is allowed.
     pub is_root: bool,
     /// The credential that the identity signs with.
     pub credential: Credential,
@@ -113,26 +115,27 @@ pub struct Identities {
 }
 
 impl Identities {
-    /// Only root, with its account on the file system.
+    /// Makes the identities of a server with root alone. `unix_account` is root's account on the
+    /// file system.
     pub fn root_only(account: Account, credential: Credential, unix_account: Option<UnixAccount>) -> Self {
         let canonical_id = account.canonical_id().into();
         let facts = Arc::new(RequesterFacts { canonical_id, name: "root".into(), unix_account });
         Self { account, root: Arc::new(Identity { facts, is_root: true, credential }) }
     }
 
-    /// The identity with this access key id. Asynchronous, since identities that are not in memory
-    /// will have to be asked for; one that is takes neither a wait nor an allocation.
+    /// Returns the identity with this access key id. It is asynchronous, since identities that are
+    /// not in memory will have to be read; for one in memory it neither waits nor allocates.
     #[allow(clippy::unused_async, reason = "callers must be able to wait")]
     pub async fn find(&self, access_key: &str) -> Option<&Arc<Identity>> {
         (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
     }
 
-    /// The account that owns buckets and objects.
+    /// Returns the account that owns buckets and objects.
     pub const fn account(&self) -> &Account {
         &self.account
     }
 
-    /// The initiator that answers show: root, until there are other identities.
+    /// Returns the initiator that answers show: root, until there are other identities.
     pub fn initiator(&self) -> &Identity {
         &self.root
     }

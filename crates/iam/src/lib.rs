@@ -1,8 +1,9 @@
-//! Identities, and the decision whether a request is allowed.
+//! Identities, and decisions about the permissions of requests.
 //!
-//! One identity exists for now: root, who may do everything. The shape is the one that users,
-//! groups, policies and ACLs need: a request is authenticated into a [`Requester`], and each action
-//! it needs is put to the [`Authorizer`] in a [`Question`], with the values of [`ConditionKey`]s.
+//! There is one identity for now: root, to whom everything is allowed. The types are those that
+//! users, groups, policies and ACLs need: a request is authenticated as a [`Requester`], and for
+//! each action that it needs the [`Authorizer`] gets a [`Question`], with the values of
+//! [`ConditionKey`]s.
 
 mod account;
 mod authorize;
