@@ -1,4 +1,4 @@
-//! The differences between MD5 and SHA-256: the rest of this crate is the same for both.
+//! The differences between MD5 and SHA-256. The rest of this crate is the same for both.
 
 use std::array::from_fn;
 use std::fmt::Debug;
@@ -7,13 +7,13 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// A digest of MD4's family: blocks of 64 bytes, one after another, and at the end the length. (One
-/// that is parallel in itself, such as BLAKE3, belongs beside this crate, not in it.)
+/// A digest of MD4's family, which takes blocks of 64 bytes, one after another, and at the end the
+/// length. (A digest that is parallel in itself, such as BLAKE3, does not belong in this crate.)
 ///
-/// How a [`Stream`](crate::Stream) is digested: as [`Md5`](crate::Md5) or
-/// [`Sha256`](crate::Sha256), which are all there are.
+/// It is the type parameter of a [`Stream`](crate::Stream), such as [`Md5`](crate::Md5) or
+/// [`Sha256`](crate::Sha256); there are no others.
 pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
-    /// The digest's bytes.
+    /// The bytes of the digest.
     type Output: AsRef<[u8]> + Copy + Debug + Eq + Send + Sync;
     /// The words that each block changes.
     #[doc(hidden)]
@@ -22,32 +22,34 @@ pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
     /// The state before the first block.
     #[doc(hidden)]
     const START: Self::State<u32>;
-    /// True if words, and the length at the end, have their high byte first.
+    /// True if words, and the length at the end, have their high byte first, and false if it is
+    /// last.
     #[doc(hidden)]
     const BIG_ENDIAN: bool;
 
-    /// Makes a state of these words.
+    /// Makes a state of the words that `word` returns for their indices.
     #[doc(hidden)]
     fn state<W: Word>(word: impl FnMut(usize) -> W) -> Self::State<W>;
 
-    /// The state after a block, from that before it and the block's words.
+    /// Computes the state after a block, from the state before it and the block's words.
     #[doc(hidden)]
     fn block<W: Word>(state: Self::State<W>, words: &[W; 16]) -> Self::State<W>;
 
-    /// Adds blocks to one state, in the best way that this processor has for one.
+    /// Adds blocks to one state, in the fastest way that this processor has for one state.
     #[doc(hidden)]
     fn add_alone(state: &mut Self::State<u32>, blocks: &[Block]);
 
-    /// [`Kernel::add`]. No generic function, so that this crate compiles it, with its own level of
-    /// optimization, and not whoever calls it: without that, no instruction is inlined.
+    /// Calls [`Kernel::add`]. This is not a generic function, so that it is compiled with this
+    /// crate, at this crate's level of optimization, and not with its caller, where vector
+    /// instructions would not be inlined.
     #[doc(hidden)]
     fn add_together(kernel: Kernel, states: &mut [&mut Self::State<u32>], inputs: &[&[Block]], blocks: usize);
 
-    /// The ways to add blocks to several states at once, best first.
+    /// Returns the ways to add blocks to several states at once, best first.
     #[doc(hidden)]
     fn ways() -> &'static [Way];
 
-    /// The digest, from the state after the last block.
+    /// Returns the digest, from the state after the last block.
     #[doc(hidden)]
     fn output(state: &Self::State<u32>) -> Self::Output;
 }
@@ -63,7 +65,7 @@ pub(crate) fn add_scalar<A: Algorithm>(state: &mut A::State<u32>, blocks: &[Bloc
     }
 }
 
-/// The bytes of a state's words.
+/// Returns the bytes of a state's words.
 pub(crate) fn bytes_of<A: Algorithm, const BYTES: usize>(state: &A::State<u32>) -> [u8; BYTES] {
     let mut output = [0; BYTES];
     for (bytes, word) in output.chunks_exact_mut(4).zip(state.as_ref()) {

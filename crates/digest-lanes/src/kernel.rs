@@ -1,9 +1,9 @@
-//! Ways to digest several streams at once, and what processors have them.
+//! The ways to digest several streams at once, and the processors that have them.
 
-/// The number of lanes, and the instructions.
+/// The instructions, and the number of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
-    /// One stream, in the lowest lane.
+    /// One stream, in the lowest lane of a register.
     Avx512x1,
     Avx512x8,
     Avx512x16,
@@ -11,7 +11,7 @@ pub enum Kernel {
     Neonx8,
 }
 
-/// A kernel, and the least number of streams for which it is better than the next way, or than one
+/// A kernel, and the least number of streams for which it is faster than the next way, or than one
 /// stream after the other.
 #[derive(Debug)]
 pub struct Way {
@@ -24,7 +24,7 @@ impl Kernel {
     pub(crate) const ALL: [Self; 5] =
         [Self::Avx512x1, Self::Avx512x8, Self::Avx512x16, Self::Avx2x8, Self::Neonx8];
 
-    /// The number of streams that it takes.
+    /// Returns the number of streams that the kernel takes at once.
     pub fn lanes(self) -> usize {
         match self {
             Self::Avx512x1 => 1,
@@ -33,7 +33,7 @@ impl Kernel {
         }
     }
 
-    /// True if this processor has the instructions that it needs.
+    /// True if this processor has the instructions that the kernel needs.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]

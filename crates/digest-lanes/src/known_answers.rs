@@ -1,4 +1,4 @@
-//! Tests each way that this machine has with the answers that the standards give.
+//! Tests each way that this machine has with the known answers of the standards.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ const MD5: [(&str, &str); 7] = [
     ),
 ];
 
-/// The texts and digests of FIPS 180-4, as NIST's examples have them.
+/// The texts and digests of NIST's examples for FIPS 180-4.
 const SHA256: [(&str, &str); 4] = [
     ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
     ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -46,7 +46,7 @@ fn hex(digest: impl AsRef<[u8]>) -> String {
     })
 }
 
-/// The text and its padding.
+/// Returns the blocks of the text and its padding.
 fn padded<A: Algorithm>(text: &str) -> Vec<Block> {
     let mut bytes = [text.as_bytes(), &[0x80]].concat();
     bytes.resize((bytes.len() + 8).next_multiple_of(64) - 8, 0);
@@ -72,7 +72,7 @@ fn check<A: Algorithm>(text: &str, expected: &str) {
     }
 }
 
-/// Digests the texts at once, each as often as there are lanes.
+/// Digests the texts at once. Each is digested [`LANES`] times.
 fn check_together<A: Algorithm>(answers: &[(&str, &str)]) {
     let answers: Vec<_> = answers.iter().flat_map(|answer| [answer; LANES]).collect();
     let mut streams = vec![Stream::<A>::new(); answers.len()];

@@ -1,9 +1,10 @@
 //! MD5 (RFC 1321) and SHA-256 (FIPS 180-4) of one stream, and of up to [`LANES`] streams at once.
 //!
-//! Each step of a digest waits for the one before it, so that one stream leaves most of a core
-//! idle, however it is written. Streams don't wait for each other: a vector register holds a word
-//! of each, and eight or sixteen take hardly longer than one. What the processor can do is found
-//! out when it runs; one without vectors of use digests one stream after the other.
+//! Each step of a digest waits for the step before it, so that one stream leaves most of a core
+//! idle, however the code is written. Streams do not wait for each other: a vector register holds
+//! one word of each stream, and eight or sixteen streams take hardly longer than one. The
+//! instructions that the processor has are detected at run time. Without vectors that are of use,
+//! streams are digested one after the other.
 
 #![expect(clippy::inline_always, reason = "a vector that a call goes through memory for is none")]
 

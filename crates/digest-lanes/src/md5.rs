@@ -7,12 +7,13 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// The steps of [`Md5`](crate::Md5).
+/// The algorithm of [`Md5`](crate::Md5).
 #[derive(Debug, Clone)]
 pub struct Md5Steps;
 
-/// The ways to digest several streams. On x86, two lanes already beat one stream after the other.
-/// On aarch64, four of NEON do, if the known latencies of its cores are right (decision 0012).
+/// The ways to digest several streams. On x86, two lanes are already faster than one stream after
+/// the other. On aarch64 four lanes of NEON are, if the published latencies of its cores are right
+/// (decision 0012).
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
@@ -38,7 +39,8 @@ impl Algorithm for Md5Steps {
     }
 
     fn add_alone(state: &mut [u32; 4], blocks: &[Block]) {
-        // Its rotation and three-way logic make a step shorter than general registers can.
+        // AVX-512 has a rotation and three-way logic, which make a step shorter than general
+        // registers do.
         if Kernel::Avx512x1.is_available() {
             Kernel::Avx512x1.add::<Self>(&mut [state], &[blocks], blocks.len());
         } else {
@@ -60,34 +62,34 @@ impl Algorithm for Md5Steps {
     }
 }
 
-/// The function F of three words, plus `sum`. Of the three, `x` is the newest: a step waits for it,
-/// so that what does not depend on it comes first.
+/// Computes the function F of three words, plus `sum`. Of the three words, `x` is computed last,
+/// and the step waits for it: the part that does not depend on `x` comes first.
 #[inline(always)]
 fn f<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::choose(x, y, z))
 }
 
-/// The function G; see [`f`].
+/// Computes the function G, plus `sum`; see [`f`].
 #[inline(always)]
 fn g<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     W::add_chosen(sum, z, x, y)
 }
 
-/// The function H; see [`f`].
+/// Computes the function H, plus `sum`; see [`f`].
 #[inline(always)]
 fn h<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::parity(x, y, z))
 }
 
-/// The function I; see [`f`].
+/// Computes the function I, plus `sum`; see [`f`].
 #[inline(always)]
 fn i<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::md5_i(x, y, z))
 }
 
-/// The 64 steps of a block (section 3.4).
+/// Performs the 64 steps of a block (section 3.4).
 #[inline(always)]
-#[rustfmt::skip] // A step a line.
+#[rustfmt::skip] // One step per line.
 fn block<W: Word>(state: [W; 4], word: &[W; 16]) -> [W; 4] {
     let [mut a, mut b, mut c, mut d] = state;
     macro_rules! step {

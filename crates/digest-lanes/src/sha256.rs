@@ -7,20 +7,20 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// The rounds of [`Sha256`](crate::Sha256).
+/// The algorithm of [`Sha256`](crate::Sha256).
 #[derive(Debug, Clone)]
 pub struct Sha256Steps;
 
-/// The ways to digest several streams on processors without instructions for SHA-256. The numbers
-/// of streams were measured: decision 0012.
+/// The ways to digest several streams on processors without instructions for SHA-256. The least
+/// numbers of streams were measured (decision 0012).
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
     Way { kernel: Kernel::Avx512x8, fewest: 2 },
     Way { kernel: Kernel::Avx2x8, fewest: 3 },
 ];
 
-/// The ways on processors with instructions for SHA-256, which make one stream as fast as five of
-/// eight lanes: no way by AVX2 is better.
+/// The ways on processors with instructions for SHA-256, by which five streams one after another
+/// take as long as eight lanes. AVX2 is never faster than those instructions.
 const WAYS_BESIDE_INSTRUCTIONS: &[Way] =
     &[Way { kernel: Kernel::Avx512x16, fewest: 11 }, Way { kernel: Kernel::Avx512x8, fewest: 6 }];
 
@@ -28,7 +28,7 @@ impl Algorithm for Sha256Steps {
     type Output = [u8; 32];
     type State<W: Word> = [W; 8];
 
-    #[rustfmt::skip] // Four a line.
+    #[rustfmt::skip] // Four per line.
     const START: [u32; 8] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
         0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
@@ -63,7 +63,7 @@ impl Algorithm for Sha256Steps {
     }
 }
 
-/// True if the processor has instructions for SHA-256, which `sha2` then uses.
+/// True if the processor has instructions for SHA-256, which the crate `sha2` then uses.
 fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("sha") && is_x86_feature_detected!("sse4.1");
@@ -73,8 +73,8 @@ fn has_instructions() -> bool {
     return false;
 }
 
-/// The constants of section 4.2.2.
-#[rustfmt::skip] // Eight a line.
+/// The constants of the rounds (section 4.2.2).
+#[rustfmt::skip] // Eight per line.
 const CONSTANTS: [[u32; 16]; 4] = [
     [
         0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
@@ -94,12 +94,12 @@ const CONSTANTS: [[u32; 16]; 4] = [
     ],
 ];
 
-/// The 64 rounds of a block (section 6.2.2).
+/// Performs the 64 rounds of a block (section 6.2.2).
 #[inline(always)]
 #[expect(clippy::many_single_char_names, reason = "the standard's")]
-#[rustfmt::skip] // A round a line.
+#[rustfmt::skip] // One round per line.
 fn block<W: Word>(state: [W; 8], words: &[W; 16]) -> [W; 8] {
-    // The message schedule's words, sixteen at a time.
+    // The words of the message schedule, of which sixteen are kept at a time.
     let mut word = *words;
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
     macro_rules! round {

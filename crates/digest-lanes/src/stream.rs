@@ -7,7 +7,7 @@ use crate::block::{BLOCK_BYTES, Block};
 #[derive(Debug, Clone)]
 pub struct Stream<A: Algorithm> {
     pub(crate) state: A::State<u32>,
-    /// The block that has begun, and the number of its bytes that are there.
+    /// The block that has begun, and the number of its bytes that have been added.
     begun: Block,
     begun_bytes: usize,
     pub(crate) length_bytes: u64,
@@ -33,10 +33,11 @@ impl<A: Algorithm> Stream<A> {
         self.begin_block(rest);
     }
 
-    /// The digest of all bytes added.
+    /// Returns the digest of all bytes added.
     pub fn finish(mut self) -> A::Output {
         let bits = self.length_bytes.wrapping_mul(8);
-        // One bit, zeros up to the last eight bytes of a block, and there the length.
+        // The padding is a one bit, zeros up to the last eight bytes of a block, and there the
+        // length in bits.
         let mut padding = [0; 2 * BLOCK_BYTES];
         padding[0] = 0x80;
         let left = BLOCK_BYTES - self.begun_bytes;
@@ -47,15 +48,15 @@ impl<A: Algorithm> Stream<A> {
         A::output(&self.state)
     }
 
-    /// The digest of `bytes`.
+    /// Computes the digest of `bytes`.
     pub fn of(bytes: &[u8]) -> A::Output {
         let mut stream = Self::new();
         stream.update(bytes);
         stream.finish()
     }
 
-    /// Adds bytes to a block that has begun. Returns the rest of `bytes`, which is empty if the
-    /// block is not whole yet.
+    /// Adds bytes to the block that has begun. Returns the rest of `bytes`, which is empty if the
+    /// block is not complete yet.
     pub(crate) fn end_block<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let begun = self.begun_bytes;
         if begun == 0 {
@@ -77,7 +78,7 @@ impl<A: Algorithm> Stream<A> {
         self.length_bytes += blocks.as_flattened().len() as u64;
     }
 
-    /// Keeps the beginning of a block.
+    /// Keeps the beginning of a block, which is not complete.
     pub(crate) fn begin_block(&mut self, bytes: &[u8]) {
         let begun = self.begun_bytes;
         self.begun[begun..begun + bytes.len()].copy_from_slice(bytes);

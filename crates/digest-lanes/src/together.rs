@@ -1,4 +1,4 @@
-//! Several streams at once.
+//! Adds bytes to several streams at once.
 
 use crate::algorithm::Algorithm;
 use crate::block::{BLOCK_BYTES, Block, LANES};
@@ -10,12 +10,12 @@ use crate::stream::Stream;
 pub struct Update<'s, 'b, D> {
     /// The stream.
     pub stream: &'s mut D,
-    /// Its next bytes; after [`update_together`], the rest of them.
+    /// The stream's next bytes. After [`update_together`], those that were not added.
     pub bytes: &'b [u8],
 }
 
-/// Adds bytes to several streams, until those of one are used up: at once, if that is faster than
-/// one after the other.
+/// Adds bytes to several streams, until those of one are used up. They are added at once if that is
+/// faster than one stream after the other.
 pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) {
     for update in &mut *updates {
         update.bytes = update.stream.end_block(update.bytes);
@@ -42,15 +42,15 @@ pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) 
     }
 }
 
-/// The best kernel for the first of this many streams; `None` if digesting one after the other is
-/// best.
+/// Returns the best kernel for the first of this many streams; `None` if one after the other is
+/// faster.
 fn kernel_for<A: Algorithm>(streams: usize) -> Option<Kernel> {
     let mut ways = A::ways().iter();
     ways.find(|way| streams >= way.fewest && way.kernel.is_available()).map(|way| way.kernel)
 }
 
-/// Adds `blocks` blocks to each stream. There may be no more streams than the kernel has lanes, and
-/// all are at the beginning of a block.
+/// Adds `blocks` blocks to each stream. There must be no more streams than the kernel has lanes,
+/// and each must be at the beginning of a block.
 fn add_blocks_together<A: Algorithm>(
     kernel: Kernel,
     updates: &mut [Update<'_, '_, Stream<A>>],

@@ -1,42 +1,42 @@
-//! The values that steps compute with: a word of one stream in a register, or one word of each
-//! stream in a vector.
+//! The values that the steps of a digest compute with: one word of one stream in a register, or one
+//! word of each stream in a vector.
 
 use std::fmt::Debug;
 
-/// One word of one stream, or of several.
+/// One word of each of one or more streams.
 pub trait Word: Copy + Debug + Send + Sync {
-    /// A value with the same word for all streams.
+    /// Makes a value that has the same word for all streams.
     fn splat(constant: u32) -> Self;
 
-    /// Adds modulo 2^32.
+    /// Adds two words modulo 2^32.
     fn add(self, other: Self) -> Self;
 
-    /// Rotates left by `LEFT`, which is 32 less `RIGHT`.
+    /// Rotates left by `LEFT` bits. `RIGHT` must be 32 - `LEFT`.
     fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self;
 
-    /// Shifts right by `RIGHT`.
+    /// Shifts right by `RIGHT` bits.
     fn shift<const RIGHT: i32>(self) -> Self;
 
-    /// The bits of `x` where `by` has ones, and of `y` where it has zeros.
+    /// Returns the bits of `x` where `by` has ones, and those of `y` where it has zeros.
     fn choose(by: Self, x: Self, y: Self) -> Self;
 
-    /// The bits that at least two have.
+    /// Returns the bits that at least two of the words have.
     fn majority(x: Self, y: Self, z: Self) -> Self;
 
-    /// The bits that one or three have. A step waits for `x`: what does not depend on it comes
-    /// first.
+    /// Returns the bits that one or all three of the words have. A step waits for `x`: the part
+    /// that does not depend on it comes first.
     fn parity(x: Self, y: Self, z: Self) -> Self;
 
-    /// MD5's function I, `y ^ (x | !z)`.
+    /// Computes MD5's function I, `y ^ (x | !z)`.
     fn md5_i(x: Self, y: Self, z: Self) -> Self;
 
-    /// `sum` and what [`Word::choose`] gives; a step waits for `x`.
+    /// Adds `sum` and the result of [`Word::choose`]. A step waits for `x`.
     #[inline(always)]
     fn add_chosen(sum: Self, by: Self, x: Self, y: Self) -> Self {
         sum.add(Self::choose(by, x, y))
     }
 
-    /// Reverses the order of bytes.
+    /// Reverses the order of the bytes in each word.
     #[inline(always)]
     fn swap_bytes(self) -> Self {
         Self::choose(Self::splat(0x00ff_00ff), self.rotate::<8, 24>(), self.rotate::<24, 8>())
@@ -86,7 +86,8 @@ impl Word for u32 {
 
     #[inline(always)]
     fn add_chosen(sum: Self, by: Self, x: Self, y: Self) -> Self {
-        // The two halves have no bit in common, so that they can be added, and one is known early.
+        // The two halves have no bits in common, so that they can be added, and the one without `x`
+        // is known early.
         sum.add(y & !by).add(x & by)
     }
 }

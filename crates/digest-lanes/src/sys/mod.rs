@@ -1,4 +1,4 @@
-//! Blocks of several streams at once, each stream in a lane of vector registers.
+//! Digests blocks of several streams at once, each stream in a lane of vector registers.
 
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -11,13 +11,14 @@ use crate::block::Block;
 use crate::kernel::Kernel;
 
 impl Kernel {
-    /// Adds the first `blocks` blocks of each input, which must have as many, to its state. There
-    /// may be no more states than lanes.
+    /// Adds the first `blocks` blocks of each input to its state. Each input must have at least
+    /// that many blocks, and there must be no more states than lanes. Panics if the processor does
+    /// not have the kernel's instructions.
     pub fn add<A: Algorithm>(self, states: &mut [&mut A::State<u32>], inputs: &[&[Block]], blocks: usize) {
         assert!(self.is_available(), "no {self:?}");
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has what it needs.
+            // SAFETY: the processor has the kernel's instructions.
             _ => unsafe { x86::add::<A>(self, states, inputs, blocks) },
             #[cfg(target_arch = "aarch64")]
             Self::Neonx8 => vector::add::<A, neon::Eight, _>(states, inputs, blocks),
@@ -36,7 +37,7 @@ mod tests {
 
     use super::*;
 
-    /// Words that look random, of a length in whole blocks.
+    /// Makes blocks of words that look random.
     fn noise(seed: u32, blocks: usize) -> Vec<Block> {
         let mut word = seed + 1;
         let mut byte = || {
@@ -46,7 +47,7 @@ mod tests {
         (0..blocks).map(|_| [0; BLOCK_BYTES].map(|_| byte())).collect()
     }
 
-    /// The states after `blocks` blocks, from states and blocks that all differ.
+    /// Returns the states after `blocks` blocks, from states and blocks that all differ.
     fn run<A: Algorithm>(
         streams: u32,
         blocks: usize,
@@ -60,7 +61,7 @@ mod tests {
         states
     }
 
-    /// Requires that each way that this machine has gives the result of the scalar one.
+    /// Checks that each way that this machine has gives the same states as the scalar one.
     fn agree<A: Algorithm>() {
         let kernels = Kernel::ALL.into_iter().filter(|kernel| kernel.is_available());
         for (kernel, blocks) in kernels.flat_map(|kernel| [0, 1, 2, 7].map(|blocks| (kernel, blocks))) {

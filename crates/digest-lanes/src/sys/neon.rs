@@ -1,8 +1,9 @@
-//! Vector registers of aarch64, all of which has NEON: eight streams in two registers at a time.
-//! Each instruction waits for the one before it, so that two registers take no longer than one.
+//! Vector registers of aarch64, whose processors all have NEON: eight streams, in two registers.
+//! Each instruction on one register waits for the one before it, so that two registers take no
+//! longer than one.
 //!
-//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and
-//! instructions.
+//! The unsafe code is loads and stores of blocks and arrays, which are as long as the data that is
+//! loaded or stored, and calls of NEON's instructions.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::aarch64::*;
@@ -12,12 +13,12 @@ use super::vector::Vector;
 use crate::block::Block;
 use crate::word::Word;
 
-/// Eight streams.
+/// A word of each of eight streams.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Eight([uint32x4_t; 2]);
 
 impl Eight {
-    /// Applies `half` to both registers.
+    /// Makes a value of the two registers that `half` returns.
     #[inline(always)]
     fn each(half: impl FnMut(usize) -> uint32x4_t) -> Self {
         Self(from_fn(half))
@@ -53,7 +54,7 @@ impl Word for Eight {
 
     #[inline(always)]
     fn majority(x: Self, y: Self, z: Self) -> Self {
-        // Where two differ, the third decides.
+        // A bit in which `x` and `y` differ is that of `z`; otherwise it is that of `y`.
         Self::each(|n| unsafe { vbslq_u32(veorq_u32(x.0[n], y.0[n]), z.0[n], y.0[n]) })
     }
 
@@ -68,7 +69,7 @@ impl Word for Eight {
     }
 }
 
-// SAFETY (all): each half of eight words is four, and each quarter of a block.
+// SAFETY (all): each half of eight words is four words, and each quarter of a block is four words.
 impl Vector<8> for Eight {
     #[inline(always)]
     fn load(words: &[u32; 8]) -> Self {
@@ -102,12 +103,12 @@ impl Vector<8> for Eight {
     }
 }
 
-/// Transposes a matrix of words.
+/// Transposes a matrix of four rows of four words.
 #[inline(always)]
 fn transpose_4([a, b, c, d]: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
     // SAFETY: the processor has NEON.
     unsafe {
-        // The even words of two rows in turn, and the odd ones.
+        // The even words of two rows, alternating, and the odd ones.
         let even = [vtrn1q_u32(a, b), vtrn1q_u32(c, d)];
         let odd = [vtrn2q_u32(a, b), vtrn2q_u32(c, d)];
         let low = |[x, y]: [uint32x4_t; 2]| vtrn1q_u64(vreinterpretq_u64_u32(x), vreinterpretq_u64_u32(y));

@@ -10,12 +10,12 @@ pub(super) trait Vector<const LANES: usize>: Word {
 
     fn store(self) -> [u32; LANES];
 
-    /// The blocks' words, in the order of bytes that the processor has.
+    /// Returns the words of the blocks, read in the processor's byte order.
     fn transpose(blocks: [&Block; LANES]) -> [Self; 16];
 }
 
-/// See [`Kernel::add`](crate::kernel::Kernel::add). To be inlined where the vectors' instructions
-/// can be, too.
+/// Does the work of [`Kernel::add`](crate::kernel::Kernel::add). It must be inlined where the
+/// instructions of the vectors can be inlined, too.
 #[inline(always)]
 pub(super) fn add<A: Algorithm, V: Vector<LANES>, const LANES: usize>(
     states: &mut [&mut A::State<u32>],
@@ -23,7 +23,7 @@ pub(super) fn add<A: Algorithm, V: Vector<LANES>, const LANES: usize>(
     blocks: usize,
 ) {
     assert!(states.len() <= LANES && states.len() == inputs.len());
-    // A lane without a stream reads the first one's input again, for nothing.
+    // A lane without a stream reads the first stream's input. Its result is not used.
     let inputs: [&[Block]; LANES] = from_fn(|lane| &inputs.get(lane).unwrap_or(&inputs[0])[..blocks]);
     let mut lanes =
         A::state(|n| V::load(&from_fn(|lane| states.get(lane).map_or(0, |state| state.as_ref()[n]))));

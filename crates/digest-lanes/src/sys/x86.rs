@@ -1,10 +1,10 @@
 //! Vector registers of x86-64: eight streams with AVX2, eight or sixteen with AVX-512, and one with
 //! AVX-512, whose rotation and three-way logic make a step of MD5 shorter than general registers
-//! can.
+//! do.
 //!
-//! Unsafe code: loads from blocks and arrays, which are as long as what is loaded, and
-//! instructions, which are only reached from functions that are compiled for them. Those run on
-//! processors that have them.
+//! The unsafe code is loads and stores of blocks and arrays, which are as long as the data that is
+//! loaded or stored, and calls of instructions. These are called only in functions that are
+//! compiled for them, which run only on processors that have them.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::x86_64::*;
@@ -15,10 +15,10 @@ use crate::block::Block;
 use crate::kernel::Kernel;
 use crate::word::Word;
 
-/// Adds blocks to each state.
+/// Adds `blocks` blocks of each input to its state.
 ///
 /// # Safety
-/// The processor must have what the kernel needs.
+/// The processor must have the kernel's instructions.
 pub(super) unsafe fn add<A: Algorithm>(
     kernel: Kernel,
     states: &mut [&mut A::State<u32>],
@@ -37,7 +37,7 @@ pub(super) unsafe fn add<A: Algorithm>(
     }
 }
 
-/// Compiles [`super::vector::add`] for a processor.
+/// Compiles [`super::vector::add`] for processors with these features.
 macro_rules! kernel {
     ($features:literal, $name:ident, $word:ident) => {
         #[target_feature(enable = $features)]
@@ -52,24 +52,24 @@ kernel!("avx512f,avx512vl", avx512_1, One);
 kernel!("avx512f,avx512vl", avx512_8, Eight512);
 kernel!("avx512f,avx512vl", avx512_16, Sixteen);
 
-/// One stream in the lowest lane.
+/// A word of one stream, in the lowest lane.
 #[derive(Debug, Clone, Copy)]
 struct One(__m128i);
-/// Eight streams, by AVX2.
+/// A word of each of eight streams, with AVX2.
 #[derive(Debug, Clone, Copy)]
 struct Eight(__m256i);
-/// Eight streams, by AVX-512.
+/// A word of each of eight streams, with AVX-512.
 #[derive(Debug, Clone, Copy)]
 struct Eight512(__m256i);
-/// Sixteen streams.
+/// A word of each of sixteen streams, with AVX-512.
 #[derive(Debug, Clone, Copy)]
 struct Sixteen(__m512i);
 
-/// Words whose processor has AVX-512: each function is one instruction, by the table of its
-/// results.
+/// Implements `Word` with AVX-512. Each function of three words is one instruction, whose constant
+/// is the table of the function's results.
 macro_rules! three_way_word {
     ($word:ident, $splat:ident, $add:ident, $rotate:ident, $shift:ident, $ternary:ident) => {
-        // SAFETY (all): only functions that are compiled for AVX-512 make such words.
+        // SAFETY (all): such words are made only in functions that are compiled for AVX-512.
         impl Word for $word {
             #[inline(always)]
             fn splat(constant: u32) -> Self {
@@ -132,7 +132,7 @@ three_way_word!(
     _mm512_ternarylogic_epi32
 );
 
-// SAFETY (all): only functions that are compiled for AVX2 make such words.
+// SAFETY (all): such words are made only in functions that are compiled for AVX2.
 impl Word for Eight {
     #[inline(always)]
     fn splat(constant: u32) -> Self {
@@ -185,16 +185,16 @@ impl Word for Eight {
 
     #[inline(always)]
     fn add_chosen(sum: Self, by: Self, x: Self, y: Self) -> Self {
-        // See the scalar one.
+        // The reason for the two halves is in the implementation for `u32`.
         unsafe { sum.add(Self(_mm256_andnot_si256(by.0, y.0))).add(Self(_mm256_and_si256(x.0, by.0))) }
     }
 }
 
-/// The loads and stores of a vector, and its lanes.
+/// Implements the loads and stores of a vector, and its number of lanes.
 macro_rules! vector {
     ($word:ident, $lanes:literal, $load:ident, $store:ident, $transpose:ident) => {
-        // SAFETY (all): as many words as the vector has lanes; only functions that are compiled for
-        // its instructions use it.
+        // SAFETY (all): the arrays have as many words as the vector has lanes. The functions are
+        // used only in functions that are compiled for the vector's instructions.
         impl Vector<$lanes> for $word {
             #[inline(always)]
             fn load(words: &[u32; $lanes]) -> Self {
@@ -228,7 +228,7 @@ fn words_of_1([block]: [&Block; 1]) -> [__m128i; 16] {
     std::array::from_fn(|n| _mm_cvtsi32_si128(i32::from_le_bytes(words[n])))
 }
 
-/// A block of each stream, as vectors of one word of each.
+/// Returns the words of a block of each stream, as vectors of one word of each.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn words_of_8(blocks: [&Block; 8]) -> [__m256i; 16] {
@@ -236,7 +236,7 @@ fn words_of_8(blocks: [&Block; 8]) -> [__m256i; 16] {
     for half in 0..2 {
         // SAFETY: both halves of a block are 32 bytes.
         let row = |n: usize| unsafe { _mm256_loadu_si256(blocks[n].as_ptr().add(half * 32).cast()) };
-        // Two rows' words in turn, then four rows' words, each of them in both halves of a vector.
+        // Interleaves the words of two rows, then of four rows, each in both halves of a vector.
         let mut four = [[_mm256_setzero_si256(); 4]; 2];
         for (n, four) in four.iter_mut().enumerate() {
             let (a, b, c, d) = (row(4 * n), row(4 * n + 1), row(4 * n + 2), row(4 * n + 3));
@@ -255,7 +255,7 @@ fn words_of_8(blocks: [&Block; 8]) -> [__m256i; 16] {
     out
 }
 
-/// See [`words_of_8`].
+/// Returns the words of a block of each stream; see [`words_of_8`].
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn words_of_16(blocks: [&Block; 16]) -> [__m512i; 16] {
@@ -271,7 +271,7 @@ fn words_of_16(blocks: [&Block; 16]) -> [__m512i; 16] {
         four[2] = _mm512_unpacklo_epi64(ab, cd);
         four[3] = _mm512_unpackhi_epi64(ab, cd);
     }
-    // A quarter of `four[i][n]` has word n, n + 4, n + 8 or n + 12 of rows 4i to 4i + 3.
+    // Each quarter of `four[i][n]` has word n, n + 4, n + 8 or n + 12 of the rows 4i to 4i + 3.
     let mut out = [_mm512_setzero_si512(); 16];
     for n in 0..4 {
         let low = _mm512_shuffle_i32x4::<0x44>(four[0][n], four[1][n]);
