@@ -1,4 +1,4 @@
-//! Makes costs of measurements, and compares measurements with costs.
+//! Makes costs from measurements, and compares measurements with costs.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,29 @@ use crate::units::{Result, is_positive};
 pub struct Sample {
     /// The operation that was measured.
     pub operation: Operation,
-    /// Bytes of each object; 0 for HEAD.
+    /// The size of each object in bytes; 0 for HEAD.
     pub bytes: u64,
-    /// The server's CPU time for each request.
+    /// The server's CPU time for each request, us.
     pub cpu_us: f64,
 }
 
-/// A measurement, and the prediction for it.
+/// A measurement, with the prediction for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verdict {
     /// The operation that was measured.
     pub operation: Operation,
-    /// Bytes of each object.
+    /// The size of each object in bytes.
     pub bytes: u64,
     /// The median of the measurements, us.
     pub measured_us: f64,
     /// The prediction from the costs, us.
     pub predicted_us: f64,
-    /// Predicted over measured, less 1.
+    /// The ratio of the prediction to the measurement, less 1.
     pub error: f64,
 }
 
-/// Makes costs of measurements: medians for each operation and size, lines between them.
+/// Makes costs from measurements: medians for each operation and size, and lines between them.
+/// Fails if there are too few sizes of an operation.
 pub fn calibrate(source: String, samples: &[Sample]) -> Result<Costs> {
     let medians = medians(samples)?;
     for (operation, fewest) in [(Operation::Head, 1), (Operation::Get, 2), (Operation::Put, 2)] {
@@ -57,7 +58,8 @@ pub fn calibrate(source: String, samples: &[Sample]) -> Result<Costs> {
     }))
 }
 
-/// Compares measurements with the predictions from costs.
+/// Compares measurements with the predictions from costs, by the medians for each operation and
+/// size.
 pub fn verify(costs: &Costs, samples: &[Sample]) -> Result<Vec<Verdict>> {
     let medians = medians(samples)?;
     let verdict = |((operation, bytes), measured_us)| {
@@ -99,7 +101,7 @@ mod tests {
         Sample { operation, bytes, cpu_us }
     }
 
-    /// A measurement of a server that takes 20 us a request, and 1 s a GiB.
+    /// Makes a measurement of a server that takes 20 us a request, and 1 s a GiB.
     fn line(operation: Operation, bytes: u64) -> Sample {
         sample(operation, bytes, 20.0 + float(bytes) / float(1 << 30) * 1e6)
     }

@@ -9,14 +9,14 @@ use crate::protection::Spread;
 use crate::storage::{Capacity, Volume};
 use crate::units::{GIB, HOURS_A_MONTH, KIB, Result, TIB, is_positive, toml_error};
 
-/// A catalogue, as its TOML file has it.
+/// A catalogue, as in its TOML file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// Kinds of nodes by name.
+    /// The kinds of nodes by name.
     #[serde(default)]
     pub node: BTreeMap<String, NodeType>,
-    /// Kinds of volumes by name.
+    /// The kinds of volumes by name.
     #[serde(default)]
     pub volume: BTreeMap<String, VolumeType>,
     /// The meanings of protections that have names.
@@ -28,15 +28,15 @@ pub struct Catalogue {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeType {
-    /// The numbers of such volumes that a node may have. Empty: any number.
+    /// The numbers of such volumes that a node may have. Empty if any number is possible.
     #[serde(default)]
     pub counts: Vec<u32>,
-    /// The sizes that exist, TiB. Empty: all from `tib_least` to `tib_most`.
+    /// The sizes that exist, TiB. Empty if all from `tib_least` to `tib_most` do.
     #[serde(default)]
     pub tib_sizes: Vec<f64>,
     /// The smallest size, TiB.
     pub tib_least: Option<f64>,
-    /// The largest size, TiB; sizes go in steps of a tenth.
+    /// The largest size, TiB. Sizes are multiples of a tenth.
     pub tib_most: Option<f64>,
     /// The least raw space of a cluster, TiB.
     pub raw_tib_least: Option<f64>,
@@ -48,17 +48,17 @@ pub struct VolumeType {
     pub mib_per_second_most: Option<f64>,
     /// The throughput for each TiB of its size, MiB/s.
     pub mib_per_second_per_tib: Option<f64>,
-    /// Operations a second that are included. None: not limited.
+    /// The operations a second that are included. None if they are not limited.
     pub iops: Option<f64>,
     /// The most operations a second that a volume may be given.
     pub iops_most: Option<f64>,
     /// The largest operation, KiB.
     pub io_kib_most: Option<f64>,
-    /// Price of space, USD per GiB and month.
+    /// The price of space, USD per GiB and month.
     pub usd_per_gib_month: Option<f64>,
-    /// Price of throughput above what is included, USD per MiB/s and month.
+    /// The price of throughput above the included one, USD per MiB/s and month.
     pub usd_per_mib_per_second_month: Option<f64>,
-    /// Price of an operation a second above those that are included, USD per month.
+    /// The price of each operation a second above those that are included, USD per month.
     pub usd_per_iops_month: Option<f64>,
 }
 
@@ -66,21 +66,21 @@ pub struct VolumeType {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cluster {
-    /// The name, such as `+2n`.
+    /// The name of the protection, such as `+2n`.
     pub protection: String,
     /// The number of nodes.
     pub nodes: u32,
-    /// The protection on those, such as `4+2`.
+    /// The protection on that number of nodes, such as `4+2`.
     pub spread: Spread,
 }
 
 impl Catalogue {
-    /// The catalogue that is built in.
+    /// Returns the catalogue that is built in.
     pub fn built_in() -> Result<Self> {
         Self::read(include_str!("../catalogue.toml"))
     }
 
-    /// Reads a catalogue.
+    /// Reads a catalogue from TOML. Fails if a number in it is not possible.
     pub fn read(text: &str) -> Result<Self> {
         let catalogue: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         for (name, node) in &catalogue.node {
@@ -100,21 +100,21 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// A kind of node.
+    /// Returns the kind of node with this name. Fails if there is none.
     pub fn node(&self, name: &str) -> Result<&NodeType> {
         self.node.get(name).ok_or_else(|| {
             format!("the catalogue has no node {name:?}: the known ones are {}", list(self.node.keys()))
         })
     }
 
-    /// A kind of volume.
+    /// Returns the kind of volume with this name. Fails if there is none.
     pub fn volume(&self, name: &str) -> Result<&VolumeType> {
         self.volume.get(name).ok_or_else(|| {
             format!("the catalogue has no volume {name:?}: the known ones are {}", list(self.volume.keys()))
         })
     }
 
-    /// The protection that a name stands for on this many nodes.
+    /// Returns the protection that a name stands for on this number of nodes.
     pub fn spread(&self, name: &str, nodes: u32) -> Result<Spread> {
         let mut named = self.cluster.iter().filter(|cluster| cluster.protection == name).peekable();
         if named.peek().is_none() {
@@ -158,12 +158,13 @@ impl VolumeType {
         )
     }
 
-    /// The largest size of a volume, TiB, if each of the nodes has this many: the limit on raw
-    /// space, divided among all volumes and rounded down to a tenth, or to a size that exists. None
-    /// if no volume is so small.
+    /// Returns the largest size that a volume can have, TiB, if each of `nodes` nodes has `volumes`
+    /// volumes. It is the limit on raw space, divided among all volumes and rounded down to a
+    /// tenth, or to a size that exists. None if no volume is that small.
     pub fn largest_tib(&self, nodes: u32, volumes: u32) -> Option<f64> {
         let most = self.raw_tib_most.map_or(f64::INFINITY, |raw| {
-            // A hair more, for shares that are a whole number of tenths.
+            // The small addition keeps shares that are a whole number of tenths from being rounded
+            // down.
             (raw / (f64::from(nodes) * f64::from(volumes)) * 10.0 + 1e-9).floor() / 10.0
         });
         let size = if self.tib_sizes.is_empty() {
@@ -174,8 +175,8 @@ impl VolumeType {
         (size.is_finite() && size >= self.tib_least.unwrap_or(0.0)).then_some(size)
     }
 
-    /// The smallest and the largest cluster of this many nodes. None if the catalogue does not
-    /// limit them.
+    /// Returns the space of the smallest and of the largest cluster of this number of nodes. None
+    /// if the catalogue does not limit them.
     pub fn clusters(&self, nodes: u32, spread: Spread) -> Option<(Capacity, Capacity)> {
         let least = self.tib_sizes.iter().copied().reduce(f64::min).or(self.tib_least)?;
         let fewest = self.counts.iter().min()?;
@@ -186,7 +187,7 @@ impl VolumeType {
         Some((capacity(smallest), capacity(largest)))
     }
 
-    /// Fails if each of the nodes can't have this many volumes of that size.
+    /// Fails if each of the nodes can't have this number of volumes of this size.
     pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> Result<()> {
         if !self.counts.is_empty() && !self.counts.contains(&volumes) {
             let allowed = list(&self.counts);
@@ -220,8 +221,8 @@ impl VolumeType {
         Ok(())
     }
 
-    /// A volume of a size, with the throughput and the operations that are wanted, or with those
-    /// that are included.
+    /// Makes a volume of a size. It has the throughput and the operations a second that are wanted
+    /// or, if none are given, those that are included.
     pub fn volume(
         &self,
         name: &str,
@@ -259,7 +260,8 @@ impl VolumeType {
     }
 }
 
-/// The wanted rate of a volume, or its own if none is wanted. Fails if the volume can't have it.
+/// Returns the wanted rate of a volume, or its own if none is wanted. Fails if the volume can't
+/// have it.
 fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f64>) -> Result<f64> {
     let most = most.unwrap_or(own);
     match wanted {
@@ -274,7 +276,7 @@ fn check_prices(what: &str, prices: &[Option<f64>]) -> Result<()> {
     if bad { Err(format!("{what} prices must be 0 or more")) } else { Ok(()) }
 }
 
-/// Joins texts: `4, 5, 6`; the empty text for none.
+/// Joins texts: `4, 5, 6`; `none` if there are none.
 fn list<T: ToString>(of: impl IntoIterator<Item = T>) -> String {
     let all: Vec<String> = of.into_iter().map(|one| one.to_string()).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::load::Operation;
 use crate::units::{GIB, Result, toml_error};
 
-/// The version of the file.
+/// The version of the file's format.
 const FORMAT: u32 = 1;
 
 /// Measured costs, in the form of the file that `slipway plan --calibrate` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Costs {
-    /// Its version, 1.
+    /// The version of the file's format, 1.
     pub format: u32,
     /// The machine and the time of the measurement, and what was measured.
     pub source: String,
-    /// The costs of HEAD; sizes are 0.
+    /// The costs of HEAD, whose sizes are 0.
     pub head: Vec<Segment>,
     /// The costs of GET.
     pub get: Vec<Segment>,
@@ -24,25 +24,25 @@ pub struct Costs {
     pub put: Vec<Segment>,
 }
 
-/// The cost of requests from one size to the next.
+/// The cost of requests for objects from one size to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segment {
-    /// The size from which on it counts, bytes.
+    /// The size at which the segment begins, bytes.
     pub size_bytes: f64,
-    /// CPU time of a request of that size.
+    /// The CPU time of a request for an object of that size, seconds.
     pub seconds_per_request: f64,
-    /// CPU time for each GiB beyond that size.
+    /// The CPU time for each GiB beyond that size, seconds.
     pub seconds_per_gib: f64,
 }
 
 impl Costs {
-    /// The costs that are built in, from docs/BENCHMARKING.md.
+    /// Returns the costs that are built in, from docs/BENCHMARKING.md.
     pub fn built_in() -> Result<Self> {
         Self::read(include_str!("../costs.toml"))
     }
 
-    /// Reads a file of costs.
+    /// Reads a file of costs. Fails if its format is unknown, or a cost is missing or not possible.
     pub fn read(text: &str) -> Result<Self> {
         let costs: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         if costs.format != FORMAT {
@@ -69,13 +69,13 @@ impl Costs {
         Ok(costs)
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn write(&self) -> Result<String> {
         toml::to_string(self).map_err(|e| e.to_string())
     }
 
-    /// Seconds of CPU time for one request on an object of `bytes`. Below the smallest size that
-    /// was measured, the time for that size.
+    /// Returns the CPU time of one request for an object of `bytes`, in seconds. Below the smallest
+    /// size that was measured, it is the time for that size.
     pub fn seconds(&self, operation: Operation, bytes: f64) -> f64 {
         let of = self.of(operation);
         let below = of.iter().rev().find(|segment| segment.size_bytes <= bytes);
@@ -95,7 +95,7 @@ impl Costs {
         }
     }
 
-    /// Makes costs from measured points: bytes and seconds, by size.
+    /// Makes costs from measured points: bytes and seconds, sorted by size.
     pub(crate) fn of_points(source: String, points: impl Fn(Operation) -> Vec<(f64, f64)>) -> Self {
         let of = |operation| segments(&points(operation));
         Self {
@@ -108,8 +108,8 @@ impl Costs {
     }
 }
 
-/// Lines from point to point; the last continues as the one before it. A larger object never costs
-/// less than a smaller one: a measurement that says otherwise was noise.
+/// Makes lines from point to point; the last continues with the slope of the one before it. A
+/// larger object never costs less than a smaller one: a measurement of that is noise.
 fn segments(points: &[(f64, f64)]) -> Vec<Segment> {
     let mut most: f64 = 0.0;
     let rising: Vec<(f64, f64)> = points
@@ -134,7 +134,8 @@ fn segments(points: &[(f64, f64)]) -> Vec<Segment> {
 mod tests {
     use super::*;
 
-    /// docs/BENCHMARKING.md, "Where it stands" and the sections behind it: bytes and us.
+    /// Returns the figures of docs/BENCHMARKING.md, "Where it stands" and the sections after it:
+    /// bytes and us.
     fn measured(operation: Operation) -> Vec<(f64, f64)> {
         let kib = 1024.0;
         let of: &[(f64, f64)] = match operation {

@@ -1,8 +1,10 @@
-//! Predicts what a load needs of a storage, what the storage can do, and what it costs.
+//! Predicts the resources that a load needs of a storage, the rates that the storage can reach, and
+//! its price.
 //!
-//! A [`Load`] and a [`Storage`] become an [`Outcome`] by arithmetic alone: nothing here reads a
-//! file, asks a server or knows the time. What our own work costs is a table of measured figures,
-//! [`Costs`]. The model, and what it leaves out: `docs/decisions/0023-plan.md`.
+//! An [`Outcome`] is computed from a [`Load`] and a [`Storage`] by arithmetic alone: nothing here
+//! reads a file, asks a server or knows the time. The CPU time of our own work is a table of
+//! measured figures, [`Costs`]. The model and its limits are described in
+//! `docs/decisions/0023-plan.md`.
 
 #![forbid(unsafe_code)]
 

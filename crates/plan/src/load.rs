@@ -8,17 +8,17 @@ use serde::Serialize;
 pub enum Operation {
     /// HeadObject.
     Head,
-    /// GetObject, whole.
+    /// GetObject of whole objects.
     Get,
     /// PutObject.
     Put,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 3] = [Self::Head, Self::Get, Self::Put];
 
-    /// Its name on the command line.
+    /// Returns the operation's name: `HEAD`, `GET` or `PUT`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Head => "HEAD",
@@ -28,64 +28,65 @@ impl Operation {
     }
 }
 
-/// When a write is acknowledged, as `slipway serve --durability` has it.
+/// The moment at which a write is acknowledged, as `slipway serve --durability` sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Data, attributes and name are on disk.
+    /// The write is acknowledged when data, attributes and name are on disk.
     Full,
-    /// Data and attributes are on disk.
+    /// The write is acknowledged when data and attributes are on disk.
     Data,
-    /// The data is in the kernel's memory.
+    /// The write is acknowledged when the data is in the kernel's memory.
     None,
 }
 
-/// A size of objects, and their share.
+/// A size of objects, with their share of all objects.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SizeShare {
-    /// Bytes of each.
+    /// The size of each object in bytes.
     pub bytes: f64,
-    /// Their share of all objects, and of all requests. The shares of all sizes together are 1.
+    /// The share of this size in all objects, and in all requests. The shares of all sizes add up
+    /// to 1.
     pub share: f64,
 }
 
-/// A load.
+/// The requests of clients, and the objects that they store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Load {
-    /// Objects to keep at the beginning.
+    /// The number of objects to keep at the beginning.
     pub objects: f64,
-    /// Their sizes.
+    /// The sizes of the objects.
     pub sizes: Vec<SizeShare>,
-    /// HEADs a second.
+    /// The number of HEADs a second.
     pub heads: f64,
-    /// GETs a second.
+    /// The number of GETs a second.
     pub gets: f64,
-    /// PUTs a second.
+    /// The number of PUTs a second.
     pub puts: f64,
-    /// Clients at once.
+    /// The number of clients that send requests at the same time.
     pub clients: f64,
     /// The share by which the number of objects grows in a year: 0.3 is 30 %.
     pub growth: f64,
     /// The number of years for which the storage has to suffice.
     pub years: f64,
-    /// When writes are acknowledged.
+    /// The moment at which writes are acknowledged.
     pub durability: Durability,
     /// The share of reads that are served from the nodes' memory.
     pub from_memory: f64,
 }
 
 impl Load {
-    /// Bytes of an object, on average.
+    /// Returns the mean size of an object, in bytes.
     pub fn mean_bytes(&self) -> f64 {
         self.sizes.iter().map(|size| size.share * size.bytes).sum()
     }
 
-    /// The number of objects after some years.
+    /// Returns the number of objects after some years.
     pub fn objects_after(&self, years: f64) -> f64 {
         self.objects * (1.0 + self.growth).powf(years)
     }
 
-    /// The rate of an operation, per second.
+    /// Returns the rate of an operation, per second.
     pub fn rate(&self, operation: Operation) -> f64 {
         match operation {
             Operation::Head => self.heads,
@@ -94,7 +95,7 @@ impl Load {
         }
     }
 
-    /// The same load with one request a second of this operation, and no others.
+    /// Returns the same load with one request a second of this operation, and none of the others.
     pub(crate) fn only(&self, operation: Operation) -> Self {
         let rate = |of| if of == operation { 1.0 } else { 0.0 };
         Self {
@@ -105,7 +106,7 @@ impl Load {
         }
     }
 
-    /// Fails if a number makes no sense.
+    /// Fails if a number is not possible.
     pub(crate) fn check(&self) -> Result<(), String> {
         let shares: f64 = self.sizes.iter().map(|size| size.share).sum();
         if self.sizes.is_empty() || (shares - 1.0).abs() > 1e-6 {

@@ -1,4 +1,5 @@
-//! Computes from a load and a storage which resources are used, and which one limits the load.
+//! Computes from a load and a storage how much of each resource is used, and which resource limits
+//! the load.
 
 use serde::Serialize;
 
@@ -8,88 +9,90 @@ use crate::object::Footprint;
 use crate::storage::{Capacity, Storage};
 use crate::units::{KIB, MB, Result, TIB};
 
-/// The share of a gateway's processors and network that may be busy when gateways are counted: the
-/// rest is for peaks.
+/// The share of a gateway's processors and network that may be busy, by which the gateways that are
+/// needed are counted. The rest is for peaks.
 const GATEWAY_BUSY: f64 = 0.7;
-/// The number of bytes for which ext4 makes an inode, unless it is told otherwise.
+/// The number of bytes of a file system for which ext4 makes one inode, by default.
 const EXT4_BYTES_AN_INODE: f64 = 16.0 * KIB;
 
-/// A resource that may be used up.
+/// A resource that a load may use up.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// Its name.
+    /// The resource's name.
     pub name: &'static str,
-    /// Its unit.
+    /// The unit of demand and limit.
     pub unit: &'static str,
     /// The amount that the load needs.
     pub demand: f64,
-    /// The amount that there is.
+    /// The amount that the storage has.
     pub limit: f64,
-    /// Demand over limit.
+    /// The ratio of the demand to the limit.
     pub used: f64,
-    /// Limit over demand: the load may grow by this factor. None: it is not used.
+    /// The ratio of the limit to the demand: the load may grow by this factor. None if the resource
+    /// is not used.
     pub headroom: Option<f64>,
 }
 
-/// The most that the storage does of one operation alone.
+/// The highest rate of one operation alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
     /// The operation.
     pub operation: Operation,
-    /// Requests a second.
+    /// The number of requests a second.
     pub per_second: f64,
-    /// MB/s of objects.
+    /// The throughput of objects, MB/s.
     pub mb_per_second: f64,
-    /// The resource that limits it.
+    /// The resource that limits the rate.
     pub bottleneck: &'static str,
-    /// All resources at that rate.
+    /// The use of all resources at that rate.
     pub bottlenecks: Vec<Bottleneck>,
 }
 
-/// The gateways that there are, and the gateways that a load needs.
+/// The gateways that the storage has, and those that a load needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gateways {
-    /// The number of nodes that run one.
+    /// The number of nodes that run a gateway.
     pub there: f64,
-    /// The least number that would be at most 70 % busy, their nodes' network included. None: no
-    /// number would be, because the traffic between nodes alone is more.
+    /// The least number of gateways that would be at most 70 % busy, the network of their nodes
+    /// included. None if no number would be, because the traffic between nodes alone is more.
     pub needed: Option<f64>,
-    /// CPU seconds per second that the load takes.
+    /// The CPU time that the load takes, seconds per second.
     pub cpu: f64,
 }
 
 /// The use of the space over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fill {
-    /// TiB on all volumes at the beginning, with protection, inodes and directory entries.
+    /// The space taken on all volumes at the beginning, TiB, with protection, inodes and directory
+    /// entries.
     pub tib: f64,
-    /// The share of the raw space that this is.
+    /// The share of the raw space that is taken at the beginning.
     pub share: f64,
-    /// The share after the years asked for.
+    /// The share that is taken after the years asked for.
     pub share_after: f64,
-    /// Years and shares, from now until the years asked for.
+    /// Pairs of a year and the share that is taken then, from now until the years asked for.
     pub by_year: Vec<(f64, f64)>,
-    /// Years until it is full. None: never.
+    /// The number of years until the space is full. None if it never is.
     pub years_until_full: Option<f64>,
-    /// Inodes after the years asked for.
+    /// The number of inodes after the years asked for.
     pub inodes_after: f64,
 }
 
 /// Prices, USD an hour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Price {
-    /// The price of all nodes. None: not known.
+    /// The price of all nodes. None if it is not known.
     pub nodes: Option<f64>,
-    /// The price of all volumes. None: not known.
+    /// The price of all volumes. None if it is not known.
     pub volumes: Option<f64>,
-    /// The sum of both.
+    /// The sum of both. None if one is not known.
     pub all: Option<f64>,
 }
 
 /// The result of a prediction: a load on a storage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Space.
+    /// The space of the storage.
     pub capacity: Capacity,
     /// The failures that the storage survives, in words.
     pub survives: String,
@@ -101,15 +104,17 @@ pub struct Outcome {
     pub ceilings: Vec<Ceiling>,
     /// The resources that the load uses, the most used first. Empty if it has no requests.
     pub bottlenecks: Vec<Bottleneck>,
-    /// Gateways.
+    /// The gateways that there are, and those that are needed.
     pub gateways: Gateways,
-    /// How long a request may take, if so many clients at once are to reach these rates.
+    /// The longest time that a request may take, ms, if the load's clients are to reach its rates.
+    /// None for a load without requests or clients.
     pub milliseconds_a_request: Option<f64>,
-    /// The price.
+    /// The prices.
     pub price: Price,
     /// The source of the CPU costs.
     pub costs: String,
-    /// True if the storage holds everything for the years asked for, at the rates asked for.
+    /// True if the storage has enough space for the years asked for, and reaches the rates asked
+    /// for.
     pub fits: bool,
     /// Remarks for the user.
     pub notes: Vec<String>,
@@ -151,7 +156,7 @@ pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
     })
 }
 
-/// CPU seconds per second that the load takes.
+/// Returns the CPU time that the load takes, seconds per second.
 fn cpu(load: &Load, costs: &Costs) -> f64 {
     let of = |operation| {
         let seconds = load.sizes.iter().map(|size| size.share * costs.seconds(operation, size.bytes));
@@ -160,31 +165,33 @@ fn cpu(load: &Load, costs: &Costs) -> f64 {
     Operation::ALL.map(of).iter().sum()
 }
 
-/// The mean of a figure over all sizes of objects.
+/// Returns the mean of a figure over all sizes of objects.
 fn mean(load: &Load, footprints: &[Footprint], of: impl Fn(&Footprint) -> f64) -> f64 {
     load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum()
 }
 
-/// The traffic in one direction of the network, MB/s.
+/// The traffic in one direction of the network.
 struct Direction {
-    /// The traffic that the gateways share: that of clients, and their own with other nodes.
+    /// The traffic that the gateways share, MB/s: that with clients, and that between gateways and
+    /// other nodes.
     of_gateways: f64,
-    /// The traffic that a node has because of the data that it holds.
+    /// The traffic that each node has because of the data that it holds, MB/s.
     of_node: f64,
 }
 
 impl Direction {
-    /// The traffic of a node with one of `gateways` gateways.
+    /// Returns the traffic of a node that runs one of `gateways` gateways, MB/s.
     fn of_one(&self, gateways: f64) -> f64 {
         self.of_gateways / gateways + self.of_node
     }
 }
 
-/// The traffic into nodes and out of them. Internal and external traffic share the network.
+/// Computes the traffic into nodes and out of them. Traffic between nodes and traffic with clients
+/// share the network.
 fn traffic(load: &Load, storage: &Storage, footprints: &[Footprint]) -> [Direction; 2] {
     let nodes = f64::from(storage.nodes);
     let elsewhere = (nodes - 1.0) / nodes;
-    // What gateways and nodes tell each other.
+    // The traffic between gateways and nodes.
     let internal_out = load.puts * mean(load, footprints, |one| one.spread_bytes) * elsewhere / MB;
     let get_bytes = mean(load, footprints, |one| one.get_bytes);
     let internal_in = load.gets * get_bytes * elsewhere * (1.0 - load.from_memory) / MB;
@@ -225,7 +232,7 @@ fn bottlenecks(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Foot
 fn ceiling(load: &Load, operation: Operation, of: impl Fn(&Load) -> Vec<Bottleneck>) -> Ceiling {
     let mut bottlenecks = of(&load.only(operation));
     bottlenecks.sort_by(|a, b| b.used.total_cmp(&a.used));
-    // CPU is always used, unless someone's costs are 0.
+    // CPU time is always used, unless the costs are 0.
     let first = bottlenecks.first().filter(|one| one.used > 0.0);
     let (per_second, bottleneck) =
         first.map_or((f64::INFINITY, "nothing"), |first| (1.0 / first.used, first.name));
@@ -260,7 +267,7 @@ fn fill(load: &Load, capacity: &Capacity, footprints: &[Footprint]) -> Fill {
 fn gateways(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footprint]) -> Gateways {
     let cpu = cpu(load, costs);
     let network = storage.network_mb() * GATEWAY_BUSY;
-    // What a node has as a node is there however many gateways share the rest.
+    // The traffic that a node has as a node does not depend on the number of gateways.
     let of_network = |one: &Direction| {
         let left = network - one.of_node;
         if left > 0.0 { one.of_gateways / left } else { f64::INFINITY }
@@ -271,8 +278,8 @@ fn gateways(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footpri
     Gateways { there: storage.gateways(), needed: needed.is_finite().then_some(needed), cpu }
 }
 
-/// A note for a load whose peaks need more gateways than there are. The load fits nevertheless, if
-/// no resource is used up.
+/// Returns a note for a load whose peaks need more gateways than there are. The load fits
+/// nevertheless if no resource is used up.
 fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
     let (there, nodes) = (gateways.there, f64::from(storage.nodes));
     let Some(needed) = gateways.needed else {
@@ -302,7 +309,7 @@ fn notes(
     gateways: &Gateways,
     storage: &Storage,
 ) -> Vec<String> {
-    // Without a load there is nothing that gateways would be needed for.
+    // A load without requests needs no gateways.
     let mut notes: Vec<String> =
         if used.is_empty() { vec![] } else { gateways_note(gateways, storage).into_iter().collect() };
     if !used.is_empty() && storage.volume.iops.is_none() {

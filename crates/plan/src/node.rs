@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeType {
-    /// Processors.
+    /// The number of processors.
     pub vcpus: u32,
-    /// Memory, which is shown, but not used in computations.
+    /// The memory, GiB. It is shown, but not used in computations.
     pub memory_gib: Option<f64>,
     /// The bandwidth of the network in each direction, Gbit/s.
     pub network_gbit: f64,
-    /// The bandwidth of all volumes of a node together, Mbit/s, reads and writes. None: the sum of
-    /// their own.
+    /// The bandwidth of all volumes of a node together, Mbit/s, of reads and writes. None if it is
+    /// the sum of the volumes' own.
     pub volumes_mbit: Option<f64>,
-    /// Its price.
+    /// The price, USD an hour. None if it is not known.
     pub usd_per_hour: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Computes what one object takes: space, inodes, operations of the volumes.
+//! Computes the space, the inodes and the operations of volumes that one object takes.
 
 use serde::Serialize;
 
@@ -7,43 +7,43 @@ use crate::protection::{Local, Spread};
 use crate::storage::Storage;
 use crate::units::{BLOCK, RECORD};
 
-/// The bytes of an inode, with the record of its object (45 to 50 bytes, which fit it), and of a
-/// directory's entry.
+/// The bytes of an inode and of a directory entry. The object's record, of 45 to 50 bytes, fits in
+/// the inode.
 const INODE: f64 = 512.0 + 64.0;
 
 /// The space and the operations that one object takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Footprint {
-    /// Its size.
+    /// The object's size in bytes.
     pub bytes: f64,
-    /// Bytes on all volumes, with protection, inode and directory entry.
+    /// The bytes on all volumes, with protection, inode and directory entry.
     pub bytes_on_volumes: f64,
-    /// Inodes in the file system, as `df -i` counts.
+    /// The number of inodes in the file system, as `df -i` counts.
     pub inodes: f64,
-    /// Bytes that one PUT writes to all volumes: those of `bytes_on_volumes`, and a block of each
-    /// journal.
+    /// The bytes that one PUT writes to all volumes: those of `bytes_on_volumes`, and a block of
+    /// each journal.
     pub put_bytes: f64,
-    /// Operations of all volumes for one PUT, at most: PUTs that wait at the same time share some.
+    /// The most operations of all volumes for one PUT. PUTs that wait at the same time share some.
     pub put_operations: f64,
-    /// Bytes that one GET reads, if nothing is in memory.
+    /// The bytes that one GET reads, if nothing is in memory.
     pub get_bytes: f64,
-    /// Operations for one GET.
+    /// The number of operations of volumes for one GET.
     pub get_operations: f64,
-    /// Operations for a HEAD.
+    /// The number of operations of volumes for one HEAD.
     pub head_operations: f64,
-    /// Bytes that a PUT sends to nodes, its own included.
+    /// The bytes that a PUT sends to nodes, to the gateway's own included.
     pub spread_bytes: f64,
 }
 
 impl Footprint {
-    /// The footprint of an object of `bytes`.
+    /// Computes the footprint of an object of `bytes`.
     pub fn of(bytes: f64, storage: &Storage, durability: Durability) -> Self {
         let (local, volumes) = (storage.local, storage.volumes);
         let blocks = (bytes / BLOCK).ceil();
         let pieces = storage.spread.pieces(blocks);
         let spread_blocks: f64 = pieces.iter().map(|(pieces, blocks)| pieces * blocks).sum();
         let all: f64 = pieces.iter().map(|(pieces, blocks)| pieces * local.blocks(*blocks, volumes)).sum();
-        // Inodes and directories have as many copies as may get lost, and one.
+        // One more copy of inodes and directories is kept than copies may be lost.
         let copies = f64::from(storage.spread.survives() + 1);
         let metadata = copies * INODE * copies_within(local, volumes);
         let journals = match durability {
@@ -65,7 +65,7 @@ impl Footprint {
     }
 }
 
-/// The number of copies within a node of something that is too small to be striped.
+/// Returns the number of copies within a node of data that is too small to be striped.
 fn copies_within(local: Local, volumes: u32) -> f64 {
     match local {
         Local::Raidz(parity) => f64::from(parity) + 1.0,
@@ -73,13 +73,13 @@ fn copies_within(local: Local, volumes: u32) -> f64 {
     }
 }
 
-/// Operations on a node's volumes that write `bytes`.
+/// Returns the number of operations on a node's volumes that write `bytes`.
 fn writes(storage: &Storage, bytes: f64) -> f64 {
     let (local, most) = (storage.local, storage.volume.io_bytes_most);
     let small = local.operations().0 * (bytes / most).ceil();
     match local {
         Local::Raidz(parity) => rows(storage.volumes, parity, most, bytes),
-        // Whole stripes need not be read before.
+        // Old data need not be read before whole stripes are written.
         Local::Raid(_) => {
             let striped = (bytes / local.efficiency(storage.volumes) / most).ceil();
             small.min(striped.max(f64::from(storage.volumes)))
@@ -88,8 +88,8 @@ fn writes(storage: &Storage, bytes: f64) -> f64 {
     }
 }
 
-/// Operations on volumes that hold a record of ZFS together: as many as it has sectors with their
-/// parity, or all. Neighbouring records are joined.
+/// Returns the number of operations on volumes that hold records of ZFS together. A record takes as
+/// many volumes as it has sectors with their parity, or all. Neighbouring records are joined.
 fn rows(volumes: u32, parity: u32, io_bytes_most: f64, bytes: f64) -> f64 {
     let parity = f64::from(parity);
     let sectors = (bytes.min(RECORD) / BLOCK).ceil();
@@ -97,16 +97,17 @@ fn rows(volumes: u32, parity: u32, io_bytes_most: f64, bytes: f64) -> f64 {
     width * (bytes / (width - parity).max(1.0) / io_bytes_most).ceil()
 }
 
-/// Operations that read a file's blocks.
+/// Returns the number of operations that read a file's blocks.
 fn reads(storage: &Storage, blocks: f64) -> f64 {
     let (bytes, most) = (|blocks: f64| blocks * BLOCK, storage.volume.io_bytes_most);
     let of = |blocks: f64| match storage.local {
-        // Its parity is not read, but with it a pool has the operations of one volume, as is known.
+        // Parity is not read, but counted: a group of RAID-Z is known to have the operations of one
+        // volume.
         Local::Raidz(parity) => rows(storage.volumes, parity, most, bytes(blocks)),
         _ => (bytes(blocks) / most).ceil(),
     };
     match storage.spread {
-        // Strips of parity are not read, nor copies.
+        // Strips of parity and further copies are not read.
         Spread::Strips { .. } => {
             let pieces = storage.spread.pieces(blocks);
             pieces[..2].iter().map(|(pieces, blocks)| pieces * of(*blocks)).sum()

@@ -10,13 +10,14 @@ use crate::units::{BLOCK, RECORD};
 /// Protection within a node, over all its volumes as one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Local {
-    /// None: each volume by itself, or striped.
+    /// No protection: volumes are separate, or striped.
     None,
-    /// A number of copies of everything: RAID 1 and 10, mirrors of ZFS.
+    /// The number of copies of all data: RAID 1 and 10, mirrors of ZFS.
     Mirror(u32),
-    /// RAID 5 and 6: a number of volumes' worth of parity, rewritten in place.
+    /// The number of volumes for parity, which is rewritten in place: RAID 5 and 6.
     Raid(u32),
-    /// ZFS: a number of sectors of parity for each row of a block, never rewritten in place.
+    /// The number of sectors of parity for each row of a record, which is never rewritten in place:
+    /// RAID-Z of ZFS.
     Raidz(u32),
 }
 
@@ -24,21 +25,21 @@ pub enum Local {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Spread {
-    /// None: a file is on one node.
+    /// No protection: a file is on one node.
     None,
-    /// A number of copies, each on another node.
+    /// The number of copies, each on another node.
     Copies(u32),
     /// Strips of data and of parity, each on another node.
     Strips {
-        /// Strips of data.
+        /// The number of strips of data.
         data: u32,
-        /// Strips of parity.
+        /// The number of strips of parity.
         parity: u32,
     },
 }
 
 impl Local {
-    /// The share of the raw space that holds data, for this many volumes.
+    /// Returns the share of the raw space that holds data, for this number of volumes.
     pub fn efficiency(self, volumes: u32) -> f64 {
         match self {
             Self::None => 1.0,
@@ -49,7 +50,7 @@ impl Local {
         }
     }
 
-    /// How many volumes of a node may fail, wherever they are.
+    /// Returns the number of volumes of a node that may fail, in any place.
     pub fn survives(self) -> u32 {
         match self {
             Self::None => 0,
@@ -58,9 +59,10 @@ impl Local {
         }
     }
 
-    /// Blocks on the volumes for `data` blocks of data. For RAID a share, since its parity is there
-    /// anyway; of ZFS, for each record, a row of parity for each row of data, rounded up to what
-    /// can be freed.
+    /// Returns the number of blocks on the volumes for `data` blocks of data. With RAID it may have
+    /// a fraction, since the parity of a stripe is shared by all its blocks. With ZFS, each record
+    /// has sectors of parity for each row of data, and is rounded up to a multiple of what can be
+    /// freed.
     pub(crate) fn blocks(self, data: f64, volumes: u32) -> f64 {
         let Self::Raidz(parity) = self else { return data / self.efficiency(volumes) };
         let parity = f64::from(parity);
@@ -72,19 +74,19 @@ impl Local {
         (data / full).floor() * record(full) + record(data % full)
     }
 
-    /// Operations on volumes for one small write, and for one small read.
+    /// Returns the number of operations on volumes for one small write, and for one small read.
     pub(crate) fn operations(self) -> (f64, f64) {
         match self {
             Self::None => (1.0, 1.0),
             Self::Mirror(copies) => (f64::from(copies), 1.0),
-            // What is there is read before it is written: the block, and each parity.
+            // The old block and each old parity are read before the new ones are written.
             Self::Raid(parity) => (2.0 * (f64::from(parity) + 1.0), 1.0),
-            // A block that fits a sector is a mirror.
+            // A block that fits in a sector is mirrored.
             Self::Raidz(parity) => (f64::from(parity) + 1.0, 1.0),
         }
     }
 
-    /// Fails if it is not possible with this many volumes.
+    /// Fails if the protection is not possible with this number of volumes.
     pub(crate) fn check(self, volumes: u32) -> Result<(), String> {
         let needed = match self {
             Self::None => 1,
@@ -108,13 +110,13 @@ impl Local {
     }
 }
 
-/// "is 1", "are 2".
+/// Returns "is 1", "are 2".
 fn are(number: u32) -> String {
     format!("{} {number}", if number == 1 { "is" } else { "are" })
 }
 
 impl Spread {
-    /// The share of the nodes' space that holds data.
+    /// Returns the share of the nodes' space that holds data.
     pub fn efficiency(self) -> f64 {
         match self {
             Self::None => 1.0,
@@ -123,7 +125,7 @@ impl Spread {
         }
     }
 
-    /// How many nodes may fail.
+    /// Returns the number of nodes that may fail.
     pub fn survives(self) -> u32 {
         match self {
             Self::None => 0,
@@ -132,7 +134,7 @@ impl Spread {
         }
     }
 
-    /// Nodes that one file needs.
+    /// Returns the number of nodes that one file needs.
     pub fn width(self) -> u32 {
         match self {
             Self::None => 1,
@@ -141,8 +143,8 @@ impl Spread {
         }
     }
 
-    /// The pieces of a file of `blocks` blocks: pairs of a number of pieces, and the blocks of
-    /// each.
+    /// Returns the pieces of a file of `blocks` blocks, as pairs of a number of pieces and the
+    /// number of blocks of each.
     pub(crate) fn pieces(self, blocks: f64) -> Vec<(f64, f64)> {
         match self {
             Self::None => vec![(1.0, blocks)],
@@ -156,7 +158,7 @@ impl Spread {
         }
     }
 
-    /// Fails if it is not possible with this many nodes.
+    /// Fails if the protection is not possible with this number of nodes.
     pub(crate) fn check(self, nodes: u32) -> Result<(), String> {
         let width = self.width();
         if nodes < width {
@@ -267,9 +269,10 @@ mod tests {
 
     #[test]
     fn raidz_pads_small_blocks() {
-        // One sector with raidz2: two of parity, which is three, a multiple of three.
+        // One sector with raidz2 has two of parity: three, which is a multiple of three.
         assert!((Local::Raidz(2).blocks(1.0, 8) - 3.0).abs() < 1e-9);
-        // 32 sectors over six of data: six rows, twelve of parity, 44, rounded up to 45.
+        // 32 sectors are six rows, of six volumes of data each, with twelve sectors of parity: 44,
+        // rounded up to 45.
         assert!((Local::Raidz(2).blocks(32.0, 8) - 45.0).abs() < 1e-9);
         assert!((Local::Raidz(2).blocks(65.0, 8) - 93.0).abs() < 1e-9);
         assert!((Local::Raid(2).blocks(6.0, 8) - 8.0).abs() < 1e-9);

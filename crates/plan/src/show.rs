@@ -1,4 +1,4 @@
-//! Tables for terminals.
+//! Shows outcomes as tables for terminals.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,8 @@ use crate::load::Operation;
 use crate::model::{Bottleneck, Ceiling, Outcome};
 use crate::units::{GIB, HOURS_A_MONTH, KIB, MIB, TIB};
 
-/// Lines of cells. The first cell of each is aligned to the left, the others to the right.
+/// Rows of cells, of which the first is the head. The first cell of each is aligned to the left,
+/// the others to the right.
 pub(crate) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -20,7 +21,7 @@ impl Table {
         self.0.push(cells.into_iter().collect());
     }
 
-    /// The table as HTML.
+    /// Writes the table as HTML.
     pub fn html(&self) -> String {
         let mut out = String::from("<div class=\"wide\"><table>");
         for (index, row) in self.0.iter().enumerate() {
@@ -35,7 +36,7 @@ impl Table {
         out
     }
 
-    /// The table as text, with a line break at the end of each line.
+    /// Writes the table as text, with a line feed at the end of each line.
     pub fn text(&self) -> String {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -63,7 +64,7 @@ impl Table {
     }
 }
 
-/// A number in about three digits, without an exponent.
+/// Writes a number in about three digits, without an exponent.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 100.0 || v == 0.0 => 0,
@@ -74,12 +75,12 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// A share in percent.
+/// Writes a share in percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A size.
+/// Writes a size in the largest unit that is not larger than it.
 pub(crate) fn size(bytes: f64) -> String {
     let units = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
@@ -124,7 +125,8 @@ pub(crate) fn ceiling_table(ceilings: &[Ceiling]) -> Table {
     table
 }
 
-/// For each operation, the headroom of the resources that do not limit it.
+/// Makes a table of the share of each resource that is used by each operation alone, at its highest
+/// rate.
 pub(crate) fn headroom_table(ceilings: &[Ceiling]) -> Table {
     let mut head = vec!["used at that rate"];
     head.extend(ceilings.iter().map(|one| one.operation.name()));
@@ -171,7 +173,7 @@ pub(crate) fn footprint_table(outcome: &Outcome) -> Table {
     table
 }
 
-/// Names and values, one a line.
+/// Returns names and values, each pair for a line.
 pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let (capacity, fill, price) = (&outcome.capacity, &outcome.fill, &outcome.price);
     let mut facts = vec![
@@ -229,7 +231,7 @@ pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The whole outcome as text.
+/// Writes the whole outcome as text.
 pub fn text(outcome: &Outcome) -> String {
     let mut out = String::new();
     for (name, value) in facts(outcome) {
@@ -253,7 +255,7 @@ pub fn text(outcome: &Outcome) -> String {
     out
 }
 
-/// The catalogue as text, with the smallest and largest clusters.
+/// Writes the catalogue as text, with the smallest and largest clusters.
 pub fn catalogue_text(catalogue: &Catalogue) -> String {
     let mut nodes = Table::new(&["node", "vCPU", "GiB", "network Gbit/s", "volumes Mbit/s", "USD/h"]);
     let known = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
@@ -296,7 +298,7 @@ pub fn catalogue_text(catalogue: &Catalogue) -> String {
     format!("{}\n{}\n{}", nodes.text(), clusters.text(), sizes.text().trim_end())
 }
 
-/// The measurements and their predictions as text.
+/// Writes the measurements and their predictions as text.
 pub fn verdicts_text(verdicts: &[Verdict]) -> String {
     let mut table = Table::new(&["", "size", "measured us", "predicted us", "off by"]);
     for one in verdicts {

@@ -8,24 +8,24 @@ use crate::node::NodeType;
 use crate::protection::{Local, Spread};
 use crate::units::{MB, MIB, Result};
 
-/// The values that a limit may have, in its unit: so nothing is divided by 0, and no ratio is
+/// The values that a limit may have, in its unit: thus nothing is divided by 0, and no ratio is
 /// infinite.
 const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
 
 /// A volume: a disk, or what a cloud calls one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Volume {
-    /// The name of its kind.
+    /// The name of the volume's kind.
     pub name: String,
-    /// Its size, TiB.
+    /// The volume's size, TiB.
     pub tib: f64,
-    /// The rate at which it reads or writes.
+    /// The throughput of reads and writes together, MiB/s.
     pub mib_per_second: f64,
-    /// Operations a second. None: not limited.
+    /// The number of operations a second. None if it is not limited.
     pub iops: Option<f64>,
-    /// Bytes of the largest operation.
+    /// The bytes of the largest operation.
     pub io_bytes_most: f64,
-    /// Its price. None: not known.
+    /// The volume's price, USD an hour. None if it is not known.
     pub usd_per_hour: Option<f64>,
 }
 
@@ -44,7 +44,7 @@ pub struct Storage {
     pub local: Local,
     /// The protection across nodes.
     pub spread: Spread,
-    /// The number of nodes on which a gateway runs. None: all.
+    /// The number of nodes on which a gateway runs. None if it runs on all.
     pub gateways: Option<u32>,
 }
 
@@ -57,7 +57,7 @@ pub struct Capacity {
     pub usable_tib: f64,
     /// The share of the raw space that is usable.
     pub efficiency: f64,
-    /// The share that protection takes.
+    /// The share of the raw space that protection takes.
     pub overhead: f64,
 }
 
@@ -68,33 +68,34 @@ impl Capacity {
 }
 
 impl Storage {
-    /// The space of this storage.
+    /// Returns the space of this storage.
     pub fn capacity(&self) -> Capacity {
         let efficiency = self.local.efficiency(self.volumes) * self.spread.efficiency();
         Capacity::new(f64::from(self.nodes) * f64::from(self.volumes) * self.volume.tib, efficiency)
     }
 
-    /// The number of nodes that run a gateway.
+    /// Returns the number of nodes that run a gateway.
     pub(crate) fn gateways(&self) -> f64 {
         f64::from(self.gateways.unwrap_or(self.nodes))
     }
 
-    /// The bandwidth of a node's network in each direction, MB/s.
+    /// Returns the bandwidth of a node's network in each direction, MB/s.
     pub(crate) fn network_mb(&self) -> f64 {
         self.node.network_gbit * 1e9 / 8.0 / MB
     }
 
-    /// The node's limit on the bandwidth of all its volumes together, MB/s.
+    /// Returns the node's limit on the bandwidth of all its volumes together, MB/s. None if there
+    /// is no limit.
     pub fn node_volumes_mb(&self) -> Option<f64> {
         self.node.volumes_mbit.map(|mbit| mbit * 1e6 / 8.0 / MB)
     }
 
-    /// The sum of the bandwidths of a node's volumes, MB/s.
+    /// Returns the sum of the bandwidths of a node's volumes, MB/s.
     pub fn volumes_sum_mb(&self) -> f64 {
         f64::from(self.volumes) * self.volume.mib_per_second * MIB / MB
     }
 
-    /// The failures that are survived, in words.
+    /// Describes the failures that the storage survives, in words.
     pub fn survives(&self) -> String {
         let times = |n: u32, what: &str| format!("any {n} {what}{}", if n == 1 { "" } else { "s" });
         let across = match (self.spread.survives(), self.nodes) {
@@ -110,14 +111,15 @@ impl Storage {
         }
     }
 
-    /// The prices of the volumes and of the nodes, USD an hour; None if one is missing.
+    /// Returns the prices of all volumes and of all nodes, USD an hour; None for one that is not
+    /// known.
     pub(crate) fn usd_per_hour(&self) -> (Option<f64>, Option<f64>) {
         let nodes = f64::from(self.nodes);
         let volumes = self.volume.usd_per_hour.map(|price| price * nodes * f64::from(self.volumes));
         (volumes, self.node.usd_per_hour.map(|price| price * nodes))
     }
 
-    /// Fails if such a storage is not possible.
+    /// Fails if the storage is not possible.
     pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
             return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0"
