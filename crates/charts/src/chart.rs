@@ -1,4 +1,4 @@
-//! Charts as SVG. Colours and fonts are those of the page.
+//! Charts as SVG, with the colours and fonts of the page.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 15.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 42.0;
-/// How many colours there are.
+/// The number of colours.
 pub const COLOURS: usize = 8;
 
 /// A series of points, with a name.
@@ -22,18 +22,18 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
-/// The mapping of numbers to positions.
+/// The mapping of values to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Linear, from 0.
+    /// Linear; the axis begins at 0.
     Linear,
-    /// By powers of ten.
+    /// Logarithmic, to the base 10.
     Log,
-    /// For quantiles: 0.9, 0.99, 0.999 are at equal distances.
+    /// Logarithmic towards 1, for quantiles: 0.9, 0.99 and 0.999 are at equal distances.
     Nines,
 }
 
-/// A chart of lines over a sweep.
+/// A chart of lines: values over a quantity that is swept.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     /// The title.
@@ -44,7 +44,7 @@ pub struct Lines<'a> {
     pub x: Scale,
     /// The scale of the values.
     pub y: Scale,
-    /// The function that writes values.
+    /// The function that writes a value.
     pub show: fn(f64) -> String,
     /// The lines.
     pub series: Vec<Series>,
@@ -55,12 +55,12 @@ impl Scale {
         match self {
             Self::Linear => value,
             Self::Log => value.max(1e-9).log10(),
-            // The slowest of all stands a little beyond the last nine that there is.
+            // The largest quantile, 1, would be at infinity: it is placed at seven nines.
             Self::Nines => -(1.0 - value).max(1e-7).log10(),
         }
     }
 
-    /// Values to write beside an axis that goes from `least` to `most`.
+    /// Returns the values to write beside an axis that goes from `least` to `most`.
     fn ticks(self, least: f64, most: f64) -> Vec<f64> {
         match self {
             Self::Linear => {
@@ -84,7 +84,7 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `step`.
+/// Returns 1, 2 or 5 times a power of ten that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-9).log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * 0.999);
@@ -118,7 +118,7 @@ impl Axis {
 }
 
 impl Lines<'_> {
-    /// The chart, in a figure with its title and legend.
+    /// Draws the chart, in a figure with its title and legend.
     pub fn svg(&self) -> String {
         let points = self.series.iter().flat_map(|series| series.points.iter().copied());
         let x = Axis::new(self.x, points.clone().map(|(x, _)| x), LEFT, WIDTH - RIGHT);
@@ -177,7 +177,7 @@ impl Lines<'_> {
         let mut ticks: Vec<f64> = if self.x == Scale::Nines {
             self.x.ticks(axis.least, axis.most)
         } else {
-            // The steps that were measured say more than round numbers.
+            // The values that were measured are more useful than round numbers.
             let points = self.series.iter().flat_map(|series| &series.points);
             let mut measured: Vec<f64> = points.map(|(x, _)| *x).collect();
             measured.sort_by(f64::total_cmp);
@@ -206,7 +206,7 @@ impl Lines<'_> {
     }
 }
 
-/// Bars, for things that are no sweep: name and value.
+/// Draws a bar for each name and value, for things that are not a sweep. `show` writes a value.
 pub fn bars(title: &str, show: fn(f64) -> String, bars: &[(String, f64)]) -> String {
     const ROW: f64 = 26.0;
     const NAMES: f64 = 270.0;

@@ -1,5 +1,5 @@
-/// Text as it stands in HTML and in its attributes. Characters that can't be there at all are
-/// replaced.
+/// Escapes text for HTML and its attributes. Control characters, line breaks included, are replaced
+/// by U+FFFD.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
