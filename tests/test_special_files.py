@@ -42,7 +42,7 @@ class Opens:
             return 0
 
 
-TAKEN = "A special file or symbolic link of the file system has this key's place."
+TAKEN = "The key is blocked by a special file or a symbolic link of the file system."
 
 
 def no_special_files() -> None:

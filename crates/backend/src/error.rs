@@ -77,12 +77,11 @@ pub enum BackendError {
     /// The object has not changed; with what the answer must say.
     #[error("the object has not been modified")]
     NotModified(Box<ObjectAttributes>),
-    /// Another request holds the bucket or the upload, perhaps for long, so that this one did not
-    /// wait.
+    /// A condition of the request does not hold.
     #[error("a precondition does not hold: {0:?}")]
     PreconditionFailed(Condition),
-    /// Another request holds what was asked for, and may do so for long: nobody waited for it to
-    /// end.
+    /// Another request holds the bucket or the upload, and may do so for long, so that this one did
+    /// not wait for it.
     #[error("another request is working on the {0}")]
     Busy(Held),
     /// The storage gave up after many attempts, each of which failed because of something else:

@@ -29,7 +29,7 @@ pub fn check(state: &BucketState, requester: &Requester) -> Result<()> {
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "closed to all but root, who can put or delete its documents; slipway fsck tells of all such"
+            "closed to all but root, who can put or delete its documents; `slipway fsck` lists all closed buckets"
         );
     }
     if requester.is_root() {

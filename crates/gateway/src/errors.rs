@@ -171,7 +171,7 @@ fn not_in_this_tree(error: &BackendError) -> S3Error {
         ),
         _ => (
             ErrorCode::AccessDenied,
-            "A special file or symbolic link of the file system has this key's place.",
+            "The key is blocked by a special file or a symbolic link of the file system.",
         ),
     };
     S3Error::with_message(code, message)
