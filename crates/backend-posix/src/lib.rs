@@ -221,8 +221,7 @@ impl PosixBackend {
     /// ([`Metadata::Sidecar`]).
     pub fn open(root: &Path, options: Options) -> Result<Self, OpenError> {
         let rehash_on_read = options.rehash_on_read;
-        let store = Arc::new(Store::open(root, options)?);
-        buckets::try_root(&store, root)?;
+        let store = Arc::new(buckets::try_root(Store::open(root, options)?, root)?);
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
         Ok(Self { rehash, ..Self::watched(store, root)? })

@@ -81,7 +81,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         if let Some(aside) = &aside {
             // FUSE may have yet to hear that locks are closed, and keeps them until then. What
             // stays the sweep removes.
-            let mut tries = 1..if store.names_may_blink(&store.root) { UNSURE_TRIES } else { 1 };
+            let mut tries = 1..if store.volume.lingers { UNSURE_TRIES } else { 1 };
             while !aside.remove()
                 && let Some(tries) = tries.next()
             {

@@ -3,26 +3,34 @@
 use std::path::Path;
 
 use super::aside::Aside;
-use crate::base::options::Options;
 use crate::base::unique;
+use crate::error::Io;
 use crate::tree::store::{OpenError, Store};
-use crate::volume::trials::{self, Needs, Tried};
+use crate::volume::description::{Locks, Needs, Volume};
+use crate::volume::lack::Lack;
+use crate::volume::trials;
 
-/// Finds out whether the root's file system can do what is asked of it.
-pub(crate) fn try_root(store: &Store, root: &Path) -> Result<(), OpenError> {
-    let Options { allow_same_names, durability, .. } = store.options;
-    // Local file systems that are known by name can flush a directory.
-    let flushes = durability.syncs_names() && !store.volume.kind.is_local();
-    let needs = Needs { names: !allow_same_names, flushes, attributes: false };
+/// Finds out what the root's file system can do. An error if it lacks something required.
+pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
+    let volume = try_volume(&store).map_err(|errno| OpenError::no_trial(root, errno))?;
+    // That a root has attributes was tried before.
+    if let Some(lack) = volume.lacking(Needs { attributes: false, ..store.needs() }) {
+        return Err(OpenError::lacking(root, lack));
+    }
+    if volume.locks == Locks::Unknown {
+        tracing::info!("the file system of the directory: {}", Lack::LocksElsewhere.sentence());
+    }
+    Ok(store.with_volume(volume))
+}
+
+/// Tries what is not known of the root's volume. What is known already is the result if nothing can
+/// be written there.
+fn try_volume(store: &Store) -> Io<Volume> {
     // Should this process be killed, the sweep removes it.
     let tried = Aside::of_nothing(store).map_or_else(trials::unless_unwritable, |aside| {
-        let tried = trials::run(&aside.fd, &unique::name(), needs);
+        let tried = trials::run(&aside.fd, &unique::name(), store.volume);
         aside.remove();
         tried
-    });
-    match tried {
-        Ok(Tried::Lacks(lack)) => Err(OpenError::lacking(root, lack)),
-        Ok(Tried::Fine | Tried::Unknown) => Ok(()),
-        Err(errno) => Err(OpenError::no_trial(root, errno)),
-    }
+    })?;
+    Ok(tried.unwrap_or(store.volume))
 }

@@ -26,7 +26,7 @@ pub(crate) fn link_unnamed(file: &OwnedFd, directory: impl AsFd, name: &str) -> 
 pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name: &str) -> Io<()> {
     match rustix::fs::renameat_with(&from, from_name, &to, name, RenameFlags::NOREPLACE) {
         // Where a file system lacks that, all who make objects have the lock of the key
-        // (`Store::names_may_blink`).
+        // (`Volume::names_may_vanish`).
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
         result => return result,
     }

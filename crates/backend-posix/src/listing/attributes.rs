@@ -103,7 +103,7 @@ fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i
     // Elsewhere only what is known to be replaced while it was looked at.
     let doubtful = |attributes: &Io<Option<Shown>>| {
         matches!(attributes, Err(Errno::STALE))
-            || (seems_gone(attributes) && bucket.store.names_may_blink(directory))
+            || (seems_gone(attributes) && bucket.store.volume_at(directory).names_may_vanish())
     };
     if doubtful(&attributes) {
         attributes = look();
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn where_names_stay_there_is_no_doubt() {
         let scene = Scene::new();
-        if scene.store.names_may_blink(&scene.bucket().fd) {
+        if scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
             return eprintln!(
                 "\n*** SKIPPED: names may be missing for a moment here, so that they stay is NOT tested ***\n"
             );

@@ -187,7 +187,7 @@ impl Below<'_, '_> {
             let names = self.read(&directory, prefix_bytes, own, 0)?;
             let after = changed(&directory)?;
             // As in [`read`](super::read).
-            let hides = names.lingers && self.bucket.store.names_may_blink(&*directory);
+            let hides = names.lingers && self.bucket.store.volume_at(&*directory).lingers;
             if names.has_object || names.position.is_some() || (after == before && !hides) {
                 return self.frame(&directory, names, (prefix_bytes, own), before);
             }
@@ -207,8 +207,8 @@ impl Below<'_, '_> {
     /// Reads names from a position on, up to an object or [`LISTING_BELOW_MAX`] directories.
     fn read(&mut self, directory: &Directory, prefix_bytes: usize, own: bool, position: u64) -> Io<Names> {
         let mut names = Names::default();
-        // On networks and FUSE, where names may blink, a position may mean something else later.
-        let stays = LazyCell::new(|| !self.bucket.store.names_may_blink(directory));
+        // On networks and FUSE, a position may mean something else later.
+        let stays = LazyCell::new(|| self.bucket.store.volume_at(directory).kind.is_local());
         let Names { children, cut, has_object, lingers, .. } = &mut names;
         let rest = read_names_from(directory, position, |name, kind| {
             let is_file = || Ok(known_type(directory, name, kind)? == Some(FileType::RegularFile));

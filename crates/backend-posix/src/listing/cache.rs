@@ -245,7 +245,7 @@ mod tests {
     use super::*;
     use crate::listing::index::Position;
     use crate::testing::Scene;
-    use crate::volume::kind::FileSystem;
+    use crate::volume::kind::Kind;
 
     const NAMES: usize = 2000;
 
@@ -257,7 +257,7 @@ mod tests {
     fn crowded() -> Option<Scene> {
         let scene = Scene::new();
         (0..NAMES).for_each(|number| fs::write(scene.path().join(name(number)), "").unwrap());
-        let is_local = FileSystem::of(fs::File::open(scene.path()).unwrap()).is_ok_and(FileSystem::is_local);
+        let is_local = Kind::of(fs::File::open(scene.path()).unwrap()).is_ok_and(Kind::is_local);
         if !is_local || Kept::new(0).queue().is_none() {
             eprintln!("\n*** SKIPPED: changes are not reported here: watched indexes are NOT tested ***\n");
             return None;

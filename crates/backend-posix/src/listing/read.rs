@@ -12,6 +12,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
 use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::description::Volume;
 
 /// Reads a directory `times` times, and combines what each reading shows. An index that would take
 /// more than `bytes_max` begins with the entries that keys from `from` on (relative to the
@@ -24,16 +25,16 @@ pub(super) fn read(
     entries_max: usize,
     times: usize,
 ) -> Io<Option<DirectoryIndex>> {
-    let blinks = bucket.store.names_may_blink(directory);
+    let Volume { lingers, kind, .. } = bucket.store.volume_at(directory);
     let (mut builder, mut notes) = (Builder::new(from, bytes_max), Notes::default());
     for time in 1.. {
-        read_once(bucket, directory, blinks, entries_max, &mut builder, &mut notes)?;
+        read_once(bucket, directory, !kind.is_local(), entries_max, &mut builder, &mut notes)?;
         if builder.len() > entries_max {
             return Ok(None);
         }
         // What was open and is being replaced is under such a name before the new one is under
         // its own, on FUSE and NFS.
-        let hides = blinks && notes.lingers && time < DIRECTORY_READS_MAX;
+        let hides = lingers && notes.lingers && time < DIRECTORY_READS_MAX;
         if !hides && time >= times {
             break;
         }
@@ -58,14 +59,14 @@ struct Notes {
 fn read_once(
     bucket: &Bucket<'_>,
     directory: &Directory,
-    blinks: bool,
+    anew: bool,
     entries_max: usize,
     builder: &mut Builder<'_>,
     notes: &mut Notes,
 ) -> Io<()> {
     let path = &directory.path;
     // It may have been read already, and sshfs does not go back to the beginning.
-    let anew = blinks.then(|| resolve::plain(directory, "", DIRECTORY)).transpose()?;
+    let anew = anew.then(|| resolve::plain(directory, "", DIRECTORY)).transpose()?;
     let directory = anew.as_ref().map_or(directory.as_fd(), AsFd::as_fd);
     read_names(directory, |name, kind| {
         match keymap::classify(name.to_bytes()) {

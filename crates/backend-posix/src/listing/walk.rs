@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
                     (info.is_directory() && its_own()).then(own)
                 }
             }
-            _ if self.bucket.store.names_may_blink(directory) => {
+            _ if self.bucket.store.volume_at(directory).stale_names => {
                 // FUSE may not know a file any more that has this name for the kernel still;
                 // whether there is another one the page finds out.
                 let place = resolve::plain(directory, &own(), PLACE).ok()?;
@@ -424,7 +424,7 @@ impl<'a> Walk<'a> {
 fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
     for tries in 1..READ_CHANGES_MAX {
         match names::child(bucket, above, name) {
-            Err(Errno::IO) if bucket.store.names_may_blink(above) => resolve::pause(tries),
+            Err(Errno::IO) if bucket.store.volume_at(above).stale_names => resolve::pause(tries),
             result => return result,
         }
     }

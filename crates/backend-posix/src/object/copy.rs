@@ -21,7 +21,7 @@ use crate::layout::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::{ObjectContent, ObjectRecord};
 use crate::tree::store::Store;
-use crate::volume::kind::Volume;
+use crate::volume::description::Volume;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
@@ -211,7 +211,7 @@ fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
 fn share_range(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> bool {
     let aligned = from_at.is_multiple_of(SHARED_BLOCK_BYTES) && to_at.is_multiple_of(SHARED_BLOCK_BYTES);
     aligned
-        && Volume::of(from).is_ok_and(|volume| volume.shares)
+        && Volume::of(from).is_ok_and(|volume| volume.reflinks.is_yes())
         && copy_in_kernel(from, from_at, to, to_at, length) == Ok(length)
 }
 

@@ -83,7 +83,7 @@ fn noted(
 
 /// True if a name that seemed to be missing exists when looked at under its lock.
 fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
-    if !bucket.store.names_may_blink(parent) {
+    if !bucket.store.volume_at(parent).names_may_vanish() {
         return Ok(false);
     }
     let _lock = key_lock::take_for_look(bucket, &join(&parent.path, name))?;

@@ -61,14 +61,14 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
         Err(Fail::Storage(BackendError::Io { ref source, .. }))
             if Errno::from_io_error(source) == Some(Errno::IO)
                 && bad_inodes < READ_CHANGES_MAX
-                && store.names_may_blink(&store.root) =>
+                && store.volume.stale_names =>
         {
             bad_inodes += 1;
             Err(Fail::lost_to("open an object", Errno::IO))
         }
         Err(Fail::Storage(BackendError::NoSuchKey)) => {
             let bucket_fd = store.bucket(bucket)?;
-            if store.names_may_blink(&bucket_fd.fd)
+            if store.volume_at(&bucket_fd.fd).names_may_vanish()
                 && let Some(_lock) = lock_of(&bucket_fd, place)?
             {
                 return try_open(store, bucket, key, place, &mut lost_companions);
@@ -243,7 +243,7 @@ fn inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<Held>
 /// The record of a file that is about to be opened, on file systems where attributes of an open
 /// file may be another file's.
 fn before(store: &Store, place: &OwnedFd) -> Option<Io<Option<Vec<u8>>>> {
-    store.names_may_blink(place).then(|| record::raw_of_place(place))
+    store.volume_at(place).asks_by_name.then(|| record::raw_of_place(place))
 }
 
 /// Opens a path from the root, so that the bucket need not be opened by itself.

@@ -22,7 +22,7 @@ use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::tree::store::Store;
 use crate::tree::unchanged::State;
-use crate::volume::kind::Volume;
+use crate::volume::description::{Reads, Volume};
 
 /// A request for an object.
 #[derive(Debug, Clone)]
@@ -166,8 +166,12 @@ impl Inline<'_> {
 
     fn read_now(&self, file: &OwnedFd, wanted: Range<u64>) -> Option<Vec<u8>> {
         let length = usize::try_from(wanted.end - wanted.start).ok()?;
-        if self.volume.kind.reads_never_wait() {
-            return files::read_at(file, wanted.start, length).ok().filter(|bytes| bytes.len() == length);
+        match self.volume.reads {
+            Reads::NeverWait => {
+                return files::read_at(file, wanted.start, length).ok().filter(|bytes| bytes.len() == length);
+            }
+            Reads::Tell => {}
+            Reads::MayWait => return None,
         }
         let mut bytes = vec![0; length];
         let slices = &mut [IoSliceMut::new(&mut bytes)];

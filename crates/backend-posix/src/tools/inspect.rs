@@ -21,7 +21,7 @@ use crate::record::{self, DirectoryRecord, Divided, ObjectRecord, Raw};
 use crate::records;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
-use crate::volume::kind::Volume;
+use crate::volume::description::Volume;
 
 /// A file or directory, as S3 sees it.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::base::options::Symlinks;
 use crate::error::{Io, Op};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
-use crate::volume::kind::Volume;
+use crate::volume::description::Volume;
 
 /// A bucket's directory. Each operation opens it anew, and again after a request's body has
 /// arrived, so that a bucket that was renamed, deleted or mounted over meanwhile is not written to
@@ -69,7 +69,7 @@ impl Store {
             return None;
         }
         let bucket = resolve::cached_across(&self.root, name.as_str(), PLACE | OFlags::DIRECTORY).ok()?;
-        let volume = self.devices.volume(file_info::known_device(&bucket).ok()?)?;
+        let volume = self.devices.get(file_info::known_device(&bucket).ok()?)?.volume;
         volume.kind.is_local().then_some((bucket, volume))
     }
 }

@@ -1,14 +1,14 @@
-//! Tests the devices of buckets that are on other devices than the root.
+//! Tries the devices of buckets that are on other devices than the root.
 
 use backend::BackendError;
 
 use super::bucket::Bucket;
 use super::store::Store;
-use crate::base::options::Options;
 use crate::base::unique;
 use crate::error::{Fail, Op};
 use crate::fs::file_info;
-use crate::volume::trials::{self, Needs, Tried};
+use crate::volume::description::Volume;
+use crate::volume::trials;
 
 impl Bucket<'_> {
     /// An error if the bucket's file system lacks something required ([`Store::try_device`]).
@@ -19,42 +19,40 @@ impl Bucket<'_> {
 }
 
 impl Store {
-    /// Tests whether the file system of a bucket has what is required, before anything is written
+    /// Tries whether the file system of a bucket has what is required, before anything is written
     /// there for the first time. Costs nothing on the root's device.
     pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), Fail> {
         if device == self.device {
             return Ok(());
         }
-        self.volume_of(device, &bucket.fd).attempt("look at a bucket's file system")?;
-        let before = self.devices.tried(device);
-        let tried = before.map_or_else(|| self.try_staging(bucket, device), Ok)?;
-        self.devices.keep_tried(device, tried);
-        match tried {
-            Tried::Lacks(lack) => Err(BackendError::Unsupported(lack.sentence()).into()),
-            Tried::Fine | Tried::Unknown => Ok(()),
+        let met = match self.devices.get(device) {
+            Some(met) => met,
+            None => self.devices.meet(device, &bucket.fd).attempt("look at a bucket's file system")?,
+        };
+        let volume = if met.tried { met.volume } else { self.try_staging(bucket, device, met.volume)? };
+        match volume.lacking(self.needs()) {
+            Some(lack) => Err(BackendError::Unsupported(lack.sentence()).into()),
+            None => Ok(()),
         }
     }
 
-    fn try_staging(&self, bucket: &Bucket<'_>, device: u64) -> Result<Tried, Fail> {
+    fn try_staging(&self, bucket: &Bucket<'_>, device: u64, known: Volume) -> Result<Volume, Fail> {
         let staging = bucket.staging_directory()?;
         // Something may be mounted inside the bucket.
         if file_info::stat(&staging)?.device != device {
-            return Ok(Tried::Unknown);
+            return Ok(known);
         }
-        let Options { allow_same_names, durability, .. } = self.options;
-        let needs = Needs {
-            names: !allow_same_names,
-            flushes: durability.syncs_names(),
-            attributes: !self.sidecars(),
-        };
-        let tried = trials::run(&staging, &unique::name(), needs).op("test the file system")?;
-        if let Tried::Lacks(lack) = tried {
+        let tried = trials::run(&staging, &unique::name(), known).op("test the file system")?;
+        let Some(volume) = tried else { return Ok(known) };
+        self.devices.keep(device, volume);
+        if let Some(lack) = volume.lacking(self.needs()) {
             tracing::error!(
+                path = ?bucket.place(),
                 "a bucket is on another file system than the directory that is served, and cannot be written to: {}",
                 lack.sentence()
             );
         }
-        Ok(tried)
+        Ok(volume)
     }
 }
 
@@ -68,7 +66,7 @@ mod tests {
         let mut scene = Scene::new();
         scene.store.assume_elsewhere();
         let device = file_info::of(&scene.bucket().fd).unwrap().device;
-        let tried = |scene: &Scene| scene.store.devices.tried(device).is_some();
+        let tried = |scene: &Scene| scene.store.devices.get(device).is_some_and(|device| device.tried);
         assert!(!tried(&scene));
         scene.put("a", b"1").unwrap();
         scene.put("b", b"1").unwrap();

@@ -9,7 +9,7 @@ use crate::error::{Fail, Io};
 use crate::fs::file_info;
 use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::volume::kind::FileSystem;
+use crate::volume::kind::Kind;
 
 /// A moment right before a directory is made. An older directory is another one that was given its
 /// name.
@@ -28,7 +28,7 @@ impl Before {
     /// accepted, on file systems that are not local: their times come from another clock, if they
     /// have any.
     pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
-        let older = FileSystem::of(opened).is_ok_and(FileSystem::is_local)
+        let older = Kind::of(opened).is_ok_and(Kind::is_local)
             && file_info::born_ns(opened).is_some_and(|born| born < self.0);
         if older { Err(Fail::lost("make a directory that was there already")) } else { Ok(()) }
     }

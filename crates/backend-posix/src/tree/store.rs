@@ -23,9 +23,9 @@ use crate::layout::tree::{METADATA, Note};
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
+use crate::volume::description::{Needs, Volume};
 use crate::volume::devices::Devices;
-use crate::volume::kind::{FileSystem, Volume};
-use crate::volume::trials::Lack;
+use crate::volume::lack::Lack;
 
 /// The reason why a directory can't be served.
 #[derive(Debug, thiserror::Error)]
@@ -108,9 +108,9 @@ pub(crate) struct Store {
     pub options: Options,
     /// `st_dev` of the root; a bucket that is a mount point has another.
     pub device: u64,
-    /// The root's.
+    /// The root's, as it was tried at the start ([`Store::with_volume`]).
     pub volume: Volume,
-    /// Those of other devices, and what was tried on any.
+    /// Those of other devices.
     pub devices: Devices,
     clocks: Clocks,
     sidecars: bool,
@@ -225,13 +225,23 @@ impl Store {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
             BackendError::Io { ref source, .. }
-                if self.volume.kind == FileSystem::Other
-                    && Errno::from_io_error(source) == Some(Errno::BADMSG) =>
+                if !self.volume.kind.is_local() && Errno::from_io_error(source) == Some(Errno::BADMSG) =>
             {
                 storage_error("", Errno::NAMETOOLONG)
             }
             error => error,
         }
+    }
+
+    /// The store on a root whose volume was tried.
+    pub fn with_volume(self, volume: Volume) -> Self {
+        Self { volume, ..self }
+    }
+
+    /// What the options demand of a volume.
+    pub fn needs(&self) -> Needs {
+        let Options { allow_same_names, durability, .. } = self.options;
+        Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
     /// True if records are in files beside the objects', not in attributes.
@@ -255,14 +265,14 @@ impl Store {
     /// See [`Clocks::is_settled`].
     pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let volume = self.volume_of(info.device, directory);
-        volume.is_ok_and(|volume| self.clocks.is_settled(volume.kind, info, began_ns))
+        volume.is_ok_and(|volume| self.clocks.is_settled(volume.changes, info, began_ns))
     }
 
     /// True if a directory that still has the time in `info` did not change while it was read from
     /// `began_ns` on, as far as its time alone can show that.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
-        let kind = self.volume_of(info.device, directory).map_or(FileSystem::Other, |volume| volume.kind);
-        !kind.is_local() || self.clocks.is_settled(kind, info, began_ns)
+        let Volume { kind, changes, .. } = self.volume_on(info.device, directory);
+        !kind.is_local() || self.clocks.is_settled(changes, info, began_ns)
     }
 
     /// Flushes the names in a directory to disk, if the durability level says so.
@@ -274,13 +284,27 @@ impl Store {
     pub fn volume_of(&self, device: u64, file: impl AsFd) -> Io<Volume> {
         match self.known_volume(device) {
             Some(volume) => Ok(volume),
-            None => self.devices.meet(device, file),
+            None => self.devices.meet(device, file).map(|device| device.volume),
         }
+    }
+
+    /// [`Store::volume_of`], with the most cautious values if it can't be known.
+    pub fn volume_on(&self, device: u64, file: impl AsFd) -> Volume {
+        self.volume_of(device, file).unwrap_or_else(|_| Volume::unknown())
+    }
+
+    /// [`Store::volume_on`] the device of `file`.
+    pub fn volume_at(&self, file: impl AsFd) -> Volume {
+        let device = file_info::of(&file).map(|info| info.device);
+        device.map_or_else(|_| Volume::unknown(), |device| self.volume_on(device, file))
     }
 
     /// [`Store::volume_of`], if the device is known already.
     pub fn known_volume(&self, device: u64) -> Option<Volume> {
-        if device == self.device { Some(self.volume) } else { self.devices.volume(device) }
+        if device == self.device {
+            return Some(self.volume);
+        }
+        self.devices.get(device).map(|device| device.volume)
     }
 
     /// See [`Volume::ordered`]. False of a device that was not met yet.
@@ -310,12 +334,12 @@ impl Store {
     /// system than the root.
     pub fn reserves(&self, file: impl AsFd) -> bool {
         let volume = file_info::of(&file).and_then(|info| self.volume_of(info.device, file));
-        volume.is_ok_and(|volume| volume.reserves)
+        volume.is_ok_and(|volume| !volume.reserves.is_no())
     }
 
     /// True if reads may be tried on the caller's own thread.
     pub fn reads_inline(&self) -> bool {
-        self.volume.kind != FileSystem::Other && !self.sidecars
+        self.volume.kind.is_local() && !self.sidecars
     }
 
     /// True if a file on `device` gets its time when it is written, not when it is flushed to a
@@ -324,15 +348,17 @@ impl Store {
         self.known_volume(device).is_some_and(|volume| volume.kind.is_local())
     }
 
-    /// See [`FileSystem::names_show`]. False of a device that was not met yet.
+    /// See [`Volume::rename_changes`]. False of a device that was not met yet, and where other
+    /// machines make the times.
     pub fn names_show_on(&self, device: u64) -> bool {
-        self.known_volume(device).is_some_and(|volume| volume.kind.names_show())
+        let shows = |volume: Volume| volume.kind.is_local() && volume.rename_changes.is_yes();
+        self.known_volume(device).is_some_and(shows)
     }
 
-    /// From now on, treats the tree as one on a file system that may lack `RENAME_EXCHANGE`.
+    /// From now on, treats the tree as one on a file system without `RENAME_EXCHANGE`.
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
-        self.volume.kind = FileSystem::Swapless;
+        self.volume.exchange = crate::volume::description::Fact::No;
     }
 
     /// From now on, treats every bucket as one on another device than the root.
@@ -344,19 +370,8 @@ impl Store {
     /// From now on, treats the tree as one on a file system that machines share.
     #[cfg(test)]
     pub fn assume_shared(&mut self) {
-        self.volume.kind = FileSystem::Other;
-    }
-
-    /// True if the file system of a directory may lack `RENAME_EXCHANGE`, so that a name in it may
-    /// be missing for a moment.
-    pub fn names_may_blink(&self, directory: impl AsFd) -> bool {
-        let known = file_info::of(&directory).map(|info| info.device);
-        known.map_or(true, |device| self.names_may_blink_on(device, directory))
-    }
-
-    /// [`Store::names_may_blink`], if the directory's device is already known.
-    pub fn names_may_blink_on(&self, device: u64, directory: impl AsFd) -> bool {
-        self.volume_of(device, directory).map_or(true, |volume| volume.kind.may_blink())
+        let Volume { inodes_last, ordered, reflinks, reserves, .. } = self.volume;
+        self.volume = Volume { inodes_last, ordered, reflinks, reserves, ..Volume::unknown() };
     }
 }
 
@@ -480,6 +495,7 @@ mod tests {
     use rustix::fs::{CWD, FileType};
 
     use super::*;
+    use crate::volume::description::Fact;
 
     /// Whether space is reserved depends on the file system of the file, which may be another one
     /// than the root's (btrfs below ext4).
@@ -487,8 +503,8 @@ mod tests {
     fn space_is_reserved_by_what_the_file_is_on() {
         let mut scene = crate::testing::Scene::new();
         let file = fs::File::open(scene.path()).unwrap();
-        let own = scene.store.volume.reserves;
-        scene.store.volume.reserves = !own;
+        let own = scene.store.reserves(&file);
+        scene.store.volume.reserves = Fact::of(!own);
         assert_eq!(scene.store.reserves(&file), !own);
         scene.store.assume_elsewhere();
         assert_eq!(scene.store.reserves(&file), own);

@@ -6,8 +6,6 @@
 //! what is found there is removed, by root if root serves. So it is trusted only if it looks like
 //! what the server makes. That is checked on the open directory that is then used, not on its name.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -24,6 +22,8 @@ use crate::error::Io;
 use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::mark;
+use crate::volume::description::Fact;
+use crate::volume::trials::is_open_for_ever;
 
 /// This process's account. Asking the kernel each time would add a call to each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
@@ -184,16 +184,19 @@ impl Store {
     }
 
     /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then the
-    /// mode of the directory, which seems to give others rights, means nothing. Tested once for
-    /// each device.
+    /// mode of the directory, which seems to give others rights, means nothing. Known since the
+    /// device was tried, or tried once.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
         if self.is_only_read() {
             // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
             // its own file system.
             return state(self).is_some_and(|own| own.st_dev == stat.st_dev && own.st_mode & ANY != 0);
         }
-        if self.devices.is_modeless(stat.st_dev) {
-            return true;
+        match self.volume_of(stat.st_dev, &directory).map(|volume| volume.modes) {
+            Ok(Fact::Yes) => return false,
+            Ok(Fact::No) => return true,
+            _ if self.devices.is_modeless(stat.st_dev) => return true,
+            _ => {}
         }
         let modeless = match new_file(directory) {
             Ok(file) => is_open_for_ever(file),
@@ -221,22 +224,10 @@ fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
     Ok(file)
 }
 
-/// True if others have rights in a new file that can't be taken from them. The file may have got
-/// them from its directory.
-fn is_open_for_ever(file: OwnedFd) -> bool {
-    let is_open = |file: &OwnedFd| rustix::fs::fstat(file).is_ok_and(|stat| stat.st_mode & ANY != 0);
-    if !is_open(&file) {
-        return false;
-    }
-    let file = std::fs::File::from(file);
-    let _ = file.set_permissions(Permissions::from_mode(0o600));
-    is_open(&file.into())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{MetadataExt as _, chown};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustix::fs::{CWD, RenameFlags, renameat_with};

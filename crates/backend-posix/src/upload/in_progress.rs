@@ -120,7 +120,7 @@ impl Upload {
         let remove = |directory: &OwnedFd, name: &str| {
             rustix::fs::unlinkat(directory, name, AtFlags::empty()).attempt("remove an upload")
         };
-        if !bucket.store.names_may_blink(&self.directory) {
+        if !bucket.store.volume_at(&self.directory).lingers {
             return remove(&self.directory.fd, DESCRIPTION);
         }
         // The caller has it open, as its lock: removed here it would linger, and keep the

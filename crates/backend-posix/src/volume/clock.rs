@@ -3,16 +3,13 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::kind::FileSystem;
+use super::description::Changes;
 use crate::fs::file_info::{self, FileInfo};
 use crate::limits::{CLOCK_STEP_MIN, SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE, SETTLED_UNKNOWN};
 
 /// The clocks that set times in the tree, compared with this machine's.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    /// True if the kernel gives a file a new time after each one that was read (multigrain
-    /// timestamps, Linux 6.13).
-    times_differ: bool,
     /// How far this machine's clock is ahead of the one that sets times in the tree, if that is
     /// another clock; [`UNKNOWN`] if it can't be known.
     ahead_ns: AtomicI64,
@@ -25,13 +22,8 @@ const UNKNOWN: i64 = i64::MIN;
 
 impl Clocks {
     pub fn new() -> Self {
-        let times_differ = times_differ(rustix::system::uname().release().to_bytes());
-        let clocks = Self {
-            times_differ,
-            ahead_ns: AtomicI64::new(UNKNOWN),
-            epoch_ns: AtomicI64::new(0),
-            started: Instant::now(),
-        };
+        let clocks =
+            Self { ahead_ns: AtomicI64::new(UNKNOWN), epoch_ns: AtomicI64::new(0), started: Instant::now() };
         clocks.was_set();
         clocks
     }
@@ -54,28 +46,20 @@ impl Clocks {
 
     /// True if any later change of a directory gives it another time than that in `info`, which was
     /// read when reading the directory began, at `began_ns`.
-    pub fn is_settled(&self, file_system: FileSystem, info: &FileInfo, began_ns: i64) -> bool {
+    pub fn is_settled(&self, changes: Changes, info: &FileInfo, began_ns: i64) -> bool {
         let whole_second = info.changed_ns % 1_000_000_000 == 0;
-        let (wait, ahead_ns) = match file_system {
-            FileSystem::Other => match self.ahead_ns.load(Relaxed) {
+        let (wait, ahead_ns) = match changes {
+            Changes::Remote => match self.ahead_ns.load(Relaxed) {
                 UNKNOWN => (SETTLED_UNKNOWN, 0),
                 ahead_ns => (SETTLED_REMOTE, ahead_ns),
             },
             _ if whole_second => (SETTLED_COARSE, 0),
-            FileSystem::Multigrain | FileSystem::Memory if self.times_differ => (Duration::ZERO, 0),
-            _ => (SETTLED_FINE, 0),
+            Changes::Each => (Duration::ZERO, 0),
+            Changes::Ticks => (SETTLED_FINE, 0),
         };
         let age_ns = i128::from(began_ns) - i128::from(ahead_ns) - info.changed_ns;
         wait.is_zero() || u128::try_from(age_ns).is_ok_and(|age| age >= wait.as_nanos())
     }
-}
-
-fn times_differ(release: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(release);
-    let mut numbers =
-        text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    version >= (6, 13)
 }
 
 #[cfg(test)]
@@ -83,23 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_with_multigrain_times() {
-        for (release, expected) in
-            [("6.12.9", false), ("6.13.0-rc1", true), ("7.0", true), ("5.15.0-100-generic", false)]
-        {
-            assert_eq!(times_differ(release.as_bytes()), expected, "{release}");
-        }
-    }
-
-    #[test]
     fn what_changed_just_now_is_not_settled_by_coarse_times() {
         let directory = std::fs::File::open(".").unwrap();
-        let clocks = Clocks { times_differ: false, ..Clocks::new() };
+        let clocks = Clocks::new();
         let info = |changed_ns| FileInfo { changed_ns, ..file_info::of(&directory).unwrap() };
         let second = 1_000_000_000_i64;
-        let settled = |changed_ns, began_ns| {
-            clocks.is_settled(FileSystem::Memory, &info(i128::from(changed_ns)), began_ns)
-        };
+        let settled =
+            |changed_ns, began_ns| clocks.is_settled(Changes::Ticks, &info(i128::from(changed_ns)), began_ns);
         assert!(!settled(100 * second, 101 * second) && settled(100 * second, 102 * second));
         assert!(!settled(100 * second + 1, 100 * second + 10_000_000));
         assert!(settled(100 * second + 1, 100 * second + 30_000_000));
@@ -115,7 +89,7 @@ mod tests {
         let clocks = Clocks::new();
         let hour = 3600 * 1_000_000_000;
         let settled = |clocks: &Clocks, changed_ns| {
-            clocks.is_settled(FileSystem::Other, &info(changed_ns), file_info::now_ns())
+            clocks.is_settled(Changes::Remote, &info(changed_ns), file_info::now_ns())
         };
         assert!(!settled(&clocks, now - 10_000_000_000), "nothing is known yet");
         clocks.measure(Some(now - hour));

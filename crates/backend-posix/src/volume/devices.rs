@@ -1,76 +1,67 @@
-//! What is known of the devices that a tree is on: the root's, and those of buckets that are mount
-//! points or subvolumes.
+//! What is known of the devices that a tree is on besides the root's: those of buckets that are
+//! mount points or subvolumes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
 
 use rustix::fd::AsFd;
 
-use super::kind::Volume;
-use super::trials::Tried;
+use super::description::Volume;
 use crate::error::Io;
 
 /// Devices, by their numbers (`st_dev`).
 #[derive(Debug, Default)]
-pub(crate) struct Devices(RwLock<HashMap<u64, Device>>);
+pub(crate) struct Devices {
+    known: RwLock<HashMap<u64, Device>>,
+    /// Those that keep no modes of files, the root's included, as was found out since.
+    modeless: RwLock<HashSet<u64>>,
+}
 
-/// One device; what was not found out yet has the value that lets nothing go wrong.
-#[derive(Debug, Clone, Copy, Default)]
-struct Device {
-    volume: Option<Volume>,
-    tried: Option<Tried>,
-    /// True if it keeps no modes of files.
-    modeless: bool,
+/// One device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Device {
+    pub volume: Volume,
+    /// True if the volume was tried.
+    pub tried: bool,
 }
 
 impl Devices {
-    fn get<T>(&self, device: u64, value: impl FnOnce(&Device) -> Option<T>) -> Option<T> {
-        value(self.0.read().unwrap_or_else(PoisonError::into_inner).get(&device)?)
-    }
-
-    fn set(&self, device: u64, change: impl FnOnce(&mut Device)) {
-        change(self.0.write().unwrap_or_else(PoisonError::into_inner).entry(device).or_default());
-    }
-
-    /// True if anything is known of any device.
+    /// True if any device was met.
     pub fn any(&self) -> bool {
-        !self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.known.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// The volume of a device that was met.
-    pub fn volume(&self, device: u64) -> Option<Volume> {
-        self.get(device, |known| known.volume)
+    /// A device that was met.
+    pub fn get(&self, device: u64) -> Option<Device> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied()
     }
 
-    /// Finds out what the volume of `file`, which is on `device`, can do.
-    pub fn meet(&self, device: u64, file: impl AsFd) -> Io<Volume> {
+    /// Finds out what is known of the volume of `file`, which is on `device`, without trying.
+    pub fn meet(&self, device: u64, file: impl AsFd) -> Io<Device> {
         let volume = Volume::on(device, file)?;
-        self.set(device, |known| known.volume = Some(volume));
-        Ok(volume)
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(*known.entry(device).or_insert(Device { volume, tried: false }))
     }
 
-    /// The result of trying a device; `None` if it was not tried, or nothing could be written then.
-    pub fn tried(&self, device: u64) -> Option<Tried> {
-        self.get(device, |known| known.tried)
+    /// Keeps the volume of a device as it was tried.
+    pub fn keep(&self, device: u64, volume: Volume) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(device, Device { volume, tried: true });
     }
 
-    /// Keeps the result of trying a device.
-    pub fn keep_tried(&self, device: u64, tried: Tried) {
-        self.set(device, |known| known.tried = Some(tried).filter(|tried| *tried != Tried::Unknown));
-    }
-
-    /// True if a device is known to keep no modes of files.
+    /// True if a device was found to keep no modes of files.
     pub fn is_modeless(&self, device: u64) -> bool {
-        self.get(device, |known| Some(known.modeless)).unwrap_or_default()
+        self.modeless.read().unwrap_or_else(PoisonError::into_inner).contains(&device)
     }
 
     /// Notes that a device keeps no modes of files.
     pub fn keep_modeless(&self, device: u64) {
-        self.set(device, |known| known.modeless = true);
+        self.modeless.write().unwrap_or_else(PoisonError::into_inner).insert(device);
     }
 
     /// Forgets all: the number of a device that is unmounted is given to another one.
     pub fn forget(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        self.modeless.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

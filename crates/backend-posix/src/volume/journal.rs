@@ -10,18 +10,19 @@ use std::path::Path;
 
 use rustix::fs::{major, minor};
 
-const EXT: u32 = 0xef53;
-const XFS: u32 = 0x5846_5342;
+use super::kind::Kind;
+use super::mounts::Mounted;
+
 /// The inode of ext4's journal; jbd2 names a journal inside the file system after it.
 const JOURNAL_INODE: u32 = 8;
 
-/// True if the file system on `device`, of which `statfs` returns the number `magic`, keeps the
-/// order. False if that can't be seen.
-pub(crate) fn keeps_order(magic: u32, device: u64) -> bool {
+/// True if the file system on `device`, which is of this kind, keeps the order. False if that can't
+/// be seen.
+pub(crate) fn keeps_order(kind: Kind, device: u64) -> bool {
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
-    match magic {
-        XFS => host.xfs_is_ordered(device),
-        EXT => host.ext4_is_ordered(device),
+    match kind {
+        Kind::Xfs => host.xfs_is_ordered(device),
+        Kind::Ext4 => host.ext4_is_ordered(device),
         _ => false,
     }
 }
@@ -49,14 +50,7 @@ impl Host<'_> {
 
     /// True for XFS without a realtime device.
     fn xfs_is_ordered(&self, device: u64) -> bool {
-        let Ok(mounts) = std::fs::read_to_string(self.proc.join("self/mountinfo")) else { return false };
-        let number = format!("{}:{}", major(device), minor(device));
-        // "36 35 98:0 /root /mount options - type source options" (proc(5))
-        let mut options = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(&number)).map(|line| {
-            let (_, of_type) = line.split_once(" - ")?;
-            of_type.split(' ').nth(2)
-        });
-        options.next().flatten().is_some_and(|options| in_order(options.split(',')))
+        Mounted::read(self.proc, device).is_some_and(|mounted| in_order(mounted.options()))
     }
 }
 

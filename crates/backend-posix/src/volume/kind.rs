@@ -1,123 +1,156 @@
-//! Facts about a file system that follow from its kind. Those that must be tested are in
-//! [`trials`](crate::volume::trials).
+//! Kinds of file systems, and what follows from a kind alone.
 
 use rustix::fd::AsFd;
 
-use super::journal;
 use crate::error::Io;
-use crate::fs::file_info;
 
-/// Kinds of file systems, by how long calls may take.
+/// The kind of a file system, by the number that `statfs` returns (linux/magic.h, and the file
+/// systems' own sources).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileSystem {
-    /// Local; `RWF_NOWAIT` shows whether a read would wait.
-    Local,
-    /// As [`FileSystem::Local`], but old versions lack `RENAME_EXCHANGE`.
-    Swapless,
-    /// As [`FileSystem::Local`], and with multigrain timestamps where the kernel has them.
-    Multigrain,
-    /// Local, with multigrain timestamps, and reads never wait for a disk.
-    Memory,
-    /// Any other: calls may take as long as a network.
-    Other,
+pub(crate) enum Kind {
+    /// ext2, ext3 and ext4, which share a number.
+    Ext4,
+    Xfs,
+    Btrfs,
+    F2fs,
+    Bcachefs,
+    Zfs,
+    Tmpfs,
+    /// Layers of directories of other file systems, as in a container.
+    Overlay,
+    Nfs,
+    Cephfs,
+    Lustre,
+    Gpfs,
+    Beegfs,
+    Gfs2,
+    Ocfs2,
+    Smb,
+    Fuse,
+    /// Any other.
+    Unknown,
 }
 
-impl FileSystem {
-    /// True if only this machine changes it.
-    pub fn is_local(self) -> bool {
-        self != Self::Other
-    }
+/// The numbers that `statfs` returns.
+const NUMBERS: [(u32, Kind); 18] = [
+    (0xef53, Kind::Ext4),
+    (0x5846_5342, Kind::Xfs),
+    (0x9123_683e, Kind::Btrfs),
+    (0xf2f5_2010, Kind::F2fs),
+    (0xca45_1a4e, Kind::Bcachefs),
+    (0x2fc1_2fc1, Kind::Zfs),
+    (0x0102_1994, Kind::Tmpfs),
+    (0x794c_7630, Kind::Overlay),
+    (0x6969, Kind::Nfs),
+    (0x00c3_6400, Kind::Cephfs),
+    (0x0bd0_0bd0, Kind::Lustre),
+    (0x4750_4653, Kind::Gpfs),
+    (0x1983_0326, Kind::Beegfs),
+    (0x0116_1970, Kind::Gfs2),
+    (0x7461_636f, Kind::Ocfs2),
+    (0xfe53_4d42, Kind::Smb),
+    (0xff53_4d42, Kind::Smb),
+    (0x6573_5546, Kind::Fuse),
+];
 
+impl Kind {
     /// The kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
-        magic(file).map(|magic| Volume::of_magic(magic).kind)
+        let number = rustix::fs::fstatfs(file)?.f_type;
+        Ok(Self::of_number(u32::try_from(number & 0xffff_ffff).unwrap_or(0)))
     }
 
-    /// True if it may lack `RENAME_EXCHANGE`, so that a name may be missing for a moment.
-    pub fn may_blink(self) -> bool {
-        matches!(self, Self::Other | Self::Swapless)
+    fn of_number(number: u32) -> Self {
+        NUMBERS.iter().find(|known| known.0 == number).map_or(Self::Unknown, |known| known.1)
     }
 
-    /// True if cached reads never wait, and so don't need `RWF_NOWAIT` (which it refuses).
-    pub fn reads_never_wait(self) -> bool {
-        self == Self::Memory
+    /// Its name for operators.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Xfs => "XFS",
+            Self::Btrfs => "btrfs",
+            Self::F2fs => "F2FS",
+            Self::Bcachefs => "bcachefs",
+            Self::Zfs => "ZFS",
+            Self::Tmpfs => "tmpfs",
+            Self::Overlay => "overlayfs",
+            Self::Nfs => "NFS",
+            Self::Cephfs => "CephFS",
+            Self::Lustre => "Lustre",
+            Self::Gpfs => "GPFS",
+            Self::Beegfs => "BeeGFS",
+            Self::Gfs2 => "GFS2",
+            Self::Ocfs2 => "OCFS2",
+            Self::Smb => "SMB",
+            Self::Fuse => "FUSE",
+            Self::Unknown => "not known to Slipway",
+        }
     }
 
-    /// True if giving a file a name, or renaming it, sets its ctime to the present.
-    pub fn names_show(self) -> bool {
-        matches!(self, Self::Multigrain | Self::Memory)
+    /// True if only this machine changes it, and calls take no longer than a disk.
+    pub const fn is_local(self) -> bool {
+        matches!(
+            self,
+            Self::Ext4 | Self::Xfs | Self::Btrfs | Self::F2fs | Self::Bcachefs | Self::Zfs | Self::Tmpfs
+        )
+    }
+
+    /// True if it compresses what is written to space that was not reserved before.
+    pub const fn compresses(self) -> bool {
+        matches!(self, Self::Btrfs | Self::Bcachefs)
+    }
+
+    /// True if a file is known to keep its inode number for as long as it exists, for everyone.
+    /// FUSE daemons, SMB clients and FAT invent numbers, and forget them; on overlayfs, a file of a
+    /// lower layer gets a new number when it is first written to.
+    pub const fn inodes_last(self) -> bool {
+        self.is_local()
+            || matches!(
+                self,
+                Self::Nfs
+                    | Self::Cephfs
+                    | Self::Lustre
+                    | Self::Gpfs
+                    | Self::Beegfs
+                    | Self::Gfs2
+                    | Self::Ocfs2
+            )
+    }
+
+    /// True if all drivers that this process can meet have `RENAME_EXCHANGE`: openat2 is younger.
+    pub const fn exchanges(self) -> bool {
+        self.is_local() && !matches!(self, Self::Zfs)
+    }
+
+    /// True if the kernel may ask for the attributes of an open file by its name, which another may
+    /// have by now.
+    pub const fn asks_by_name(self) -> bool {
+        matches!(self, Self::Fuse | Self::Smb | Self::Unknown)
+    }
+
+    /// True if a file that is removed or replaced while it is open gets another name until it is
+    /// closed.
+    pub const fn lingers(self) -> bool {
+        matches!(self, Self::Fuse | Self::Nfs | Self::Smb | Self::Unknown)
+    }
+
+    /// True if a name that is being replaced, or was made elsewhere, may be missing or wrong for a
+    /// moment.
+    pub const fn has_stale_names(self) -> bool {
+        !self.is_local() && !matches!(self, Self::Overlay)
+    }
+
+    /// True if giving a file a name, or renaming it, is known to set its ctime to the present.
+    pub const fn rename_changes(self) -> bool {
+        matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
+    }
+
+    /// True if it has multigrain timestamps where the kernel has them.
+    pub const fn is_multigrain(self) -> bool {
+        matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }
 }
-
-/// Facts about a file's file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Volume {
-    pub kind: FileSystem,
-    /// True if a file is known to keep its inode number for as long as it exists, for everyone:
-    /// FUSE daemons, SMB clients and FAT invent numbers, and forget them.
-    pub inodes_last: bool,
-    /// True if reserving space ahead of contents does not change how these are stored. On btrfs and
-    /// bcachefs, it keeps them from being compressed.
-    pub reserves: bool,
-    /// True if files can share blocks, as long as ranges begin and end between blocks.
-    pub shares: bool,
-    /// True if changes of names and files reach the disk in the order in which they were made: then
-    /// a flush of one covers all earlier ones, except for file contents that were not written out.
-    pub ordered: bool,
-}
-
-impl Volume {
-    /// The facts about the file system that a file is on.
-    pub fn of(file: impl AsFd) -> Io<Self> {
-        let device = file_info::of(&file)?.device;
-        Self::on(device, file)
-    }
-
-    /// [`Volume::of`] a file on `device`.
-    pub fn on(device: u64, file: impl AsFd) -> Io<Self> {
-        let magic = magic(file)?;
-        Ok(Self { ordered: journal::keeps_order(magic, device), ..Self::of_magic(magic) })
-    }
-
-    /// What follows from the number that `statfs` returns: from linux/magic.h, and the file
-    /// systems' own sources.
-    const fn of_magic(magic: u32) -> Self {
-        let kind = match magic {
-            // ext2/3/4, XFS, btrfs
-            0xef53 | XFS | BTRFS => FileSystem::Multigrain,
-            // F2FS, bcachefs
-            0xf2f5_2010 | BCACHEFS => FileSystem::Local,
-            // ZFS
-            0x2fc1_2fc1 => FileSystem::Swapless,
-            // tmpfs
-            0x0102_1994 => FileSystem::Memory,
-            _ => FileSystem::Other,
-        };
-        let inodes_last = match kind {
-            // NFS, CephFS, Lustre, GPFS, BeeGFS, GFS2, OCFS2. Not overlayfs: a file of a lower
-            // layer on another device gets a new number when it is first written to.
-            FileSystem::Other => matches!(
-                magic,
-                0x6969 | 0x00c3_6400 | 0x0bd0_0bd0 | 0x4750_4653 | 0x1983_0326 | 0x0116_1970 | 0x7461_636f
-            ),
-            _ => true,
-        };
-        let compresses = matches!(magic, BTRFS | BCACHEFS);
-        let shares = compresses || magic == XFS;
-        Self { kind, inodes_last, reserves: !compresses, shares, ordered: false }
-    }
-}
-
-/// The number by which `statfs` names the kind of a file system.
-fn magic(file: impl AsFd) -> Io<u32> {
-    let magic = rustix::fs::fstatfs(file)?.f_type;
-    Ok(u32::try_from(magic & 0xffff_ffff).unwrap_or(0))
-}
-
-const XFS: u32 = 0x5846_5342;
-const BTRFS: u32 = 0x9123_683e;
-const BCACHEFS: u32 = 0xca45_1a4e;
 
 #[cfg(test)]
 mod tests {
@@ -125,19 +158,27 @@ mod tests {
 
     #[test]
     fn what_is_known_by_kind() {
-        let of = |magic| {
-            let Volume { kind, inodes_last, reserves, shares, ordered: _ } = Volume::of_magic(magic);
-            (kind, inodes_last, reserves, shares)
+        let of = |number| {
+            let kind = Kind::of_number(number);
+            (kind, kind.is_local(), kind.inodes_last(), kind.compresses(), kind.exchanges())
         };
-        assert_eq!(of(0xef53), (FileSystem::Multigrain, true, true, false));
-        assert_eq!(of(XFS), (FileSystem::Multigrain, true, true, true));
-        assert_eq!(of(BTRFS), (FileSystem::Multigrain, true, false, true));
-        assert_eq!(of(BCACHEFS), (FileSystem::Local, true, false, true));
-        // NFS, FUSE, SMB.
-        assert_eq!(of(0x6969), (FileSystem::Other, true, true, false));
-        assert_eq!(of(0x6573_5546), (FileSystem::Other, false, true, false));
-        assert_eq!(of(0xfe53_4d42), (FileSystem::Other, false, true, false));
-        // overlayfs.
-        assert_eq!(of(0x794c_7630), (FileSystem::Other, false, true, false));
+        assert_eq!(of(0xef53), (Kind::Ext4, true, true, false, true));
+        assert_eq!(of(0x9123_683e), (Kind::Btrfs, true, true, true, true));
+        assert_eq!(of(0xca45_1a4e), (Kind::Bcachefs, true, true, true, true));
+        assert_eq!(of(0x2fc1_2fc1), (Kind::Zfs, true, true, false, false));
+        assert_eq!(of(0x6969), (Kind::Nfs, false, true, false, false));
+        assert_eq!(of(0x6573_5546), (Kind::Fuse, false, false, false, false));
+        assert_eq!(of(0xfe53_4d42), (Kind::Smb, false, false, false, false));
+        assert_eq!(of(0x794c_7630), (Kind::Overlay, false, false, false, false));
+        assert_eq!(of(1), (Kind::Unknown, false, false, false, false));
+    }
+
+    /// What is unknown is treated as the file system with the most faults.
+    #[test]
+    fn an_unknown_kind_is_the_most_cautious() {
+        let faults = |kind: Kind| [kind.asks_by_name(), kind.lingers(), kind.has_stale_names()];
+        assert_eq!(faults(Kind::Unknown), [true; 3]);
+        assert_eq!(faults(Kind::Zfs), [false; 3]);
+        assert_eq!(faults(Kind::Overlay), [false; 3]);
     }
 }

@@ -1,217 +1,310 @@
-//! Tests what a file system must be able to do, once, before anything of a client is written to it.
+//! Tries what a file system can do, once, before anything of a client is written to it.
 //!
-//! Without these tests, each lack would show in the middle of a request, as a meaningless error or
-//! as the loss of an object. Facts that follow from a file system's kind are in
-//! [`volume::kind`](crate::volume::kind).
+//! Without this, each lack would show in the middle of a request, as a meaningless error or as the
+//! loss of an object. What follows from the kind of a file system is in
+//! [`kind`](crate::volume::kind).
 
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, XattrFlags};
-use rustix::io::Errno;
+use std::thread::sleep;
 
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, XattrFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::description::{Fact, Locks, Nameless, Names, Reads, Volume};
 use crate::error::Io;
 use crate::fs::linking::link_unnamed;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, locking, removing};
+use crate::limits::TIMES_SETTLE;
 
-/// Something that a file system lacks, and that is required.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lack {
-    Case,
-    Forms,
-    Exclusive,
-    Naming,
-    Links,
-    Replacing,
-    Locks,
-    Flushes,
-    Attributes,
-}
+/// The rights of others in a mode.
+const ANY: u32 = 0o077;
 
-impl Lack {
-    /// The sentence for the operator.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::Case => {
-                "its file system does not distinguish the names KEY and key, so that a PUT of one would replace the \
-                 other (to serve it nevertheless, for keys that do not differ in case alone: --allow-same-names)"
-            }
-            Self::Forms => {
-                "its file system does not distinguish an accented letter from the same letter written as two \
-                 characters (Unicode normalization), so that a PUT of one key would replace another (to serve it \
-                 nevertheless: --allow-same-names)"
-            }
-            Self::Exclusive => {
-                "its file system does not report whether a file already existed when it is created (O_EXCL)"
-            }
-            Self::Naming => {
-                "a file that was created without a name (O_TMPFILE) cannot be given a name there: before Linux 6.10 \
-                 this needs a mounted /proc, or the capability CAP_DAC_READ_SEARCH"
-            }
-            Self::Links => {
-                "its file system has no hard links, which are needed to give a new object its name without replacing \
-                 another"
-            }
-            Self::Replacing => "its file system cannot replace a file by renaming another to its name",
-            Self::Locks => {
-                "its file system has no working locks (flock), which are needed to order concurrent writes of one \
-                 key (Lustre: mount it with -o flock)"
-            }
-            Self::Flushes => {
-                "its file system cannot flush directories, so that a power cut may lose names of files (to serve it \
-                 nevertheless: --durability data)"
-            }
-            Self::Attributes => {
-                "its file system has no user extended attributes, in which the records of objects are kept (mount it \
-                 with user_xattr, use another file system, or keep records in files with --metadata sidecar)"
-            }
-        }
-    }
-}
-
-/// The tests to run in addition to those that are always run.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Needs {
-    /// The file system must not take different names for the same one (`KEY` and `key`).
-    pub names: bool,
-    pub flushes: bool,
-    pub attributes: bool,
-}
-
-/// The result of the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tried {
-    Fine,
-    Lacks(Lack),
-    /// Nothing can be written there now, and so nothing can be lost.
-    Unknown,
-}
-
-/// Runs all tests in a new directory `name` in `above`, which is removed afterwards.
-pub(crate) fn run(above: &OwnedFd, name: &str, needs: Needs) -> Io<Tried> {
+/// Tries what is not known of a `volume` yet, in a new directory `name` in `above`, which is
+/// removed afterwards. `None` if nothing can be written there now.
+pub(crate) fn run(above: &OwnedFd, name: &str, volume: Volume) -> Io<Option<Volume>> {
     let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
         // No one else makes one of this name: the answer to a first try of the kernel's got lost
         // (NFS).
         Ok(()) | Err(Errno::EXIST) => {
-            resolve::plain(above, name, DIRECTORY).and_then(|directory| lack(&directory, needs))
+            resolve::plain(above, name, DIRECTORY).and_then(|directory| Trial::in_new(directory).run(volume))
         }
         Err(errno) => Err(errno),
     };
     // What was open in there is closed by now: FUSE and NFS would keep it under another name.
     removing::remove_tree(above, name);
     match tried {
-        Ok(None) => Ok(Tried::Fine),
-        Ok(Some(lack)) => Ok(Tried::Lacks(lack)),
+        Ok(volume) => Ok(Some(volume)),
         Err(errno) => unless_unwritable(errno),
     }
 }
 
-/// The result is unknown if nothing can be written.
-pub(crate) fn unless_unwritable(errno: Errno) -> Io<Tried> {
+/// `None` if nothing can be written.
+pub(crate) fn unless_unwritable<T>(errno: Errno) -> Io<Option<T>> {
     match errno {
-        Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(Tried::Unknown),
+        Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(None),
         errno => Err(errno),
     }
 }
 
-fn lack(directory: &OwnedFd, needs: Needs) -> Io<Option<Lack>> {
-    let create = |name| {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
-    };
-    let file = create("Name")?;
-    if needs.names && file_info::at(directory, "nAME").is_ok() {
-        return Ok(Some(Lack::Case));
-    }
-    if create("Name").is_ok() {
-        return Ok(Some(Lack::Exclusive));
-    }
-    // One that takes no such names can't confuse them.
-    if needs.names && create("\u{e9}").is_ok() && file_info::at(directory, "e\u{301}").is_ok() {
-        return Ok(Some(Lack::Forms));
-    }
-    if needs.attributes
-        && let Err(Errno::OPNOTSUPP) = rustix::fs::fsetxattr(&file, "user.slipway", b"", XattrFlags::empty())
-    {
-        return Ok(Some(Lack::Attributes));
-    }
-    drop(file);
-    if !names(directory, |file, name| link_unnamed(file, directory, name))? {
-        return Ok(Some(Lack::Naming));
-    }
-    if !links(directory)? {
-        return Ok(Some(Lack::Links));
-    }
-    create("new")?;
-    match rustix::fs::renameat(directory, "new", directory, "Name") {
-        Ok(()) => {}
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => return Err(errno),
-        Err(_) => return Ok(Some(Lack::Replacing)),
-    }
-    if !locks(directory)? {
-        return Ok(Some(Lack::Locks));
-    }
-    if needs.flushes && rustix::fs::fsync(directory).is_err() {
-        return Ok(Some(Lack::Flushes));
-    }
-    Ok(None)
-}
+/// A new directory to try things in. Of an error that is no answer, a fact is left as it was.
+struct Trial(OwnedFd);
 
-/// False if `link` can't give a name to a file that was opened without one. True if the file system
-/// has no such files.
-fn names(directory: &OwnedFd, link: impl Fn(&OwnedFd, &str) -> Io<()>) -> Io<bool> {
-    let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let Ok(file) = rustix::fs::openat(directory, ".", flags, Mode::RUSR | Mode::WUSR) else {
-        return Ok(true);
-    };
-    match link(&file, "named") {
-        // That of `/proc`, too.
-        Err(Errno::NOENT) => Ok(false),
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
-        // What else is in the way of links shows when they are tried.
-        _ => Ok(true),
+impl Trial {
+    fn in_new(directory: OwnedFd) -> Self {
+        Self(directory)
     }
-}
 
-fn links(directory: &OwnedFd) -> Io<bool> {
-    let link = || rustix::fs::linkat(directory, "Name", directory, "linked", AtFlags::empty());
-    match link() {
-        // A name that is taken stays so. No one else makes names here: if it is taken at once, the
-        // answer to a first try of the kernel's got lost (NFS).
-        Ok(()) | Err(Errno::EXIST) => {
-            Ok(link() == Err(Errno::EXIST) && file_info::at(directory, "linked").is_ok())
+    fn run(&self, known: Volume) -> Io<Volume> {
+        let mut volume = known;
+        let file = self.create("Name")?;
+        volume.exclusive = Fact::of(self.create("Name").is_err());
+        volume.names = self.names();
+        self.try_file(&file, &mut volume)?;
+        drop(file);
+        volume.nameless = self.nameless(|file, name| link_unnamed(file, &self.0, name))?;
+        volume.links = self.links()?;
+        volume.replaces = self.replaces()?;
+        volume.no_replace = self.no_replace()?;
+        self.try_locks(&mut volume)?;
+        if volume.flushes == Fact::Untried {
+            volume.flushes = Fact::of(rustix::fs::fsync(&self.0).is_ok());
         }
-        Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
-        Err(_) => Ok(false),
+        if known.kind.is_local() && volume.rename_changes == Fact::Untried {
+            volume.rename_changes = self.rename_changes().map_or(Fact::Untried, Fact::of);
+        }
+        // The last one: it makes a directory of the file.
+        volume.exchange = self.exchange(volume.exchange)?;
+        Ok(volume)
+    }
+
+    fn create(&self, name: &str) -> Io<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        rustix::fs::openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        file_info::at(&self.0, name).is_ok()
+    }
+
+    fn names(&self) -> Names {
+        if self.has("nAME") {
+            return Names::NoCase;
+        }
+        // One that takes no such names can't confuse them.
+        if self.create("\u{e9}").is_ok() && self.has("e\u{301}") { Names::Normalized } else { Names::Bytes }
+    }
+
+    /// Tries what can be asked of an open file.
+    fn try_file(&self, file: &OwnedFd, volume: &mut Volume) -> Io<()> {
+        volume.attributes = match rustix::fs::fsetxattr(file, "user.slipway", b"", XattrFlags::empty()) {
+            Ok(()) => Fact::Yes,
+            Err(Errno::OPNOTSUPP) => Fact::No,
+            Err(_) => volume.attributes,
+        };
+        volume.births = Fact::of(file_info::born_ns(file).is_some());
+        volume.modes = Fact::of(!is_open_for_ever(file));
+        volume.counts_blocks =
+            rustix::fs::fstatvfs(file).map_or(Fact::Untried, |room| Fact::of(room.f_blocks > 0));
+        if volume.reserves == Fact::Untried {
+            let reserved = rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, 0, 1);
+            volume.reserves = answer(reserved);
+        }
+        // Not all XFS can.
+        volume.reflinks = match answer(rustix::fs::ioctl_ficlone(self.create("shared")?, file)) {
+            Fact::Untried => volume.reflinks,
+            reflinks => reflinks,
+        };
+        // Times of several files, none of which is by chance that of a whole second.
+        let times = [file_info::of(file)?.changed_ns, file_info::of(&self.0)?.stamp.modified_ns];
+        volume.fine_times = Fact::of(times.iter().any(|time_ns| time_ns % 1_000_000_000 != 0));
+        if volume.reads == Reads::Tell {
+            rustix::io::pwrite(file, b"1", 0)?;
+            let mut byte = [0; 1];
+            let slices = &mut [std::io::IoSliceMut::new(&mut byte)];
+            if rustix::io::preadv2(file, slices, 0, ReadWriteFlags::NOWAIT) == Err(Errno::OPNOTSUPP) {
+                volume.reads = Reads::MayWait;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are files without names, which `link` can give one.
+    fn nameless(&self, link: impl Fn(&OwnedFd, &str) -> Io<()>) -> Io<Nameless> {
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let Ok(file) = rustix::fs::openat(&self.0, ".", flags, Mode::RUSR | Mode::WUSR) else {
+            return Ok(Nameless::No);
+        };
+        match link(&file, "named") {
+            // That of `/proc`, too.
+            Err(Errno::NOENT) => Ok(Nameless::ForEver),
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+            // What else is in the way of links shows when they are tried.
+            _ => Ok(Nameless::Yes),
+        }
+    }
+
+    fn links(&self) -> Io<Fact> {
+        let link = || rustix::fs::linkat(&self.0, "Name", &self.0, "linked", AtFlags::empty());
+        match link() {
+            // A name that is taken stays so. No one else makes names here: if it is taken at once,
+            // the answer to a first try of the kernel's got lost (NFS).
+            Ok(()) | Err(Errno::EXIST) => Ok(Fact::of(link() == Err(Errno::EXIST) && self.has("linked"))),
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+            Err(_) => Ok(Fact::No),
+        }
+    }
+
+    fn replaces(&self) -> Io<Fact> {
+        self.create("new")?;
+        match rustix::fs::renameat(&self.0, "new", &self.0, "Name") {
+            Ok(()) => Ok(Fact::Yes),
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+            Err(_) => Ok(Fact::No),
+        }
+    }
+
+    fn no_replace(&self) -> Io<Fact> {
+        self.create("from")?;
+        Ok(answer(rustix::fs::renameat_with(&self.0, "from", &self.0, "to", RenameFlags::NOREPLACE)))
+    }
+
+    /// Exchanges a directory and a file, and looks at both: a server may do without the flag what
+    /// it does not know.
+    fn exchange(&self, known: Fact) -> Io<Fact> {
+        match rustix::fs::mkdirat(&self.0, "directory", Mode::RWXU) {
+            // As in [`run`].
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        let exchanged =
+            rustix::fs::renameat_with(&self.0, "directory", &self.0, "Name", RenameFlags::EXCHANGE);
+        let is_directory = |name| file_info::at(&self.0, name).is_ok_and(|info| info.is_directory());
+        match exchanged {
+            Ok(()) => {
+                Ok(Fact::of(is_directory("Name") && !is_directory("directory") && self.has("directory")))
+            }
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(Fact::No),
+            Err(_) => Ok(known),
+        }
+    }
+
+    fn try_locks(&self, volume: &mut Volume) -> Io<()> {
+        let open = |flags| {
+            let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            rustix::fs::openat(&self.0, "Name", flags, Mode::empty())
+        };
+        // NFS wants files that are open for writing.
+        let (one, two) = (open(OFlags::RDWR)?, open(OFlags::RDWR)?);
+        if locking::try_lock_file(&one) != Ok(true) || locking::try_lock_file(&two) != Ok(false) {
+            volume.locks = Locks::NoOne;
+            return Ok(());
+        }
+        drop((one, two));
+        volume.locks_need_writing =
+            Fact::of(locking::try_lock_file(&open(OFlags::RDONLY)?) == Err(Errno::BADF));
+        Ok(())
+    }
+
+    /// True if a file gets another ctime when it is given a name, and when it is renamed. `None` if
+    /// it can't be told.
+    fn rename_changes(&self) -> Option<bool> {
+        let changed = || file_info::at(&self.0, "Name").map(|info| info.changed_ns).ok();
+        let before = changed()?;
+        sleep(TIMES_SETTLE);
+        rustix::fs::linkat(&self.0, "Name", &self.0, "other", AtFlags::empty()).ok()?;
+        let linked = changed()?;
+        sleep(TIMES_SETTLE);
+        rustix::fs::renameat(&self.0, "Name", &self.0, "renamed").ok()?;
+        rustix::fs::renameat(&self.0, "renamed", &self.0, "Name").ok()?;
+        Some(before < linked && linked < changed()?)
     }
 }
 
-fn locks(directory: &OwnedFd) -> Io<bool> {
-    // NFS wants files that are open for writing.
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let open = || rustix::fs::openat(directory, "Name", flags, Mode::empty());
-    let (one, two) = (open()?, open()?);
-    Ok(locking::try_lock_file(&one) == Ok(true) && locking::try_lock_file(&two) == Ok(false))
+/// Whether a call that a file system may not know was done. Of other errors nothing is known.
+fn answer(result: Io<()>) -> Fact {
+    match result {
+        Ok(()) => Fact::Yes,
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOTTY | Errno::INVAL) => Fact::No,
+        Err(_) => Fact::Untried,
+    }
+}
+
+/// True if others have rights in a new file that can't be taken from them, because its file system
+/// keeps no modes. The file may have got them from its directory.
+pub(crate) fn is_open_for_ever(file: impl AsFd) -> bool {
+    let is_open = || rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_mode & ANY != 0);
+    if !is_open() {
+        return false;
+    }
+    let _ = rustix::fs::fchmod(&file, Mode::from_raw_mode(0o600));
+    is_open()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::volume::kind::Kind;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        directory: OwnedFd,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let directory = OwnedFd::from(std::fs::File::open(folder.path()).unwrap());
+            Self { folder, directory }
+        }
+    }
 
     /// Files without a name that can't get one are found, as on an old kernel without `/proc`:
     /// there each PUT would fail.
     #[test]
     fn files_that_get_no_name_are_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = OwnedFd::from(std::fs::File::open(folder.path()).unwrap());
-        assert_eq!(names(&directory, |file, name| link_unnamed(file, &directory, name)), Ok(true));
+        let Place { folder: _folder, directory } = Place::new();
+        let trial = Trial::in_new(directory);
+        // Where there are no unnamed files, they are not needed.
+        let flags = OFlags::RDWR | OFlags::TMPFILE;
+        let unnamed = rustix::fs::openat(&trial.0, ".", flags, Mode::RUSR | Mode::WUSR).is_ok();
+        let expected = if unnamed { Nameless::Yes } else { Nameless::No };
+        assert_eq!(trial.nameless(|file, name| link_unnamed(file, &trial.0, name)), Ok(expected));
         let old = |file: &OwnedFd, name: &str| {
             let path = format!("/no-proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
             let follow = AtFlags::SYMLINK_FOLLOW;
-            rustix::fs::linkat(rustix::fs::CWD, path, &directory, name, follow)
+            rustix::fs::linkat(rustix::fs::CWD, path, &trial.0, name, follow)
         };
-        // Where there are no unnamed files, they are not needed.
-        let flags = OFlags::RDWR | OFlags::TMPFILE;
-        let unnamed = rustix::fs::openat(&directory, ".", flags, Mode::RUSR | Mode::WUSR).is_ok();
-        assert_eq!(names(&directory, old), Ok(!unnamed));
+        let expected = if unnamed { Nameless::ForEver } else { Nameless::No };
+        assert_eq!(trial.nameless(old), Ok(expected));
+    }
+
+    /// What is known by kind is what a trial finds, and nothing is left of it.
+    #[test]
+    fn a_trial_agrees_with_what_is_known_by_kind() {
+        let Place { folder, directory } = Place::new();
+        let known = Volume::of(&directory).unwrap();
+        let tried = run(&directory, "trial", known).unwrap().unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        let blank = Volume {
+            exchange: Fact::Untried,
+            flushes: Fact::Untried,
+            rename_changes: Fact::Untried,
+            reflinks: Fact::Untried,
+            ..known
+        };
+        let found = run(&directory, "trial", blank).unwrap().unwrap();
+        assert_eq!(Volume { fine_times: tried.fine_times, ..found }, tried);
+        if known.kind == Kind::Tmpfs {
+            assert_eq!((tried.nameless, tried.names), (Nameless::Yes, Names::Bytes));
+            assert_eq!((tried.exchange, tried.reflinks, tried.modes), (Fact::Yes, Fact::No, Fact::Yes));
+        }
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_nothing_is_known() {
+        assert_eq!(unless_unwritable::<Volume>(Errno::ROFS), Ok(None));
+        assert_eq!(unless_unwritable::<Volume>(Errno::NOSPC), Ok(None));
+        assert_eq!(unless_unwritable::<Volume>(Errno::IO), Err(Errno::IO));
     }
 }

@@ -92,7 +92,8 @@ pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) 
 
 /// [`settle`]; `None` if it is not needed.
 pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
-    bucket.store.names_may_blink(&bucket.fd).then(|| settle(bucket)).transpose()
+    let by_steps = !bucket.store.volume_at(&bucket.fd).exchange.is_yes();
+    by_steps.then(|| settle(bucket)).transpose()
 }
 
 /// Does `work`, which reads names without locks, until no file was converted meanwhile.
@@ -100,7 +101,7 @@ pub(crate) fn undisturbed<T>(
     bucket: &Bucket<'_>,
     mut work: impl FnMut() -> backend::Result<T>,
 ) -> backend::Result<T> {
-    if !bucket.store.names_may_blink(&bucket.fd) {
+    if !bucket.store.volume_at(&bucket.fd).names_may_vanish() {
         return work();
     }
     for _ in 0..LISTING_TRIES {

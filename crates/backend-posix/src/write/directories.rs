@@ -88,8 +88,8 @@ fn make(
     let made = {
         // A name that is missing only until the directory with its file is in place must not be
         // taken.
-        let blinks = bucket.store.names_may_blink(parent);
-        let _lock = blinks.then(|| key_lock::take(bucket, &join(&parent.path, name))).transpose()?;
+        let may_vanish = bucket.store.volume_at(parent).names_may_vanish();
+        let _lock = may_vanish.then(|| key_lock::take(bucket, &join(&parent.path, name))).transpose()?;
         match owner {
             Some(_) => make_for(bucket, parent, name, owner)?.map(Some),
             None => rustix::fs::mkdirat(parent, name, mode(bucket)).map(|()| None),

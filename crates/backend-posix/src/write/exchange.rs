@@ -225,7 +225,7 @@ impl Prepared<'_> {
     fn join(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let out = resolve::plain(self.staging, self.entry, DIRECTORY).attempt("open a directory")?;
         // Elsewhere who makes an object has the lock of its key, and not all can be had here.
-        if !bucket.store.names_may_blink(&self.directory)
+        if !bucket.store.volume_at(&self.directory).names_may_vanish()
             && joining::may_join(&out, &self.directory).attempt("stat a directory")?
         {
             joining::move_entries(&out, &self.directory).attempt("move a directory's entries")?;

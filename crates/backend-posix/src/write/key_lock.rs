@@ -20,7 +20,7 @@ use crate::tree::lock::{Lock, number_of};
 pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     let lock = bucket.lock_number(number_of(path))?;
     // The lock's file is on the bucket's file system.
-    if bucket.store.names_may_blink_on(lock.device(), &bucket.fd) {
+    if !bucket.store.volume_on(lock.device(), &bucket.fd).exchange.is_yes() {
         conversion::settle_wanted(bucket, |wanted| wanted == path)?;
     }
     Ok(lock)

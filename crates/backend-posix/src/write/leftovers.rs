@@ -105,7 +105,7 @@ mod tests {
     use crate::tree::ours::open_new;
     use crate::tree::own;
     use crate::tree::store::Store;
-    use crate::volume::kind::FileSystem;
+    use crate::volume::kind::Kind;
     use crate::write::exchange;
     use crate::write::staging::note_scattered;
 
@@ -301,7 +301,7 @@ mod tests {
         let scene = Scene::new();
         let bucket = scene.bucket();
         let top = bucket.directory("").unwrap();
-        if !FileSystem::of(&top).unwrap().is_local() || file_info::born_ns(&top).is_none() {
+        if !Kind::of(&top).unwrap().is_local() || file_info::born_ns(&top).is_none() {
             return eprintln!("\n*** SKIPPED: no births here, so that what is older is NOT tested ***\n");
         }
         let make = || fs::create_dir(scene.path().join(PREPARED)).unwrap();

@@ -165,7 +165,7 @@ impl Target {
         // about to become a directory by steps.
         if sealed.rest.is_none()
             && !self.needs_object()
-            && !bucket.store.names_may_blink_on(sealed.device, parent)
+            && !bucket.store.volume_on(sealed.device, parent).names_may_vanish()
         {
             match sealed.link(bucket, parent, name) {
                 Err(Errno::EXIST) => {}

@@ -117,7 +117,7 @@ impl Found {
         let found = Self::read(place, name, &traits)?;
         let Some(place) = place else { return Ok((traits, found)) };
         let unsure = match &found.closed {
-            None => found.file.is_none() && place.names_may_blink(),
+            None => found.file.is_none() && place.has_stale_names(),
             Some(closed) => *closed == Closed::OfAnother,
         };
         if unsure { Self::read_again(store, place, name) } else { Ok((traits, found)) }

@@ -109,8 +109,8 @@ impl<'s> Place<'s> {
     }
 
     /// True if the file of a bucket may be missing while it is replaced.
-    pub fn names_may_blink(&self) -> bool {
-        self.store.names_may_blink(&*self.fd)
+    pub fn has_stale_names(&self) -> bool {
+        self.store.volume_at(&*self.fd).stale_names
     }
 
     /// The birth of the directory of documents, if it is known.

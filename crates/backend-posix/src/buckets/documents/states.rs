@@ -35,7 +35,7 @@ use crate::limits::{
     STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
 use crate::tree::store::Store;
-use crate::volume::kind::Volume;
+use crate::volume::description::Volume;
 
 /// The states of a tree's buckets that were read.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Spot {
             }
         }
         let (fd, level) = found?;
-        let volume = Volume::of(&fd)?;
+        let volume = store.volume_of(file_info::of(&fd)?.device, &fd)?;
         Ok(Self { fd: Arc::new(fd), level, volume })
     }
 
@@ -371,7 +371,7 @@ impl Entry {
         };
         let is_known = match file {
             // Or it is being replaced.
-            KnownFile::None => self.mark == look.mark || !place.is_some_and(Place::names_may_blink),
+            KnownFile::None => self.mark == look.mark || !place.is_some_and(Place::has_stale_names),
             // A number that does not last may be another file's.
             _ => look.spot.volume.inodes_last,
         };

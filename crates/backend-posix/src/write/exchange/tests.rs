@@ -108,7 +108,7 @@ fn a_directory_whose_place_has_an_object_by_now_goes_into_the_one_there() {
                 fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
                 put(at);
             });
-            if !exchanged || scene.store.names_may_blink(&scene.bucket().fd) {
+            if !exchanged || scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
                 return;
             }
             scene.put("a/below", b"below").unwrap();
@@ -148,7 +148,7 @@ fn a_directory_that_became_an_object_since_stays_one() {
         scene.target("a/").publish_empty_directory(&scene.store, nothing).unwrap();
         sweep(&scene);
         assert_eq!(scene.get("a/").ok().as_deref(), Some(&b""[..]), "{what}");
-        if what == "directory" && !scene.store.names_may_blink(&scene.bucket().fd) {
+        if what == "directory" && !scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
             assert_eq!(scene.get("a/theirs").unwrap(), b"new");
         } else {
             assert_eq!(staged(&scene).len(), 2, "it and its note");
@@ -309,7 +309,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
         fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
         let _ = std::os::unix::fs::chown(at, Some(1001), None);
     });
-    if !exchanged || scene.store.names_may_blink(&scene.bucket().fd) {
+    if !exchanged || scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
         return;
     }
     let kept = scene.path().join(".slipway/staging").join(PREPARED);
