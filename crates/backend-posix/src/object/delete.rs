@@ -81,13 +81,15 @@ fn noted(
     }
 }
 
-/// True if a name that seemed to be missing exists when looked at under its lock.
-fn blinks(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
-    if !bucket.store.volume_at(parent).names_may_vanish() {
-        return Ok(false);
-    }
-    let _lock = key_lock::take_for_look(bucket, &join(&parent.path, name))?;
-    Ok(place::find(bucket, parent, name, false)?.is_some_and(|spot| spot.current.is_some()))
+/// True if a name that seemed to be missing exists when it is looked at again.
+fn is_there_after_all(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
+    let volume = bucket.store.volume_at(parent);
+    let look = || {
+        let spot = place::find(bucket, parent, name, false)?;
+        Ok(spot.is_some_and(|spot| spot.current.is_some()).then_some(()))
+    };
+    let path = || Ok(Some(join(&parent.path, name)));
+    key_lock::look_again(bucket, &volume, path, look).map(|found| found.is_some())
 }
 
 /// Returns the directory of the object, if the object existed.
@@ -97,7 +99,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     let facts = !target.conditions.is_empty();
     let there = |spot: &Option<place::Spot>| spot.as_ref().is_some_and(|spot| spot.current.is_some());
     // Without the lock first, so that what does not exist costs little and makes no files.
-    if !there(&place::find(bucket, &parent, name, false)?) && !blinks(bucket, &parent, name)? {
+    if !there(&place::find(bucket, &parent, name, false)?) && !is_there_after_all(bucket, &parent, name)? {
         return absent(target);
     }
     let lock = lock(target, key_lock::take(bucket, &join(&parent.path, name)))?;

@@ -21,7 +21,6 @@ use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{self, Attached, Divided, Kind, Reading};
 use crate::records;
 use crate::tree::bucket::Bucket;
-use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::write::key_lock;
 
@@ -68,23 +67,25 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
         }
         Err(Fail::Storage(BackendError::NoSuchKey)) => {
             let bucket_fd = store.bucket(bucket)?;
-            if store.volume_at(&bucket_fd.fd).names_may_vanish()
-                && let Some(_lock) = lock_of(&bucket_fd, place)?
-            {
-                return try_open(store, bucket, key, place, &mut lost_companions);
-            }
-            Err(BackendError::NoSuchKey.into())
+            let volume = store.volume_at(&bucket_fd.fd);
+            let look = || match try_open(store, bucket, key, place, &mut lost_companions) {
+                Err(Fail::Storage(BackendError::NoSuchKey)) => Ok(None),
+                result => result.map(Some),
+            };
+            let found = key_lock::look_again(&bucket_fd, &volume, || path_of(&bucket_fd, place), look)?;
+            found.ok_or_else(|| BackendError::NoSuchKey.into())
         }
         result => result,
     })
 }
 
-/// The lock under which an object's name is missing only if there is no object.
-fn lock_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<Lock>, Fail> {
+/// The path whose lock keeps an object's name from being missing for a moment; `None` if there is
+/// no directory that could have the name.
+fn path_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<String>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
     let end = if place.directory { "/" } else { "" };
-    key_lock::take_for_look(bucket, &(join(&parent.path, name) + end))
+    Ok(Some(join(&parent.path, name) + end))
 }
 
 fn try_open(

@@ -2,11 +2,12 @@
 //!
 //! That takes two steps: the file is renamed into the directory that was prepared with a link to
 //! it, and the directory is renamed to the file's path. If another program has put a newer file
-//! there, the directory holds that one. Between the steps the name is missing. Writers, and readers
-//! who found nothing, look again under the key's lock, which the converter holds. A listing reads
-//! names without locks, so it is notified: the symbolic link `.slipway/converting` gets another
-//! text before the first step (`<unique>:<the prepared directory>:<path>`) and after the last
-//! (`<unique>`), and a page during which it changed is made again.
+//! there, the directory holds that one. Between the steps the name is missing. Writers look under
+//! the key's lock, which the converter holds. Readers and listings look at names without locks, so
+//! they are notified: the symbolic link `.slipway/converting` gets another text before the first
+//! step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`). A page during
+//! which it changed is made again, and a reader who found nothing meanwhile looks again under the
+//! key's lock.
 //!
 //! A crash between the steps leaves the text. Whoever finds it while holding the lock on
 //! conversions puts the directory in its place: the next to lock the key, to list, to convert
@@ -94,6 +95,38 @@ pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) 
 pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
     let by_steps = !bucket.store.volume_at(&bucket.fd).exchange.is_yes();
     by_steps.then(|| settle(bucket)).transpose()
+}
+
+/// The result of a look without a lock.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Look<T> {
+    /// What there is, if there is anything.
+    Sure(Option<T>),
+    /// A file may have been converted meanwhile: only a look under the lock tells.
+    Disturbed,
+}
+
+/// Looks again for something that was not found, without a lock, where a name is only missing while
+/// a file is converted by steps.
+pub(crate) fn look_undisturbed<T>(
+    bucket: &Bucket<'_>,
+    look: impl FnOnce() -> Result<Option<T>, Fail>,
+) -> Result<Look<T>, Fail> {
+    let before = match read(bucket) {
+        // Nothing counts there; the operator was told.
+        Err(BackendError::Denied { .. }) => None,
+        result => result?,
+    };
+    match before {
+        // An announcement stays, in one text or another: none was made before the first look.
+        None => Ok(Look::Sure(None)),
+        Some(text) if under_way(&text).is_some() => Ok(Look::Disturbed),
+        Some(text) => {
+            let found = look()?;
+            let is_sure = found.is_some() || read(bucket)? == Some(text);
+            Ok(if is_sure { Look::Sure(found) } else { Look::Disturbed })
+        }
+    }
 }
 
 /// Does `work`, which reads names without locks, until no file was converted meanwhile.
@@ -265,6 +298,7 @@ mod tests {
     use crate::maintenance::sweep;
     use crate::testing::Scene;
     use crate::write::exchange::{Prepared, prepare};
+    use crate::write::key_lock;
     use crate::{listing, object};
 
     fn scene() -> Scene {
@@ -412,6 +446,49 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    /// Whoever finds no object takes no lock for that, before and after a file was converted.
+    #[test]
+    fn a_missing_key_is_missing_without_its_lock() {
+        let scene = scene();
+        let bucket = scene.bucket();
+        if bucket.store.volume_at(&bucket.fd).stale_names {
+            return eprintln!(
+                "\n*** SKIPPED: names are missing here for other reasons, so this is NOT tested ***\n"
+            );
+        }
+        let missing = || matches!(scene.get("missing"), Err(BackendError::NoSuchKey));
+        let held = key_lock::take(&bucket, "missing").unwrap();
+        assert!(missing());
+        drop(held);
+        announce(&bucket, "1").unwrap();
+        let _held = key_lock::take(&bucket, "missing").unwrap();
+        assert!(missing() && scene.get("b").unwrap() == b"1");
+        assert!(matches!(
+            object::delete(&scene.store, &scene.target("missing")).map(|receipt| receipt.existed),
+            Ok(false)
+        ));
+    }
+
+    /// A look during which a file was converted says nothing.
+    #[test]
+    fn a_look_that_a_conversion_disturbs_does_not_count() {
+        let scene = scene();
+        let bucket = scene.bucket();
+        let look = |during: &dyn Fn()| {
+            let looked = look_undisturbed(&bucket, || {
+                during();
+                Ok(None::<()>)
+            });
+            looked.unwrap()
+        };
+        assert_eq!(look(&|| panic!("nothing was ever announced")), Look::Sure(None));
+        announce(&bucket, "1").unwrap();
+        assert_eq!(look(&|| {}), Look::Sure(None));
+        assert_eq!(look(&|| announce(&bucket, "2").unwrap()), Look::Disturbed);
+        announce(&bucket, &format!("3:{PREPARED}:a")).unwrap();
+        assert_eq!(look(&|| panic!("one is under way")), Look::Disturbed);
     }
 
     /// An announcement blocks nobody if a person has removed its directory since the crash.

@@ -7,13 +7,14 @@
 use backend::BackendError;
 use rustix::io::Errno;
 
-use super::conversion;
+use super::conversion::{self, Look};
 use crate::error::{Fail, Op};
 use crate::fs::resolve;
 use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::LOCKS;
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::{Lock, number_of};
+use crate::volume::description::Volume;
 
 /// Waits for the lock of the file at `path`. Under it, the file is not half converted to a
 /// directory.
@@ -37,6 +38,28 @@ pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lo
         Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).attempt("open the locks directory"),
     }
+}
+
+/// Looks again for an object that was not found in a directory on `volume`, if its name may have
+/// been missing for a moment: under its lock, if nothing less tells. `path` is what to lock; there
+/// is no object if that is `None`.
+pub(crate) fn look_again<T>(
+    bucket: &Bucket<'_>,
+    volume: &Volume,
+    path: impl FnOnce() -> Result<Option<String>, Fail>,
+    mut look: impl FnMut() -> Result<Option<T>, Fail>,
+) -> Result<Option<T>, Fail> {
+    if !volume.names_may_vanish() {
+        return Ok(None);
+    }
+    if !volume.stale_names
+        && let Look::Sure(found) = conversion::look_undisturbed(bucket, &mut look)?
+    {
+        return Ok(found);
+    }
+    let Some(path) = path()? else { return Ok(None) };
+    let Some(_lock) = take_for_look(bucket, &path)? else { return Ok(None) };
+    look()
 }
 
 /// Waits for the lock of the directory at `path`, which is another one than that of a file there.
