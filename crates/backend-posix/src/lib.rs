@@ -223,6 +223,7 @@ impl PosixBackend {
         let rehash_on_read = options.rehash_on_read;
         let store = Arc::new(buckets::try_root(Store::open(root, options)?, root)?);
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
+        volumes::try_mounted(&store);
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
         Ok(Self { rehash, ..Self::watched(store, root)? })
     }

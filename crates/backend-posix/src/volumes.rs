@@ -1,4 +1,5 @@
-//! The space on a tree's file systems: DIR's own, and those that are mounted as buckets.
+//! The space on a tree's file systems: DIR's own, and those that are mounted as buckets, which are
+//! also tried at the start.
 //!
 //! A file system that hangs never answers, and the thread that asked it is blocked until it does.
 //! So each file system is asked by only one thread at a time, whoever wants to know, and callers
@@ -7,10 +8,12 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
-use backend::{Statistics, VolumeStatistics};
+use backend::{BackendError, Statistics, VolumeStatistics};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
@@ -18,9 +21,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::blocking;
-use crate::error::Io;
+use crate::error::{Io, Op as _, retrying};
+use crate::fs::reading::has_only;
 use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::keymap::is_of_file_system;
 use crate::limits::{VOLUMES_THREADS_MAX, VOLUMES_WAIT_MAX};
+use crate::tree::bucket::Bucket;
 use crate::tree::presence::mount_points;
 use crate::tree::store::Store;
 
@@ -123,6 +129,66 @@ pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
             _ => statistics.silent_volumes.push(name),
         }
     }
+}
+
+/// Tries the file systems that are mounted as buckets, so that what one lacks is told at the start,
+/// and not first to a client. One that does not answer in time is tried before the first write to
+/// it.
+pub(crate) fn try_mounted(store: &Arc<Store>) {
+    let names = mounted_in(store);
+    let threads = names.len().min(VOLUMES_THREADS_MAX);
+    let (names, (done, all_done)) = (Arc::new(Mutex::new(names)), channel::<()>());
+    for _ in 0..threads {
+        let (store, names, done) = (Arc::clone(store), Arc::clone(&names), done.clone());
+        let next = move || names.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let work = move || {
+            while let Some(name) = next() {
+                try_bucket(&store, &name);
+            }
+            drop(done);
+        };
+        // Without a thread it is tried later.
+        let _ = thread::Builder::new().name("volumes".to_owned()).spawn(work);
+    }
+    drop(done);
+    if all_done.recv_timeout(VOLUMES_WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
+        tracing::warn!(
+            "not all file systems that are mounted as buckets answered: the others are tried before the first write \
+             to them"
+        );
+    }
+}
+
+/// Tries the file system of a bucket, if the server keeps something there already, or if it is a
+/// new one. Where others keep files that are perhaps only to be read, nothing is made before the
+/// first write.
+fn try_bucket(store: &Store, name: &str) {
+    let Ok(name) = BucketName::new(name) else { return };
+    let tried = retrying(|| {
+        let bucket = store.bucket(&name)?;
+        match bucket.own() {
+            Ok(_) => {}
+            Err(Errno::NOENT) if is_new(&bucket).attempt("read a bucket")? => {}
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(errno).attempt("open a bucket's own directory"),
+        }
+        bucket.try_device()
+    });
+    match tried {
+        // It was logged, with the sentence for the operator.
+        Ok(()) | Err(BackendError::Unsupported(_)) => {}
+        Err(error) => tracing::warn!(
+            bucket = name.as_str(),
+            %error,
+            "the file system of a bucket could not be tried: it is tried before the first write to it"
+        ),
+    }
+}
+
+/// True if a bucket has nothing but what file systems keep for themselves.
+fn is_new(bucket: &Bucket<'_>) -> Io<bool> {
+    let directory = resolve::plain(&bucket.fd, "", DIRECTORY)?;
+    has_only(directory, |name| name.to_str().is_ok_and(is_of_file_system))
 }
 
 async fn own(volumes: &Arc<Volumes>) -> Answer {
