@@ -15,6 +15,7 @@ use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::base::step::step;
 use crate::error::{Fail, Op, is_of_one, retrying};
+use crate::fs::folding::folds_case;
 use crate::fs::linking::move_to_free;
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -27,6 +28,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::made::{Before, open_made};
 use crate::tree::own;
 use crate::tree::store::Store;
+use crate::volume::lack::Lack;
 
 use attributes::{Traits, mark, sync_root};
 use documents::{Initial, Prepared};
@@ -157,6 +159,7 @@ fn create_with_documents(
     };
     let place = || {
         step("a directory is there").attempt("make a bucket")?;
+        refuse_one_that_folds_case(&bucket)?;
         files::give(&bucket.fd, *account).attempt("give a bucket its owner")?;
         mark(&bucket, created)?;
         step("a directory has its record").attempt("make a bucket")?;
@@ -272,6 +275,19 @@ fn mark_new(
         Err(BackendError::NoSuchBucket) => return Err(Fail::lost("open a bucket that was made")),
         result => result?,
     };
+    refuse_one_that_folds_case(&bucket)?;
     files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
     mark(&bucket, created)
+}
+
+/// Refuses a new bucket whose directory has got from DIR that it does not tell names apart by case:
+/// DIR may be so since the server was started.
+fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
+    let Bucket { store, fd } = bucket;
+    if !store.needs().names || !store.volume.kind.has_folding_directories() || !folds_case(fd) {
+        return Ok(());
+    }
+    let sentence = Lack::Case.sentence();
+    tracing::error!(path = ?bucket.place(), "a bucket cannot be created there: {sentence}");
+    Err(BackendError::Unsupported(sentence).into())
 }

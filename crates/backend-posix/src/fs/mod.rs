@@ -4,6 +4,7 @@ pub(crate) mod descriptor;
 pub(crate) mod file_info;
 pub(crate) mod files;
 pub(crate) mod flat;
+pub(crate) mod folding;
 pub(crate) mod linking;
 pub(crate) mod locking;
 pub(crate) mod reading;

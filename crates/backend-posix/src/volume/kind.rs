@@ -146,6 +146,11 @@ impl Kind {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }
 
+    /// True if single directories of it may not tell names apart by case.
+    pub const fn has_folding_directories(self) -> bool {
+        matches!(self, Self::Ext4 | Self::F2fs | Self::Tmpfs)
+    }
+
     /// True if it has multigrain timestamps where the kernel has them.
     pub const fn is_multigrain(self) -> bool {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)

@@ -73,6 +73,8 @@ pub enum ProblemKind {
     DocumentsMisplaced,
     /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
+    /// A directory in which names are not told apart by case.
+    SameNames,
 }
 
 impl ProblemKind {
@@ -102,6 +104,7 @@ impl ProblemKind {
             Self::DocumentsNewer => "documents-newer",
             Self::DocumentsMisplaced => "documents-misplaced",
             Self::FlatDirectory => "flat-directory",
+            Self::SameNames => "same-names",
         }
     }
 }

@@ -10,7 +10,7 @@ use super::sidecars;
 use crate::error::{Op, retrying};
 use crate::facts::foreign;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{file_info, flat, reading};
+use crate::fs::{file_info, flat, folding, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
 use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
@@ -142,11 +142,18 @@ fn understood<R: Kind>(check: &Check<'_>, path: &str, raw: Raw<R>, remove: Repai
     None
 }
 
+const SAME_NAMES: &str = "the directory does not distinguish the names KEY and key (casefold, chattr +F), so that a \
+    PUT of one replaces the other: move its files to a new directory without that attribute";
+
 fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> Result<()> {
     check_directory_name(check, directory);
     let path = directory.path.as_str();
     if let Some(remark) = flat::remark(directory) {
         check.note(ProblemKind::FlatDirectory, path, remark);
+    }
+    let kind = check.bucket.store.volume_at(directory).kind;
+    if kind.has_folding_directories() && folding::folds_case(directory) {
+        check.note(ProblemKind::SameNames, path, SAME_NAMES.to_owned());
     }
     let read =
         || records::raw_of_directory::<DirectoryRecord>(check.bucket.store, directory).op("read a record");
