@@ -16,6 +16,7 @@ mod opening;
 mod progress;
 mod rehash;
 mod tree;
+mod volume;
 
 pub(crate) use lazy::LazyRehash;
 
@@ -26,3 +27,4 @@ pub use link::Link;
 pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tree};
 pub use progress::Progress;
 pub use rehash::{RehashOptions, Rehashed, rehash};
+pub use volume::{VolumeLack, VolumeReport, volume_of};

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use backend::{ObjectAttributes, ObjectPart};
 use backend_posix::FileStamp;
-use backend_posix::tools::{Inspection, Kind, Standing, StoredRecord, inspect};
+use backend_posix::tools::{
+    Inspection, Kind, Standing, StoredRecord, VolumeLack, VolumeReport, inspect, volume_of,
+};
 use clap::Args;
 use s3_types::{ObjectMetadata, Timestamp};
 use serde_json::{Map, Value, json};
@@ -20,20 +22,33 @@ pub struct StatOptions {
     #[command(flatten)]
     pub places: Places,
 
+    /// Tell of each directory what its file system can do, and try what is not known: in a new
+    /// directory there, which is removed
+    #[arg(long = "try")]
+    pub tries: bool,
+
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Prints what S3 knows of files.
+/// Prints what S3 knows of files, and what file systems can do.
 pub fn run(options: &StatOptions) -> ExitCode {
     let (console, mut status) = (Console::new(), OK);
     for path in &options.places.paths {
         match inspect(path, options.places.tree.as_deref()) {
             Ok(found) => {
                 for inspection in found {
-                    let text =
-                        if options.json { as_json(&inspection).to_string() } else { as_text(&inspection) };
+                    let volume = volume_of(&inspection, options.tries).unwrap_or_else(|error| {
+                        console.complain(&error);
+                        status = FOUND;
+                        None
+                    });
+                    let text = if options.json {
+                        as_json(&inspection, volume.as_ref()).to_string()
+                    } else {
+                        as_text(&inspection, volume.as_ref())
+                    };
                     console.say_lines(&text);
                 }
             }
@@ -151,7 +166,7 @@ fn headers(metadata: &ObjectMetadata) -> Vec<(String, &str)> {
     standard.chain(user).collect()
 }
 
-fn as_text(inspection: &Inspection) -> String {
+fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
     let mut text = shown(&inspection.path);
     let mut line = |name: &str, value: &str| {
         let _ = write!(text, "\n  {name:<14} {}", one_line(value));
@@ -198,6 +213,25 @@ fn as_text(inspection: &Inspection) -> String {
         None if inspection.kind != Kind::Other => line("record", "none"),
         None => {}
     }
+    if let Some(volume) = volume {
+        text.push_str(&volume_text(volume));
+    }
+    text
+}
+
+/// What a file system can do, a line each.
+fn volume_text(volume: &VolumeReport) -> String {
+    let mut text = String::new();
+    let driver = volume.driver.as_ref().map_or_else(String::new, |driver| format!(" ({})", one_line(driver)));
+    let known = if volume.tried { "" } else { "; what it can do was not tried (--try)" };
+    let _ = write!(text, "\n  file system    {}{driver}{known}", volume.kind);
+    for (name, value) in &volume.facts {
+        let _ = write!(text, "\n    {name:<22} {value}");
+    }
+    for lack in &volume.lacks {
+        let what = if lack.is_refused { "lacks, refused" } else { "lacks" };
+        let _ = write!(text, "\n  {what:<14} {}: {}", lack.name, lack.sentence);
+    }
     text
 }
 
@@ -241,7 +275,7 @@ fn record_text(record: &StoredRecord, inspection: &Inspection) -> String {
     text
 }
 
-fn as_json(inspection: &Inspection) -> Value {
+fn as_json(inspection: &Inspection, volume: Option<&VolumeReport>) -> Value {
     let (what, why) = verdict(inspection);
     json!({
         "path": inspection.path.to_string_lossy(),
@@ -254,6 +288,7 @@ fn as_json(inspection: &Inspection) -> Value {
         "stamp": (inspection.kind != Kind::Other).then(|| stamp_json(inspection.stamp)),
         "object": inspection.attributes.as_ref().map(object_json),
         "versitygw": inspection.versitygw,
+        "volume": volume.map(volume_json),
         "upload_id": inspection.upload_id,
         "link": inspection.link.as_ref().map(|link| json!({
             "path": link.path.to_string_lossy(),
@@ -269,6 +304,20 @@ fn as_json(inspection: &Inspection) -> Value {
                 "path": companion.path, "size_bytes": companion.size_bytes, "matches": companion.matches,
             })),
         })),
+    })
+}
+
+fn volume_json(volume: &VolumeReport) -> Value {
+    let facts: Map<_, _> =
+        volume.facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let lack =
+        |lack: &VolumeLack| json!({ "lack": lack.name, "refused": lack.is_refused, "says": lack.sentence });
+    json!({
+        "kind": volume.kind,
+        "driver": volume.driver,
+        "tried": volume.tried,
+        "facts": facts,
+        "lacks": volume.lacks.iter().map(lack).collect::<Vec<_>>(),
     })
 }
 
