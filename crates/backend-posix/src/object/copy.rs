@@ -1,12 +1,14 @@
 //! CopyObject, and copying bytes for UploadPartCopy and CompleteMultipartUpload.
 //!
 //! Blocks are shared if the file system can do that (`FICLONE`, or `copy_file_range`), otherwise
-//! the kernel copies bytes. They are read only if a digest must be computed.
+//! the kernel copies bytes, and leaves holes as they are. They are read only if a digest must be
+//! computed.
 
 use std::ops::Range;
 
 use backend::{BackendError, CopySide, CopySource, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
@@ -168,6 +170,7 @@ pub(crate) fn copy_range(
     let shared = range == (0..source.stamp.size_bytes) && share_whole(file, staged);
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
+    let holes = staged.is_alone() && has_holes(file);
     staged.extend(length, |target, at| {
         let shared = shared || share_range(file, range.start, target, at, length);
         let mut done = 0;
@@ -178,12 +181,14 @@ pub(crate) fn copy_range(
                 return Err(BackendError::Changed);
             }
             digester.update(&buffer[..read]);
-            if !shared {
+            // What is not written is a hole there, too.
+            let is_hole = holes && buffer[..read].iter().all(|byte| *byte == 0);
+            if !(shared || is_hole) {
                 files::write_all(target, &buffer[..read], at + done).op("write a staging file")?;
             }
             done += read as u64;
         }
-        Ok(())
+        if holes && !shared { end_at(target, at + length) } else { Ok(()) }
     })?;
     Ok(digester.finish())
 }
@@ -192,14 +197,52 @@ pub(crate) fn copy_range(
 pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Staged) -> Result<()> {
     let length = range.end - range.start;
     let shared = range.start == 0 && share_whole(file, staged);
+    let holes = !shared && staged.is_alone() && has_holes(file);
     staged.extend(length, |target, at| {
         if shared {
             // The source may have grown since; what it grew by is not part of the copy.
             rustix::fs::ftruncate(target, length).op("truncate a staging file")
+        } else if holes {
+            copy_data(file, range.start, target, at, length)
         } else {
             copy_bytes(file, range.start, target, at, length)
         }
     })
+}
+
+/// True if a file takes less room than its bytes: some of them are holes, or compressed.
+fn has_holes(file: &OwnedFd) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| stat.st_blocks.saturating_mul(512) < stat.st_size)
+}
+
+/// Copies bytes from a place in one file to the end of another, where holes become holes.
+fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
+    let (mut at, end) = (from_at, from_at + length);
+    while at < end {
+        let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
+            Ok(data) => data.min(end),
+            // Nothing follows but a hole.
+            Err(Errno::NXIO) => end,
+            // It can't tell.
+            Err(_) => at,
+        };
+        let hole = match rustix::fs::seek(from, SeekFrom::Hole(data)) {
+            Ok(hole) if hole > data => hole.min(end),
+            _ => end,
+        };
+        copy_bytes(from, data, to, to_at + (data - from_at), hole - data)?;
+        at = hole;
+    }
+    // A source that was cut off has no data there either.
+    if file_info::stat(from)?.stamp.size_bytes < end {
+        return Err(BackendError::Changed);
+    }
+    end_at(to, to_at + length)
+}
+
+/// Lets a file that has no more bytes end there, if it ends with a hole.
+fn end_at(file: &OwnedFd, size_bytes: u64) -> Result<()> {
+    rustix::fs::ftruncate(file, size_bytes).op("truncate a staging file")
 }
 
 fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
@@ -253,4 +296,55 @@ fn copy_by_hand(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: 
         done += read as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+
+    use super::*;
+    use crate::testing::Scene;
+
+    const MIB: u64 = 1 << 20;
+
+    fn new_file(scene: &Scene, name: &str) -> File {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(true);
+        options.open(scene.path().join(name)).unwrap()
+    }
+
+    /// A file of 40 MiB with a few bytes in it, and others after the end of what is copied.
+    fn sparse(scene: &Scene) -> File {
+        let file = new_file(scene, "sparse");
+        for (at, bytes) in [(0, b"first"), (10 * MIB + 7, b"inner"), (30 * MIB - 5, b"last.")] {
+            file.write_all_at(bytes, at).unwrap();
+        }
+        file.set_len(40 * MIB).unwrap();
+        file
+    }
+
+    #[test]
+    fn holes_are_not_filled() {
+        let scene = Scene::new();
+        let source = sparse(&scene);
+        if !has_holes(&OwnedFd::from(source.try_clone().unwrap())) {
+            return eprintln!("\n*** SKIPPED: no holes here, so that they are kept is NOT tested ***\n");
+        }
+        let source = OwnedFd::from(source);
+        for (from, length) in [(0, 40 * MIB), (5, 20 * MIB), (12 * MIB, 18 * MIB + 1), (31 * MIB, MIB)] {
+            let target = OwnedFd::from(new_file(&scene, "target"));
+            files::write_all(&target, b"before", 0).unwrap();
+            copy_data(&source, from, &target, 6, length).unwrap();
+            // XFS gives back what it took ahead.
+            drop(target);
+            let copied = fs::read(scene.path().join("target")).unwrap();
+            let expected = fs::read(scene.path().join("sparse")).unwrap();
+            let range = usize::try_from(from).unwrap()..usize::try_from(from + length).unwrap();
+            assert!(copied[..6] == *b"before" && copied[6..] == expected[range], "{from} {length}");
+            let blocks = fs::metadata(scene.path().join("target")).unwrap().blocks();
+            assert!(blocks * 512 < MIB, "{from} {length}: {blocks} blocks");
+        }
+        assert!(matches!(copy_data(&source, 39 * MIB, &source, 0, 2 * MIB), Err(BackendError::Changed)));
+    }
 }

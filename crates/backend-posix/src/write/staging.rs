@@ -217,6 +217,12 @@ impl Staged {
         &self.file
     }
 
+    /// True if the file is shared with no other writer, so that it has no bytes but those that were
+    /// written here.
+    pub fn is_alone(&self) -> bool {
+        self.window.is_none()
+    }
+
     /// True as long as the file is empty, and is not a window.
     pub fn is_blank(&self) -> bool {
         self.size_bytes == 0 && self.window.is_none()
