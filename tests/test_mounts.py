@@ -1,6 +1,7 @@
 """What is mounted over what is served, and file systems that can't do what is asked of them."""
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.data import MIB, PART, pattern
-from support.server import StartFailed
+from support.server import REPOSITORY, StartFailed, binary
 from support.wire import poll
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems")
@@ -238,19 +239,45 @@ def with_ntfs(place: Path, mount, options: str) -> Path:
     return mount("-o", options, disk, place, command="lowntfs-3g")
 
 
-# What makes our own file system lack something, and what is said of it.
-NO_CASE = "its file system does not distinguish the names KEY and key"
+def table_of_lacks() -> dict[str, tuple[str, str]]:
+    """What becomes of a tree whose file system lacks something, and what is said of it, as SEMANTICS has it."""
+    text = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
+    lines = itertools.dropwhile(lambda line: not line.startswith("| lack |"), text.splitlines())
+    rows = itertools.takewhile(lambda line: line.startswith("|"), itertools.islice(lines, 2, None))
+    cells = (line.strip("| ").split(" | ") for line in rows)
+    return {name: (what, says) for name, what, says in cells}
+
+
+TABLE = table_of_lacks()
+# What makes our own file system lack something, by the names of that table.
+PROVOKED = {
+    "names by case": ["--no-case"],
+    "hard links": ["--no-links"],
+    "replacing": ["--fail=rename:new"],
+    "locks": ["--fail=flock:Name"],
+    "flushes": ["--fail=fsyncdir:*"],
+    "attributes": ["--no-attributes"],
+    "nameless files": [],
+    "exchange": [],
+    "steady names": [],
+    "locks between mounts": [],
+    "one machine": [],
+    "lasting inodes": [],
+    "fine times": ["--whole-seconds"],
+    "shared blocks": [],
+    "reserving": [],
+    "room": ["--no-statfs"],
+}
+# It has these whatever it is asked; unit tests of the storage have volumes without them.
+NOT_PROVOKED = {"names by bytes", "exclusive creation", "naming", "modes"}
 LACKS = {
-    "case": (["--no-case"], NO_CASE),
-    "links": (["--no-links"], "its file system has no hard links"),
-    "replacing": (["--fail=rename:new"], "its file system cannot replace a file by renaming another"),
-    "locks": (["--fail=flock:Name"], "its file system has no working locks (flock)"),
-    "flushes": (["--fail=fsyncdir:*"], "its file system cannot flush directories"),
-    "attributes": (["--no-attributes"], "its file system has no user extended attributes"),
+    name: (PROVOKED[name], says)
+    for name, (what, says) in TABLE.items()
+    if what == "refused" and name in PROVOKED
 }
 # What it is served with all the same.
 SERVED_WITH = {
-    "case": ["--allow-same-names"],
+    "names by case": ["--allow-same-names"],
     "flushes": ["--durability", "data"],
     "attributes": ["--metadata", "sidecar"],
 }
@@ -277,7 +304,7 @@ class TestLacking:
             bucket.put("key", body, headers={"x-amz-meta-a": "b"})
             assert bucket.read("key") == body
             assert bucket.head("key").headers["x-amz-meta-a"] == "b"
-        assert bucket.raw.get(bucket.path("KEY")).status == (200 if lack == "case" else 404)
+        assert bucket.raw.get(bucket.path("KEY")).status == (200 if lack == "names by case" else 404)
 
     @pytest.mark.parametrize("made", [False, True])
     @pytest.mark.parametrize("lack", LACKS)
@@ -309,6 +336,58 @@ class TestLacking:
         assert set(os.listdir(bucket.tree)) == {".slipway", "foreign"}
         assert says in server.log
         other.put("key", b"three")
+
+    @pytest.mark.parametrize("lack", LACKS)
+    def test_of_a_bucket_that_is_mounted_at_the_start(self, tmp_path, make_server, show, lack):
+        """Told before any client asks."""
+        options, says = LACKS[lack]
+        tree = tmp_path / "tree"
+        (tree / "bucket").mkdir(parents=True)
+        show(*options, at=tree / "bucket")
+        server = make_server(*IN_ATTRIBUTES, tree=tree)
+        assert says in server.log
+        bucket = Bucket(server, "bucket")
+        response = bucket.raw.put(bucket.path("key"), b"x")
+        expect.error(response, "NotImplemented", "The storage cannot do this.")
+
+    def test_where_others_keep_files_nothing_is_made_at_the_start(self, tmp_path, make_server, show):
+        tree = tmp_path / "tree"
+        (tree / "bucket").mkdir(parents=True)
+        show(at=tree / "bucket")
+        (tree / "bucket" / "foreign").write_bytes(b"1")
+        bucket = Bucket(make_server(tree=tree), "bucket")
+        assert os.listdir(bucket.tree) == ["foreign"] and bucket.read("foreign") == b"1"
+        bucket.put("key", b"2")
+        assert bucket.keys() == ["foreign", "key"]
+
+    def test_the_table_is_complete(self):
+        assert set(TABLE) == set(PROVOKED) | NOT_PROVOKED
+        assert {what for what, _ in TABLE.values()} == {"refused", "done another way"}
+
+    @pytest.mark.parametrize("lack", PROVOKED)
+    def test_stat_tells(self, show, lack):
+        """Once it is tried, and leaves nothing."""
+        tree = show(*PROVOKED[lack])
+        done = subprocess.run([binary(), "stat", "--try", "--json", tree], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        volume = json.loads(done.stdout)["volume"]
+        assert (volume["kind"], volume["driver"], volume["tried"]) == ("FUSE", "fuse.passthrough", True)
+        what, says = TABLE[lack]
+        assert {"lack": lack, "refused": what == "refused", "says": says} in volume["lacks"]
+        assert os.listdir(tree) == []
+
+    def test_an_exchange_is_tried(self, show, make_server):
+        """A file becomes a directory in one step where that is possible, and in two elsewhere."""
+        for options, announced in (("--rename-flags",), False), ((), True):
+            tree = show(*options) / f"tree{announced}"
+            tree.mkdir()
+            bucket = Bucket(make_server(tree=tree), "bucket").create()
+            for key in ("a", "a/b"):
+                bucket.put(key, key.encode())
+            expect.error(bucket.get("missing"), "NoSuchKey")
+            assert bucket.keys() == ["a", "a/b"] and bucket.read("a") == b"a"
+            assert os.path.lexists(bucket.tree / ".slipway" / "converting") == announced
+            bucket.server.stop()
 
     def test_what_does_not_tell_its_space(self, show, make_server):
         """Of a file system without blocks none is known to be full."""
