@@ -23,7 +23,6 @@ use crate::layout::keymap::ObjectPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::{ObjectContent, ObjectRecord};
 use crate::tree::store::Store;
-use crate::volume::description::Volume;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
@@ -111,7 +110,8 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
         let computed = Digester::new(Some(algorithm), store.options.etag);
-        let digests = copy_range(&source, 0..source.attributes.size_bytes, &mut staged, known, computed)?;
+        let digests =
+            copy_range(store, &source, 0..source.attributes.size_bytes, &mut staged, known, computed)?;
         if !source.is_unchanged()? {
             continue;
         }
@@ -155,6 +155,7 @@ pub(crate) fn known_digests(
 /// Copies a range of the source to the end of a staged file. Returns its digests: those `known`, or
 /// those that `digester` computes.
 pub(crate) fn copy_range(
+    store: &Store,
     source: &Opened,
     range: Range<u64>,
     staged: &mut Staged,
@@ -171,8 +172,9 @@ pub(crate) fn copy_range(
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
     let holes = staged.is_alone() && has_holes(file);
+    let reflinks = store.volume_at(file).reflinks.is_yes();
     staged.extend(length, |target, at| {
-        let shared = shared || share_range(file, range.start, target, at, length);
+        let shared = shared || (reflinks && share_range(file, range.start, target, at, length));
         let mut done = 0;
         while done < length {
             let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
@@ -253,9 +255,7 @@ fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
 /// must be read for the digests anyway.
 fn share_range(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> bool {
     let aligned = from_at.is_multiple_of(SHARED_BLOCK_BYTES) && to_at.is_multiple_of(SHARED_BLOCK_BYTES);
-    aligned
-        && Volume::of(from).is_ok_and(|volume| volume.reflinks.is_yes())
-        && copy_in_kernel(from, from_at, to, to_at, length) == Ok(length)
+    aligned && copy_in_kernel(from, from_at, to, to_at, length) == Ok(length)
 }
 
 /// Copies bytes from a place in one file to a place in another.

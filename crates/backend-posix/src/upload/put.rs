@@ -127,7 +127,7 @@ fn try_copy(
     let algorithm = target.algorithm.unwrap_or(default);
     let known = known_digests(&source, range.clone(), algorithm);
     let digester = Digester::new(Some(algorithm), store.options.etag);
-    let digests = copy_range(&source, range, &mut staged, known, digester)?;
+    let digests = copy_range(store, &source, range, &mut staged, known, digester)?;
     if !source.is_unchanged()? {
         return Err(BackendError::Changed);
     }
