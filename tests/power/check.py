@@ -1,5 +1,6 @@
 """Whether a tree holds what was acknowledged."""
 
+import hashlib
 import itertools
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from support.bucket import Bucket
 from support.server import Server
 from support.tools import findings, sweep
 
-from .load import BUCKET, State, steps
+from .load import BUCKET, PART, State, steps
 
 
 def states(seed: int, worker: int, done: int) -> list[State]:
@@ -76,7 +77,7 @@ def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) ->
     try:
         bucket = Bucket(server, BUCKET)
         verdict.found = found = contents(bucket)
-        verdict.wrong = compare(found, seed, done)
+        verdict.wrong = compare(found, seed, done) + torn_parts(bucket)
         if swept:
             sweep(tree)
         verdict.mended = mend(tree)
@@ -132,6 +133,26 @@ def contents(bucket: Bucket) -> tuple[dict, dict]:
                 headers.get("x-amz-meta-note"),
             )
     return objects, uploads
+
+
+def torn_parts(bucket: Bucket) -> list[str]:
+    """Parts of uploads in progress whose bytes are not those that their ETags are of. They can be read only
+    from the tree."""
+    torn = []
+    for upload in bucket.raw.get(bucket.path(), query={"uploads": ""}).xml.all("Upload"):
+        key, upload_id = upload["Key"], upload["UploadId"]
+        directory = bucket.tree / ".slipway/uploads" / upload_id
+        listed = bucket.raw.get(bucket.path(key), query={"uploadId": upload_id}).xml
+        for part in listed.all("Part"):
+            number, size = int(part["PartNumber"]), int(part["Size"])
+            bytes_ = (directory / f"{number:05}").read_bytes()
+            if not bytes_:
+                with open(directory / "assembly1", "rb") as assembly:
+                    assembly.seek((number - 1) * PART)
+                    bytes_ = assembly.read(size)
+            if (len(bytes_), hashlib.md5(bytes_).hexdigest()) != (size, part["ETag"].strip('"')):
+                torn.append(f"part {number} of the upload of {key} has other bytes than were acknowledged")
+    return torn
 
 
 def worker_of(key: str) -> int:

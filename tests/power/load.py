@@ -5,6 +5,7 @@ Each worker has keys of its own, in directories that all share, and never two re
 the power goes, a worker's keys are as after its last acknowledged request, or as after the one it was waiting
 for."""
 
+import contextlib
 import hashlib
 import random
 from collections.abc import Iterator
@@ -114,9 +115,12 @@ class Step:
                 return response
             case "part":
                 number = 1 if self.size == PART else 2
-                return bucket.put_part(
-                    self.key, upload["id"], number, body(f"{self.label} {number}", self.size)
-                )
+                with contextlib.ExitStack() as stack:
+                    if self.other:
+                        stack.enter_context(half_a_part(bucket, self.key, upload["id"]))
+                    return bucket.put_part(
+                        self.key, upload["id"], number, body(f"{self.label} {number}", self.size)
+                    )
             case "complete":
                 sizes = ((1, PART), (2, self.size))
                 etags = [(n, hashlib.md5(body(f"{self.label} {n}", size)).hexdigest()) for n, size in sizes]
@@ -124,6 +128,17 @@ class Step:
             case "abort":
                 return bucket.abort(self.key, upload["id"])
         raise AssertionError(self.kind)
+
+
+@contextlib.contextmanager
+def half_a_part(bucket: Bucket, key: str, upload_id: str) -> Iterator[None]:
+    """Has another part written to the same file, of which only half comes."""
+    query = {"partNumber": "3", "uploadId": upload_id}
+    request = bucket.raw.prepare("PUT", bucket.path(key), query=query, body=bytes(PART))
+    with bucket.raw.connect() as connection:
+        connection.send_as_far_as_possible(request.bytes[: -PART // 2])
+        yield
+        connection.reset()
 
 
 def steps(seed: int, worker: int) -> Iterator[Step]:
@@ -138,15 +153,16 @@ def steps(seed: int, worker: int) -> Iterator[Step]:
         number += 1
         key, label = chance.choice(mine), f"{seed}-{worker}-{number}"
         kind = chance.choices(
-            ("put", "put-big", "delete", "delete-many", "copy", "upload"), (50, 8, 24, 4, 8, 4)
+            ("put", "put-big", "delete", "delete-many", "copy", "upload"), (50, 8, 24, 4, 8, 10)
         )[0]
         if kind in ("delete", "delete-many", "copy") and not there:
             continue
         if kind == "upload":
             size = chance.choice((1, 70_000))
             yield Step("create", key, label)
-            yield Step("part", key, label, PART)
-            yield Step("part", key, label, size)
+            beside = chance.choice(("", "half a part"))
+            yield Step("part", key, label, PART, other=beside)
+            yield Step("part", key, label, size, other=beside)
             if chance.random() < 0.2:
                 yield Step("abort", key, label)
             else:
