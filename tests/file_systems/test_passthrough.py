@@ -234,6 +234,26 @@ def test_a_lost_answer_is_nothing_that_is_lacking(show, make_server):
     make_server(tree=tree)
 
 
+def test_what_was_done_without_an_answer_is_done(show, make_server):
+    """A directory that was made for a key goes with its last object, and a conditional DELETE that was done has
+    succeeded, although a second try found the one there and the other gone."""
+    plain = show()
+    (plain / "tree").mkdir()
+    first = Bucket(make_server(tree=plain / "tree"), "bucket").create()
+    for key in ("f/there", "there"):
+        first.put(key, b"1")
+    assert first.server.stop() == 0
+    bad = show("--lose=mkdir,unlink", "--share=1", "--for=slipway,tokio-rt-worker")
+    bucket = Bucket(make_server(tree=bad / "tree"), "bucket")
+    bucket.put("d/e/key", b"2")
+    assert (bucket.tree / "d" / "e" / "key").read_bytes() == b"2"
+    for key in ("d/e/key", "f/there", "there"):
+        etag = bucket.head(key).etag
+        expect.ok(bucket.raw.delete(bucket.path(key), headers={"If-Match": etag}), 204)
+        expect.error(bucket.raw.delete(bucket.path(key), headers={"If-Match": etag}), "NoSuchKey")
+    assert sorted(os.listdir(bucket.tree)) == [".slipway"]
+
+
 def test_what_a_writer_left_goes_with_the_bucket(show, make_server):
     """Who removes it locks it, for which NFS wants a file that is open for writing."""
     tree = show("--nfs-locks") / "tree"

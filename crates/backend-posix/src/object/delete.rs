@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::aliases;
 use crate::error::{Fail, Op, retrying};
 use crate::facts::place;
-use crate::fs::reading;
+use crate::fs::{file_info, reading};
 use crate::layout::keymap::{self, join};
 use crate::record::DirectoryRecord;
 use crate::records;
@@ -110,12 +110,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     aliases::refuse_delete(&parent, above)?;
     let path = join(&spot.directory.path, &spot.name);
     let of_record = Note::of_record(bucket, &path);
-    let removed = noted(bucket, &spot.directory, 1, || {
-        match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
-            Err(errno @ Errno::ISDIR) => Err(Fail::lost_to("remove a file", errno)),
-            result => result.attempt("remove a file"),
-        }
-    });
+    let removed = noted(bucket, &spot.directory, 1, || unlink(&spot));
     let settled = removed.is_err() || records::forget(bucket.store, &spot.directory, &spot.name);
     if let Some(note) = of_record.filter(|_| settled) {
         note.remove();
@@ -126,6 +121,21 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     let overflow = spot.current.and_then(|current| current.overflow);
     records::release_companion(bucket, overflow, &path);
     Ok(Some(Emptied { path: spot.directory.path, note }))
+}
+
+/// Removes the file of an object that was found under its lock. A network may lose the answer, and
+/// when the kernel or the server tries again there is no such file: whoever else removed it, did so
+/// after the conditions were decided.
+fn unlink(spot: &place::Spot) -> Result<(), Fail> {
+    match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
+        Err(Errno::NOENT) if is_gone(spot) => Ok(()),
+        Err(errno @ Errno::ISDIR) => Err(Fail::lost_to("remove a file", errno)),
+        result => result.attempt("remove a file"),
+    }
+}
+
+fn is_gone(spot: &place::Spot) -> bool {
+    matches!(file_info::fresh_at(&spot.directory, &spot.name), Err(Errno::NOENT))
 }
 
 /// Replaces a directory's record by its mark. On a full disk the record is still removed: that

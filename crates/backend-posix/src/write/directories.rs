@@ -101,11 +101,13 @@ fn make(
         // Someone else was faster, unless it is a link to nowhere.
         Err(errno @ Errno::EXIST) => {
             let info = file_info::at(parent, name).attempt("look up a name")?;
-            return if info.kind == rustix::fs::FileType::Symlink {
-                Err(obstacle())
-            } else {
-                Err(Fail::lost_to("make a directory", errno))
-            };
+            if info.kind == rustix::fs::FileType::Symlink {
+                return Err(obstacle());
+            }
+            if !is_made_without_answer(bucket, parent, name)? {
+                return Err(Fail::lost_to("make a directory", errno));
+            }
+            open_and_mark(bucket, parent, name)?
         }
         Err(errno) => return Err(errno).naming(parent, "make a directory"),
     };
@@ -176,17 +178,33 @@ fn make_and_move(
 
 /// Gives a new directory its mark.
 fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
-    let mark = || {
-        let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
-        let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
-        mark_made(bucket, &directory)?;
-        Ok(directory)
-    };
-    let marked = mark();
+    let marked = open_and_mark(bucket, parent, name);
     if marked.is_err() {
         remove_new(bucket, parent, name);
     }
     marked
+}
+
+fn open_and_mark(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
+    let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
+    mark_made(bucket, &directory)?;
+    Ok(directory)
+}
+
+/// True if a directory that is said to exist seems to be the one that was to be made: a network may
+/// lose the answer to `mkdir`, and when the kernel or the server tries again, it is there. Without a
+/// mark it would stay forever. Another gateway may have made it, and be about to mark it; or
+/// someone with our account, in the moment in which it was missing.
+fn is_made_without_answer(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
+    let Ok(directory) = child(bucket, parent, name) else { return Ok(false) };
+    let device = file_info::of(&directory).attempt("stat a directory")?.device;
+    if bucket.store.times_are_final(device) || !ours::is_at(bucket, parent, name).unwrap_or(false) {
+        return Ok(false);
+    }
+    let record = directory_record(bucket, &directory).attempt("read a record")?;
+    let unmarked = record.known().is_some_and(|record| record == DirectoryRecord::mark(false));
+    Ok(unmarked && is_empty(&directory).attempt("read a directory")?)
 }
 
 /// Marks a directory under its lock, since by now it may be a directory object, whose record must
@@ -325,4 +343,41 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     };
     let record = directory_record(bucket, &directory).attempt("read a record")?;
     Ok(record.is_only_made() && is_empty(&directory).attempt("read a directory")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::testing::Scene;
+
+    /// A directory is ours if the network lost the answer to the first `mkdir`, and the second finds
+    /// it done.
+    #[test]
+    fn a_directory_that_was_made_without_an_answer_is_marked() {
+        for shared in [true, false] {
+            let mut scene = Scene::new();
+            scene.put("object/", b"").unwrap();
+            for name in ["new", "full/of"] {
+                fs::create_dir_all(scene.path().join(name)).unwrap();
+            }
+            if shared {
+                scene.store.assume_shared();
+            }
+            let bucket = scene.bucket();
+            let top = bucket.directory("").unwrap();
+            for name in ["new", "full", "object"] {
+                let made = make(&bucket, &top, name, None);
+                let record = directory_record(&bucket, bucket.directory(name).unwrap()).unwrap();
+                if shared && name == "new" {
+                    made.unwrap();
+                    assert!(record.is_only_made());
+                } else {
+                    assert!(matches!(made, Err(Fail::LostRace(_))), "{name}: {made:?}");
+                    assert!(record.known().is_some_and(|record| record.object == (name == "object")));
+                }
+            }
+        }
+    }
 }
