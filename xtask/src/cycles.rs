@@ -19,7 +19,7 @@ use syn::visit::{self, Visit};
 use crate::root;
 
 /// A module's path in its crate; the crate's root has none.
-type Module = Vec<String>;
+pub type Module = Vec<String>;
 
 /// Which modules each module names, and one of the paths by which it does.
 type Names = BTreeMap<Module, BTreeMap<Module, String>>;
@@ -46,7 +46,7 @@ fn modules_name_only_earlier_ones() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn shown(module: &Module) -> String {
+pub fn shown(module: &Module) -> String {
     if module.is_empty() { "the root".to_owned() } else { module.join("::") }
 }
 
@@ -55,16 +55,21 @@ fn names(source: &Path) -> Names {
     let mut files = Vec::new();
     collect(source, &Module::new(), &mut files);
     let modules: BTreeSet<Module> = files.iter().map(|(module, _)| module.clone()).collect();
+    let without_tests = without_tests(files).into_iter();
+    without_tests.map(|(module, text)| (module.clone(), read(&module, &text, &modules))).collect()
+}
+
+/// The modules of a crate that are not for tests alone, and their text.
+pub fn modules_with_text(source: &Path) -> Vec<(Module, String)> {
+    let mut files = Vec::new();
+    collect(source, &Module::new(), &mut files);
+    without_tests(files)
+}
+
+fn without_tests(mut files: Vec<(Module, String)>) -> Vec<(Module, String)> {
     let tests: Vec<Module> = files.iter().flat_map(|(module, text)| test_files(module, text)).collect();
-    let mut names = Names::new();
-    for (module, text) in files {
-        if tests.iter().any(|test| module.starts_with(test)) {
-            continue;
-        }
-        let found = read(&module, &text, &modules);
-        names.insert(module, found);
-    }
-    names
+    files.retain(|(module, _)| !tests.iter().any(|test| module.starts_with(test)));
+    files
 }
 
 /// The modules with files of their own that a file has for tests alone.
@@ -252,7 +257,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+pub fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     match item {
         syn::Item::Const(item) => &item.attrs,
         syn::Item::Fn(item) => &item.attrs,
@@ -266,7 +271,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
 }
 
 /// True under `cfg(test)`.
-fn is_test(attributes: &[syn::Attribute]) -> bool {
+pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Path>().is_ok_and(|condition| condition.is_ident("test"))

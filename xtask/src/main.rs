@@ -10,6 +10,8 @@ mod docs;
 mod layers;
 #[cfg(test)]
 mod records;
+#[cfg(test)]
+mod statics;
 mod tables;
 
 use std::path::PathBuf;

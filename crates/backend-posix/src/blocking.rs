@@ -1,88 +1,45 @@
 //! Runs file system calls that may wait, on a pool of threads.
 
-use std::array;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock};
 
 use backend::{BackendError, Result};
-use s3_types::BucketName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
-use crate::base::unique;
-use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, BUCKET_WAIT_MAX, TREE_THREADS_MAX};
+use crate::limits::BUCKET_WAIT_MAX;
 
-/// A permit for one of the threads that may work on a bucket, or on the tree as a whole, at the
-/// same time. Nobody can end a call that a file system does not finish: a bucket with many of them
-/// still leaves threads to the others.
+/// A permit for one of the threads that may work on a bucket, or on trees as a whole, at the same
+/// time ([`Quotas::turns`](crate::base::quotas::Quotas::turns)). Nobody can end a call that a file
+/// system does not finish: a bucket with many of them still leaves threads to the others.
 #[derive(Debug)]
 pub(crate) struct Share(
     #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
 );
 
 impl Share {
-    /// Waits for a permit; [`BackendError::OutOf`] if that takes too long. Several buckets may
-    /// share their permits.
-    pub async fn of(bucket: &BucketName) -> Result<Self> {
-        Self::one_of(Self::turns(bucket)).await
-    }
-
-    /// Waits for a permit for the tree as a whole: a list of buckets looks at each bucket, also at
-    /// one whose file system hangs.
-    async fn of_tree() -> Result<Self> {
-        static SHARES: LazyLock<Arc<Semaphore>> =
-            LazyLock::new(|| Arc::new(Semaphore::new(TREE_THREADS_MAX)));
-        Self::one_of(Arc::clone(&SHARES)).await
-    }
-
-    async fn one_of(shares: Arc<Semaphore>) -> Result<Self> {
-        if let Ok(share) = Arc::clone(&shares).try_acquire_owned() {
+    /// Waits for one of the permits; [`BackendError::OutOf`] if that takes too long.
+    pub async fn of(turns: &Arc<Semaphore>) -> Result<Self> {
+        if let Ok(share) = Arc::clone(turns).try_acquire_owned() {
             return Ok(Self(share));
         }
-        match timeout(BUCKET_WAIT_MAX, shares.acquire_owned()).await {
+        match timeout(BUCKET_WAIT_MAX, Arc::clone(turns).acquire_owned()).await {
             Ok(Ok(share)) => Ok(Self(share)),
             _ => Err(BackendError::OutOf(
                 "the request waited too long for a thread: earlier calls of the file system have not returned",
             )),
         }
     }
-
-    /// The permits of a bucket.
-    pub fn turns(bucket: &BucketName) -> Arc<Semaphore> {
-        static SHARES: LazyLock<[Arc<Semaphore>; BUCKET_SHARES]> =
-            LazyLock::new(|| array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))));
-        let at = unique::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
-        Arc::clone(&SHARES[usize::try_from(at).unwrap_or_default()])
-    }
 }
 
-/// Runs an operation's system calls in one hop to the blocking pool, with a permit of `bucket`, or
-/// of the tree for `None`.
+/// Runs an operation's system calls in one hop to the blocking pool, with one of the permits.
 pub(crate) async fn run<T: Send + 'static>(
-    bucket: Option<&BucketName>,
+    turns: &Arc<Semaphore>,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let share = match bucket {
-        Some(bucket) => Share::of(bucket).await?,
-        None => Share::of_tree().await?,
-    };
-    run_with(share, work).await
-}
-
-/// [`run`], with one of `turns`, the permits of a bucket.
-pub(crate) async fn run_in_turn<T: Send + 'static>(
-    turns: Arc<Semaphore>,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    run_with(Share::one_of(turns).await?, work).await
-}
-
-async fn run_with<T: Send + 'static>(
-    share: Share,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
+    let share = Share::of(turns).await?;
     // It is the thread's, not that of who waits for it and may go away.
     let work = move || {
         let _share = share;
@@ -137,34 +94,65 @@ impl Drop for Waiting {
 mod tests {
     use std::sync::mpsc;
 
+    use backend::{Backend as _, Context, ListBucketsQuery};
+    use s3_types::BucketName;
+
     use super::*;
+    use crate::PosixBackend;
+    use crate::base::options::Options;
+    use crate::base::quotas::Quotas;
+    use crate::limits::{BUCKET_THREADS_MAX, TREE_THREADS_MAX};
+    use crate::testing::fixture;
+
+    fn name(name: &str) -> BucketName {
+        BucketName::new(name).unwrap()
+    }
 
     /// On a file system that has stopped, no call on the bucket ends, and the clients have gone.
     #[tokio::test]
     async fn a_bucket_that_hangs_leaves_threads_to_others() {
-        let name = |name: &str| BucketName::new(name).unwrap();
+        let quotas = Quotas::default();
         let (hung, other) = (name("hung"), name("other"));
-        let end = hang(Some(&hung), BUCKET_THREADS_MAX).await;
-        assert!(matches!(run(Some(&hung), || Ok(())).await, Err(BackendError::OutOf(_))));
-        run(Some(&other), || Ok(())).await.unwrap();
-        run(None, || Ok(())).await.unwrap();
+        let (hung, other, tree) = (quotas.turns(Some(&hung)), quotas.turns(Some(&other)), quotas.turns(None));
+        let end = hang(hung, BUCKET_THREADS_MAX).await;
+        assert!(matches!(run(hung, || Ok(())).await, Err(BackendError::OutOf(_))));
+        run(other, || Ok(())).await.unwrap();
+        run(tree, || Ok(())).await.unwrap();
         // Lists of all buckets come to the one that hangs, too.
-        let end_of_lists = hang(None, TREE_THREADS_MAX).await;
-        assert!(matches!(run(None, || Ok(())).await, Err(BackendError::OutOf(_))));
-        run(Some(&other), || Ok(())).await.unwrap();
+        let end_of_lists = hang(tree, TREE_THREADS_MAX).await;
+        assert!(matches!(run(tree, || Ok(())).await, Err(BackendError::OutOf(_))));
+        run(other, || Ok(())).await.unwrap();
         drop((end, end_of_lists));
-        run(Some(&hung), || Ok(())).await.unwrap();
-        run(None, || Ok(())).await.unwrap();
+        run(hung, || Ok(())).await.unwrap();
+        run(tree, || Ok(())).await.unwrap();
     }
 
-    /// Starts `count` pieces of work for the bucket, or the tree, for which nobody waits. They end
-    /// when the returned sender is dropped.
-    async fn hang(bucket: Option<&BucketName>, count: usize) -> mpsc::Sender<()> {
+    /// Trees of one process share its threads, and those of another process do not.
+    #[tokio::test]
+    async fn trees_with_the_same_quotas_share_threads() {
+        let roots = [0; 3].map(|_| tempfile::tempdir().unwrap());
+        let options = fixture::options();
+        let open =
+            |n: usize, options: &Options| PosixBackend::open(roots[n].path(), options.clone()).unwrap();
+        let (first, second) = (open(0, &options), open(1, &options));
+        let apart = open(2, &Options { quotas: Arc::default(), ..options.clone() });
+        let (cx, bucket, query) = (Context::default(), name("bucket"), ListBucketsQuery::default());
+        let _end = hang(options.quotas.turns(Some(&bucket)), BUCKET_THREADS_MAX).await;
+        for tree in [&first, &second] {
+            assert!(matches!(tree.bucket_exists(&cx, &bucket).await, Err(BackendError::OutOf(_))));
+            tree.list_buckets(&cx, &query).await.unwrap();
+        }
+        assert!(!apart.bucket_exists(&cx, &bucket).await.unwrap());
+    }
+
+    /// Starts `count` pieces of work with these permits, for which nobody waits. They end when the
+    /// returned sender is dropped.
+    async fn hang(turns: &Arc<Semaphore>, count: usize) -> mpsc::Sender<()> {
         let (end, ended) = mpsc::channel::<()>();
         let ended = Arc::new(std::sync::Mutex::new(ended));
         for _ in 0..count {
             let ended = Arc::clone(&ended);
-            let hangs = run(bucket, move || {
+            let hangs = run(turns, move || {
                 let _ = ended.lock().unwrap().recv();
                 Ok(())
             });

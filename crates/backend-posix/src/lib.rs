@@ -184,6 +184,7 @@ use crate::volumes::Volumes;
 use crate::write::publish::Target;
 
 pub use base::options::{AccessPattern, Durability, Metadata, Options, SweepOptions, Symlinks};
+pub use base::quotas::Quotas;
 pub use fs::file_info::FileStamp;
 pub use fs::files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
@@ -275,7 +276,8 @@ impl PosixBackend {
     ) -> Result<T> {
         self.store.presence.check()?;
         let store = Arc::clone(&self.store);
-        blocking::run(None, move || work(&store).map_err(|error| store.explain(error))).await
+        let turns = self.store.options.quotas.turns(None);
+        blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
     }
 
     /// Runs work on a bucket.
@@ -286,7 +288,8 @@ impl PosixBackend {
     ) -> Result<T> {
         self.store.presence.check()?;
         let store = Arc::clone(&self.store);
-        blocking::run(Some(bucket), move || work(&store).map_err(|error| store.explain(error))).await
+        let turns = self.store.options.quotas.turns(Some(bucket));
+        blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
     }
 
     /// The owner of new files; `None` for the gateway's own user.

@@ -81,6 +81,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         object_cache_bytes: options.object_cache.saturating_mul(1 << 20),
         trust_versitygw: options.trust_versitygw,
         ready_free_bytes: options.ready_free.saturating_mul(1 << 30),
+        quotas: Arc::default(),
     };
     let open = if options.read_only { PosixBackend::open_to_read } else { PosixBackend::open };
     let backend = open(dir, posix).map_err(|e| e.to_string())?;

@@ -1,6 +1,9 @@
-//! Options, unique names, and rate limits for log lines: for all other modules.
+//! Options, quotas of the process, unique names, and rate limits for log lines: for all other
+//! modules.
 
+pub(crate) mod lines;
 pub(crate) mod options;
+pub(crate) mod quotas;
 pub(crate) mod step;
 pub(crate) mod unique;
 

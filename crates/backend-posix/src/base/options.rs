@@ -1,10 +1,12 @@
 //! The options with which a tree is served.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::Advice;
 use s3_types::{ChecksumAlgorithm, ETagSource};
 
+use super::quotas::Quotas;
 use crate::limits::STREAM_BYTES_MIN;
 
 /// The checksum of S3 for writes whose client chooses none.
@@ -114,6 +116,8 @@ pub struct Options {
     /// True if a file without a record has the ETag and parts that versitygw stored, although it is
     /// not known whether the file was changed since.
     pub trust_versitygw: bool,
+    /// Threads and memory. Trees of one process have the same.
+    pub quotas: Arc<Quotas>,
 }
 
 impl Default for Options {
@@ -135,6 +139,7 @@ impl Default for Options {
             access_pattern: AccessPattern::default(),
             etag: ETagSource::default(),
             trust_versitygw: false,
+            quotas: Arc::default(),
         }
     }
 }

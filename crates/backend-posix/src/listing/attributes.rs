@@ -28,9 +28,6 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::unchanged::State;
 use crate::write::key_lock;
 
-/// The number of threads that read attributes in addition to the listings' own.
-static HELPERS: AtomicUsize = AtomicUsize::new(0);
-
 /// The outcome of reading an object's attributes.
 #[derive(Debug)]
 pub(crate) enum Seen {
@@ -56,15 +53,15 @@ pub(crate) struct Doubt {
 pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
-    let helpers = Helpers::take(threads - 1);
+    let helpers = Helpers::take(&bucket.store.options.quotas.helpers, threads - 1);
     let begun_ns = i128::from(file_info::now_ns());
     let several = |found: &[Found]| {
         found.iter().filter_map(|one| summary(bucket, known, one, begun_ns).transpose()).collect()
     };
-    if helpers.0 == 0 {
+    if helpers.number == 0 {
         return several(found);
     }
-    let each = found.len().div_ceil(helpers.0 + 1).max(1);
+    let each = found.len().div_ceil(helpers.number + 1).max(1);
     let (own, others) = found.split_at(each.min(found.len()));
     thread::scope(|scope| {
         let others: Vec<_> = others.chunks(each).map(|some| scope.spawn(move || several(some))).collect();
@@ -78,20 +75,23 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
 }
 
 /// A number of the threads that all listings share.
-struct Helpers(usize);
+struct Helpers<'q> {
+    number: usize,
+    of_all: &'q AtomicUsize,
+}
 
-impl Helpers {
-    fn take(wanted: usize) -> Self {
-        let taken = HELPERS.fetch_add(wanted, Relaxed);
+impl<'q> Helpers<'q> {
+    fn take(of_all: &'q AtomicUsize, wanted: usize) -> Self {
+        let taken = of_all.fetch_add(wanted, Relaxed);
         let granted = SUMMARY_THREADS_OF_ALL.saturating_sub(taken).min(wanted);
-        HELPERS.fetch_sub(wanted - granted, Relaxed);
-        Self(granted)
+        of_all.fetch_sub(wanted - granted, Relaxed);
+        Self { number: granted, of_all }
     }
 }
 
-impl Drop for Helpers {
+impl Drop for Helpers<'_> {
     fn drop(&mut self) {
-        HELPERS.fetch_sub(self.0, Relaxed);
+        self.of_all.fetch_sub(self.number, Relaxed);
     }
 }
 

@@ -125,7 +125,7 @@ impl FileBody for Body {
             stamp.map_or(Ok(()), |stamp| check(&file, stamp))?;
             Ok(buffer)
         };
-        Box::pin(blocking::run_in_turn(turns, read))
+        Box::pin(async move { blocking::run(&turns, read).await })
     }
 }
 

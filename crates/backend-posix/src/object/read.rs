@@ -2,6 +2,7 @@
 
 use std::io::IoSliceMut;
 use std::ops::Range;
+use std::sync::Arc;
 
 use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
 use bytes::Bytes;
@@ -12,7 +13,6 @@ use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 use super::body::Body;
 use super::cache::{Entry, ObjectCache};
 use super::open::open;
-use crate::blocking::Share;
 use crate::error::{Io, Op};
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
@@ -266,8 +266,9 @@ fn answer(
         _ if !request.body || wanted.is_empty() => ObjectBody::Empty,
         _ if !bytes.is_empty() => ObjectBody::Bytes(bytes),
         Some(file) => {
-            let (turns, pattern) = (Share::turns(&request.bucket), store.options.access_pattern);
-            ObjectBody::File(Box::new(Body::new(file, wanted, stamp, turns, pattern)))
+            let (turns, pattern) =
+                (store.options.quotas.turns(Some(&request.bucket)), store.options.access_pattern);
+            ObjectBody::File(Box::new(Body::new(file, wanted, stamp, Arc::clone(turns), pattern)))
         }
         None => ObjectBody::Empty,
     };

@@ -5,7 +5,7 @@
 //! smaller ones while all bodies together hold much memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use async_trait::async_trait;
 use backend::{BackendError, ObjectWriter, Result, WriteReceipt};
@@ -15,6 +15,7 @@ use s3_types::{BucketName, Digests, ObjectMetadata};
 use tokio::task::JoinHandle;
 
 use super::open::{Opened, open};
+use crate::base::quotas::Quotas;
 use crate::blocking::{self, Share};
 use crate::error::Op;
 use crate::facts::place::{Current, Facts};
@@ -104,26 +105,37 @@ fn finish<'s>(
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
 }
 
-/// Bytes of bodies that are held in memory, counted for the whole process.
-#[derive(Default)]
-struct Held(usize);
-
-static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of a body that are held in memory, counted with those of all others.
+struct Held {
+    bytes: usize,
+    quotas: Arc<Quotas>,
+}
 
 impl Held {
-    fn add(&mut self, bytes: usize) {
-        self.0 += bytes;
-        HELD_BYTES.fetch_add(bytes, Relaxed);
+    fn nothing(quotas: &Arc<Quotas>) -> Self {
+        Self { bytes: 0, quotas: Arc::clone(quotas) }
     }
 
-    fn is_much() -> bool {
-        HELD_BYTES.load(Relaxed) > HELD_BYTES_MAX
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.quotas.held_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Takes over what was counted so far.
+    fn take(&mut self) -> Self {
+        let nothing = Self::nothing(&self.quotas);
+        std::mem::replace(self, nothing)
+    }
+
+    /// True if all bodies together hold much memory.
+    fn is_much(&self) -> bool {
+        self.quotas.held_bytes.load(Relaxed) > HELD_BYTES_MAX
     }
 
     /// How many bytes one body may gather before they are written.
-    fn limit(hop: bool) -> usize {
+    fn limit(&self, hop: bool) -> usize {
         match hop {
-            _ if Self::is_much() => HOP_BYTES_MIN,
+            _ if self.is_much() => HOP_BYTES_MIN,
             true => HOP_BYTES,
             false => WRITE_SMALL_BYTES_MAX,
         }
@@ -132,7 +144,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        HELD_BYTES.fetch_sub(self.0, Relaxed);
+        self.quotas.held_bytes.fetch_sub(self.bytes, Relaxed);
     }
 }
 
@@ -158,13 +170,14 @@ enum Hop {
 
 impl Writer {
     pub fn new(store: Arc<Store>, destination: Arc<dyn Destination>, size_hint: Option<u64>) -> Self {
+        let buffered = Held::nothing(&store.options.quotas);
         Self {
             store,
             destination,
             size_hint,
             chunks: Vec::new(),
             small: BytesMut::new(),
-            buffered: Held::default(),
+            buffered,
             written_bytes: 0,
             hop: None,
         }
@@ -188,7 +201,7 @@ impl Writer {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
         }
-        (std::mem::take(&mut self.chunks), std::mem::take(&mut self.buffered))
+        (std::mem::take(&mut self.chunks), self.buffered.take())
     }
 
     /// The staged file, after the hop that has it. A caller that stops waiting loses nothing.
@@ -214,7 +227,8 @@ impl Writer {
         let staged = self.staged().await?;
         let (chunks, held) = self.take_chunks();
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
-        let (size_hint, share) = (self.size_hint, Share::of(self.destination.bucket()).await?);
+        let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
+        let (size_hint, share) = (self.size_hint, Share::of(turns).await?);
         self.hop = Some(Hop::Under(blocking::spawn(move || {
             let mut staged =
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
@@ -225,7 +239,7 @@ impl Writer {
             Ok(staged)
         })));
         // What is read meanwhile would be held as well.
-        if Held::is_much() { self.settle().await } else { Ok(()) }
+        if self.buffered.is_much() { self.settle().await } else { Ok(()) }
     }
 }
 
@@ -244,15 +258,19 @@ impl ObjectWriter for Writer {
             return Ok(());
         }
         self.buffer(chunk);
-        if self.buffered.0 > Held::limit(self.hop.is_some()) { self.spill().await } else { Ok(()) }
+        if self.buffered.bytes > self.buffered.limit(self.hop.is_some()) {
+            self.spill().await
+        } else {
+            Ok(())
+        }
     }
 
     async fn commit(mut self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
         let staged = self.staged().await?;
         let ((chunks, held), written_bytes) = (self.take_chunks(), self.written_bytes);
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
-        let bucket = self.destination.bucket();
-        blocking::run(Some(bucket), move || {
+        let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
+        blocking::run(turns, move || {
             store.presence.check()?;
             let mut stage = match staged {
                 Some(staged) => Some(reopen(&store, destination.bucket(), staged)?),

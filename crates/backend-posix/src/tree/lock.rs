@@ -21,6 +21,8 @@
 //! the lock where records are in files, which are written before the name, and where a name may be
 //! missing for a moment. Locks of keys are taken through [`key_lock`](crate::write::key_lock).
 
+use std::sync::Arc;
+
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -28,6 +30,7 @@ use rustix::io::Errno;
 
 use super::bucket::Bucket;
 use super::lock_wait::{self, Released};
+use super::store::Store;
 use crate::base::seldom::Seldom;
 use crate::base::unique;
 use crate::error::{Fail, Io, Op};
@@ -49,17 +52,18 @@ pub(crate) struct Lock {
 impl Lock {
     /// The device of the lock's file, which is that of the bucket.
     pub fn device(&self) -> u64 {
-        let Released((device, _)) = self.released;
+        let (device, _) = self.released.file;
         device
     }
 
     /// The lock on an open file that is locked. An error to try again after if the file no longer
     /// has the name by which it was opened.
-    pub fn of(file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
+    pub fn of(store: &Store, file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
         let id = named(&file, directory, path)
             .attempt("stat a lock")?
             .ok_or(Fail::lost("take a lock whose file was removed"))?;
-        Ok(Self { file, released: Released(id) })
+        let quotas = Arc::clone(&store.options.quotas);
+        Ok(Self { file, released: Released { file: id, quotas } })
     }
 }
 
@@ -79,7 +83,7 @@ impl Bucket<'_> {
     pub fn try_lock_number(&self, number: u64) -> Result<Option<Lock>, Fail> {
         let (file, path) = self.open_lock(number)?;
         let free = try_lock_file(&file).attempt("lock")?;
-        free.then(|| Lock::of(file, &self.fd, &path)).transpose()
+        free.then(|| Lock::of(self.store, file, &self.fd, &path)).transpose()
     }
 
     /// Waits for one of the locks on keys.
@@ -87,7 +91,7 @@ impl Bucket<'_> {
         let (file, path) = self.open_lock(number)?;
         lock_file(self, &file)?;
         // DeleteBucket takes lock files away; then this one excludes no one any more.
-        Lock::of(file, &self.fd, &path)
+        Lock::of(self.store, file, &self.fd, &path)
     }
 
     fn open_lock(&self, number: u64) -> Result<(OwnedFd, String), Fail> {
@@ -175,7 +179,7 @@ pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail>
     if try_lock_file(file).attempt("lock")? {
         return Ok(());
     }
-    lock_wait::wait(&bucket.fd, file, || try_lock_file(file))
+    lock_wait::wait(&bucket.store.options.quotas, &bucket.fd, file, || try_lock_file(file))
 }
 
 fn remove(directory: &OwnedFd, name: &str, flags: rustix::fs::AtFlags) -> Result<(), Fail> {

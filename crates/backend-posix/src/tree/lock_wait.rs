@@ -3,27 +3,22 @@
 //! Whoever may write to a bucket's directory can hold its locks forever. So no thread may wait for
 //! one without a limit, and only a limited number may wait at all: all requests need these threads.
 //! The kernel's own waiting can't be ended without a signal. So waiters line up in the process: the
-//! first of each line tries again and again, with growing pauses, and a holder in the same process
+//! first of each line ([`Lines`](crate::base::lines::Lines)) tries again and again, with growing pauses, and a holder in the same process
 //! wakes it at once.
 
 use std::cell::Cell;
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread, ThreadId};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use backend::BackendError;
 use rustix::fd::AsFd;
 
+use crate::base::lines::Id;
+use crate::base::quotas::Quotas;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info;
-use crate::limits::{
-    LOCK_PAUSE_MAX, LOCK_PAUSE_MIN, LOCK_SWEEP_WAIT_MAX, LOCK_WAIT_MAX, LOCK_WAITERS_MAX, LOCK_WAITERS_OF_ALL,
-};
-
-/// Device and inode of a file.
-type Id = (u64, u64);
+use crate::limits::{LOCK_PAUSE_MAX, LOCK_PAUSE_MIN, LOCK_SWEEP_WAIT_MAX, LOCK_WAIT_MAX};
 
 const BUSY: BackendError = BackendError::OutOf(
     "the request waited too long for a lock that another request, gateway or program holds",
@@ -32,6 +27,7 @@ const BUSY: BackendError = BackendError::OutOf(
 /// Tries to take the lock of a file until it succeeds. [`BackendError::OutOf`] if that takes too
 /// long, or if too many wait for locks of the same bucket.
 pub(crate) fn wait(
+    quotas: &Quotas,
     bucket: impl AsFd,
     file: impl AsFd,
     mut lock: impl FnMut() -> Io<bool>,
@@ -41,7 +37,7 @@ pub(crate) fn wait(
     let begun = Instant::now();
     let most = BUDGET.get().unwrap_or(LOCK_WAIT_MAX);
     let spend = || BUDGET.set(BUDGET.get().map(|budget| budget.saturating_sub(begun.elapsed())));
-    let turn = Turn::take(id(bucket.as_fd())?, id(file.as_fd())?)?;
+    let turn = quotas.lines.line_up(id(bucket.as_fd())?, id(file.as_fd())?).ok_or(BUSY)?;
     let mut pause = LOCK_PAUSE_MIN;
     loop {
         let first = turn.is_first();
@@ -93,85 +89,14 @@ impl Drop for Hurry {
 
 /// Wakes the first waiter for a lock when it is dropped, which must be after the lock.
 #[derive(Debug)]
-pub(crate) struct Released(pub Id);
+pub(crate) struct Released {
+    pub file: Id,
+    pub quotas: Arc<Quotas>,
+}
 
 impl Drop for Released {
     fn drop(&mut self) {
-        if WAITERS.load(SeqCst) > 0
-            && let Some(line) = lines().of_file.get(&self.0)
-        {
-            wake_first(line);
-        }
-    }
-}
-
-/// The number of waiters, so that a lock without waiters is released without looking at the lines.
-static WAITERS: AtomicUsize = AtomicUsize::new(0);
-static LINES: LazyLock<Mutex<Lines>> = LazyLock::new(Mutex::default);
-
-#[derive(Debug, Default)]
-struct Lines {
-    of_file: HashMap<Id, VecDeque<Thread>>,
-    /// The number of waiters for locks of each bucket.
-    of_bucket: HashMap<Id, usize>,
-}
-
-fn lines() -> MutexGuard<'static, Lines> {
-    LINES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn wake_first(line: &VecDeque<Thread>) {
-    if let Some(first) = line.front() {
-        first.unpark();
-    }
-}
-
-/// This thread's place in the line for a lock.
-struct Turn {
-    bucket: Id,
-    file: Id,
-    thread: ThreadId,
-}
-
-impl Turn {
-    fn take(bucket: Id, file: Id) -> Result<Self, BackendError> {
-        let mut lines = lines();
-        let waiting = lines.of_bucket.get(&bucket).copied().unwrap_or(0);
-        if waiting >= LOCK_WAITERS_MAX || WAITERS.load(SeqCst) >= LOCK_WAITERS_OF_ALL {
-            return Err(BUSY);
-        }
-        // Before the first try: a holder who misses this has released the lock by then.
-        WAITERS.fetch_add(1, SeqCst);
-        lines.of_bucket.insert(bucket, waiting + 1);
-        let thread = thread::current();
-        let turn = Self { bucket, file, thread: thread.id() };
-        lines.of_file.entry(file).or_default().push_back(thread);
-        Ok(turn)
-    }
-
-    fn is_first(&self) -> bool {
-        let first = lines().of_file.get(&self.file).and_then(|line| line.front().map(Thread::id));
-        first == Some(self.thread)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut lines = lines();
-        WAITERS.fetch_sub(1, SeqCst);
-        if let Some(count) = lines.of_bucket.get_mut(&self.bucket) {
-            *count -= 1;
-            if *count == 0 {
-                lines.of_bucket.remove(&self.bucket);
-            }
-        }
-        if let Some(line) = lines.of_file.get_mut(&self.file) {
-            line.retain(|thread| thread.id() != self.thread);
-            wake_first(line);
-            if line.is_empty() {
-                lines.of_file.remove(&self.file);
-            }
-        }
+        self.quotas.lines.wake_first(self.file);
     }
 }
 
@@ -185,7 +110,7 @@ mod tests {
     use super::*;
     use crate::base::options::SweepOptions;
     use crate::layout::locks::path_of;
-    use crate::limits::LOCKS;
+    use crate::limits::{LOCK_WAITERS_MAX, LOCKS};
     use crate::maintenance::sweep;
     use crate::testing::Scene;
 

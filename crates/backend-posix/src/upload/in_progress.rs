@@ -86,16 +86,16 @@ impl Upload {
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         lock_file(bucket, &file)?;
-        Lock::of(file, &self.directory, DESCRIPTION)
+        Lock::of(bucket.store, file, &self.directory, DESCRIPTION)
     }
 
     /// [`Upload::lock`] without waiting: [`BackendError::Busy`] if the lock is held.
-    pub fn lock_at_once(&self) -> Result<Lock, Fail> {
+    pub fn lock_at_once(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
             return Err(BackendError::Busy(Held::Upload).into());
         }
-        Lock::of(file, &self.directory, DESCRIPTION)
+        Lock::of(bucket.store, file, &self.directory, DESCRIPTION)
     }
 
     fn open_description(&self) -> Result<OwnedFd, Fail> {

@@ -198,7 +198,7 @@ fn sweep_upload(
     if !interrupted && !abandoned {
         return;
     }
-    let Ok(_lock) = upload.lock_at_once() else { return };
+    let Ok(_lock) = upload.lock_at_once(bucket) else { return };
     match journal::settle(bucket, upload, name) {
         Ok(Some(receipt)) => {
             journal::end(bucket, upload, name, &receipt);

@@ -95,7 +95,7 @@ impl<'s> Place<'s> {
                 file => file.attempt("open a lock")?,
             };
             if !try_lock_file(&file).attempt("lock")? {
-                lock_wait::wait(&self.fd, &file, || try_lock_file(&file))?;
+                lock_wait::wait(&self.store.options.quotas, &self.fd, &file, || try_lock_file(&file))?;
             }
             if !self.store.volume.kind.is_local() {
                 // From here on the client looks names up anew that others may have changed: of
@@ -104,7 +104,7 @@ impl<'s> Place<'s> {
                 root.and_then(|()| look_anew(&self.fd, "documents are looked at anew"))
                     .attempt("look at the documents of buckets")?;
             }
-            Lock::of(file, &self.fd, LOCK)
+            Lock::of(self.store, file, &self.fd, LOCK)
         })
     }
 

@@ -160,7 +160,7 @@ fn parts(check: &Check<'_>, upload: &Upload, path: &str) -> Result<()> {
             }
         };
         let mut repair = || {
-            let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
+            let _lock = upload.lock_at_once(check.bucket).map_err(Fail::for_good)?;
             remove(&upload.directory, &name, &info)
         };
         let explanation = "the part changed or lost bytes after it was acknowledged; a repair removes it, so that a \
@@ -178,7 +178,7 @@ fn set_aside(check: &Check<'_>, upload: &Upload, directory: &OwnedFd, name: &str
     let explanation = "a part that an interrupted repair set aside; a repair removes it, or puts it back if it is \
         intact";
     let mut repair = || {
-        let _lock = upload.lock_at_once().map_err(Fail::for_good)?;
+        let _lock = upload.lock_at_once(check.bucket).map_err(Fail::for_good)?;
         let number = part_number(part).unwrap_or(0);
         let whole = matches!(damaged(check.bucket.store, &upload.directory, name, number), Ok(None));
         end_aside(&upload.directory, name, whole.then_some(part))

@@ -1,0 +1,50 @@
+//! What the trees of a process share: they work with the same threads, and hold bytes in the same
+//! memory.
+
+use std::array;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use s3_types::BucketName;
+use tokio::sync::Semaphore;
+
+use super::lines::Lines;
+use super::unique;
+use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, TREE_THREADS_MAX};
+
+/// Threads and memory that all trees of a process share. A process makes one, and gives it to each
+/// of its trees ([`Options::quotas`](super::options::Options::quotas)).
+#[derive(Debug)]
+pub struct Quotas {
+    /// Bytes of bodies that are held in memory.
+    pub(crate) held_bytes: AtomicUsize,
+    /// Threads that read attributes in addition to the listings' own.
+    pub(crate) helpers: AtomicUsize,
+    /// Threads that wait for locks.
+    pub(crate) lines: Lines,
+    of_trees: Arc<Semaphore>,
+    of_buckets: [Arc<Semaphore>; BUCKET_SHARES],
+}
+
+impl Quotas {
+    /// The permits of threads that may work on a bucket at the same time, or on trees as a whole
+    /// for `None`: a list of buckets looks at each bucket, also at one whose file system hangs.
+    /// Several buckets may share their permits.
+    pub(crate) fn turns(&self, bucket: Option<&BucketName>) -> &Arc<Semaphore> {
+        let Some(bucket) = bucket else { return &self.of_trees };
+        let at = unique::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
+        &self.of_buckets[usize::try_from(at).unwrap_or_default()]
+    }
+}
+
+impl Default for Quotas {
+    fn default() -> Self {
+        Self {
+            held_bytes: AtomicUsize::new(0),
+            helpers: AtomicUsize::new(0),
+            lines: Lines::default(),
+            of_trees: Arc::new(Semaphore::new(TREE_THREADS_MAX)),
+            of_buckets: array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))),
+        }
+    }
+}
