@@ -11,6 +11,8 @@ mod layers;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
+mod sizes;
+#[cfg(test)]
 mod statics;
 mod tables;
 

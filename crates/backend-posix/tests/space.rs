@@ -109,11 +109,32 @@ async fn a_full_disk_leaves_no_trace() {
     fixture.finish().await;
 }
 
+/// The size of a part.
+const PART: usize = 5 << 20;
+
+/// Puts a part of so many bytes, which are all the same.
+async fn put_part(
+    fixture: &Fixture,
+    upload: backend::UploadRef<'_>,
+    part_number: u32,
+    byte: u8,
+    announced: bool,
+) -> backend::CompletedPart {
+    let size_hint = announced.then_some(PART as u64);
+    let request = PutPartRequest { upload, part_number, size_hint, checksum: None };
+    let mut writer = fixture.writer.put_part(&fixture.cx, request).await.unwrap().writer;
+    let body = vec![byte; PART];
+    for chunk in body.chunks(400_000) {
+        writer.write(chunk.to_vec().into()).await.unwrap();
+    }
+    let etag = writer.commit(backend::conformance::digests(&body)).await.unwrap().etag;
+    backend::CompletedPart { part_number, etag, checksum: None }
+}
+
 /// A part that does not fit, and a Complete that needs more than there is, leave the upload and the
 /// space as they were.
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_survive_a_full_disk() {
-    const PART: usize = 5 << 20;
     // Parts that are not in place are copied, all of them.
     let (size, filler_bytes) =
         if fixture::sidecars() { ("size=36m", 18 << 20) } else { ("size=27m", 9 << 20) };
@@ -128,26 +149,9 @@ async fn uploads_survive_a_full_disk() {
         .unwrap()
         .id;
     let upload = backend::UploadRef { object, id: &id };
-    let put = async |number: u32, byte: u8, announced: bool| {
-        let hint = announced.then_some(PART as u64);
-        let mut writer = fixture
-            .writer
-            .put_part(
-                &fixture.cx,
-                PutPartRequest { upload, part_number: number, size_hint: hint, checksum: None },
-            )
-            .await?
-            .writer;
-        let body = vec![byte; PART];
-        for chunk in body.chunks(400_000) {
-            writer.write(chunk.to_vec().into()).await?;
-        }
-        let etag = writer.commit(backend::conformance::digests(&body)).await?.etag;
-        Ok::<_, BackendError>(backend::CompletedPart { part_number: number, etag, checksum: None })
-    };
     let mut parts: Vec<backend::CompletedPart> = Vec::new();
     for (number, byte, announced) in [(1, 1, true), (3, 3, true), (2, 2, false)] {
-        parts.push(put(number, byte, announced).await.unwrap());
+        parts.push(put_part(&fixture, upload, number, byte, announced).await);
     }
     parts.sort_by_key(|part| part.part_number);
     // Others take the space while it is being written, so that the announcement still fits.

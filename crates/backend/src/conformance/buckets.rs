@@ -5,8 +5,8 @@ use s3_types::{BucketName, Conditions, UploadId};
 use super::fixture::{Fixture, Subject, if_absent, key};
 use crate::{
     BackendError, BucketAttributes, Context, CreateBucketRequest, CreateUploadRequest, DeleteRequest,
-    ListBucketsQuery, ListPartsQuery, NewUpload, PutPartRequest, PutRequest, ReadRequest, ReadSelector,
-    UploadRef, WriteOptions,
+    ListBucketsQuery, ListPartsQuery, NewUpload, ObjectRef, PutPartRequest, PutRequest, ReadRequest,
+    ReadSelector, Result, UploadRef, WriteOptions,
 };
 
 /// A bucket is created, found, deleted and gone; while it is missing, all calls for it fail.
@@ -14,51 +14,10 @@ pub async fn bucket_life(subject: &Subject) {
     let cx = Context::default();
     let bucket = BucketName::new("conformance-life").unwrap();
     let name = key("a");
-    let object = crate::ObjectRef::current(&bucket, &name);
-    let none = Conditions::default();
+    let object = ObjectRef::current(&bucket, &name);
 
     is_missing(subject, &bucket).await;
-    assert!(matches!(subject.writer.delete_bucket(&cx, &bucket).await, Err(BackendError::NoSuchBucket)));
-    let read = subject
-        .reader
-        .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
-        .await;
-    assert!(matches!(read, Err(BackendError::NoSuchBucket)));
-    assert!(matches!(
-        subject.writer.delete_object(&cx, DeleteRequest { object, conditions: &none }).await,
-        Err(BackendError::NoSuchBucket)
-    ));
-    let upload =
-        subject.writer.create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() }).await;
-    assert!(matches!(upload, Err(BackendError::NoSuchBucket)));
-    // Before any byte of a body, too.
-    let put = subject.writer.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await;
-    assert!(matches!(put, Err(BackendError::NoSuchBucket)));
-    let put = subject
-        .writer
-        .put_object(
-            &cx,
-            PutRequest {
-                object,
-                options: WriteOptions { conditions: if_absent(), ..WriteOptions::default() },
-            },
-        )
-        .await;
-    assert!(matches!(put, Err(BackendError::NoSuchBucket)));
-    let id = UploadId::new("none").unwrap();
-    let part = subject
-        .writer
-        .put_part(
-            &cx,
-            PutPartRequest {
-                upload: UploadRef { object, id: &id },
-                part_number: 1,
-                size_hint: None,
-                checksum: None,
-            },
-        )
-        .await;
-    assert!(matches!(part, Err(BackendError::NoSuchBucket)));
+    nothing_is_in(subject, object).await;
 
     let request = CreateBucketRequest::plain(&bucket);
     subject.writer.create_bucket(&cx, request.clone()).await.unwrap();
@@ -68,26 +27,50 @@ pub async fn bucket_life(subject: &Subject) {
     let query = ListBucketsQuery { prefix: bucket.to_string(), after: None, max_buckets: 1 };
     let listed = subject.reader.list_buckets(&cx, &query).await.unwrap().buckets;
     assert_eq!(listed, [BucketAttributes { name: bucket.clone(), created }]);
-    let read = subject
-        .reader
-        .get_object(&cx, ReadRequest { object, selector: ReadSelector::Whole, conditions: &none })
-        .await;
-    assert!(matches!(read, Err(BackendError::NoSuchKey)));
-    let part = subject
-        .writer
-        .put_part(
-            &cx,
-            PutPartRequest {
-                upload: UploadRef { object, id: &id },
-                part_number: 1,
-                size_hint: None,
-                checksum: None,
-            },
-        )
-        .await;
-    assert!(matches!(part, Err(BackendError::NoSuchUpload)));
+    assert!(matches!(get(subject, object).await, Err(BackendError::NoSuchKey)));
+    assert!(matches!(put_part(subject, object).await, Err(BackendError::NoSuchUpload)));
     subject.writer.delete_bucket(&cx, &bucket).await.unwrap();
     is_missing(subject, &bucket).await;
+}
+
+/// Requires that all calls for an object of a missing bucket say that it is missing.
+async fn nothing_is_in(subject: &Subject, object: ObjectRef<'_>) {
+    let (cx, writer, none) = (Context::default(), &subject.writer, Conditions::default());
+    let answers = [
+        writer.delete_bucket(&cx, object.bucket).await,
+        get(subject, object).await,
+        writer.delete_object(&cx, DeleteRequest { object, conditions: &none }).await.map(drop),
+        writer
+            .create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() })
+            .await
+            .map(drop),
+        // Before any byte of a body, too.
+        put(subject, object, none.clone()).await,
+        put(subject, object, if_absent()).await,
+        put_part(subject, object).await,
+    ];
+    for answer in answers {
+        assert!(matches!(answer, Err(BackendError::NoSuchBucket)), "{answer:?}");
+    }
+}
+
+async fn get(subject: &Subject, object: ObjectRef<'_>) -> Result<()> {
+    let conditions = &Conditions::default();
+    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+    subject.reader.get_object(&Context::default(), request).await.map(drop)
+}
+
+async fn put(subject: &Subject, object: ObjectRef<'_>, conditions: Conditions) -> Result<()> {
+    let request = PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() } };
+    subject.writer.put_object(&Context::default(), request).await.map(drop)
+}
+
+/// Puts a part of an upload that does not exist.
+async fn put_part(subject: &Subject, object: ObjectRef<'_>) -> Result<()> {
+    let id = UploadId::new("none").unwrap();
+    let upload = UploadRef { object, id: &id };
+    let request = PutPartRequest { upload, part_number: 1, size_hint: None, checksum: None };
+    subject.writer.put_part(&Context::default(), request).await.map(drop)
 }
 
 /// Requires that the bucket does not exist: neither its name nor a state of it is found.

@@ -83,22 +83,7 @@ pub async fn upload_life(subject: &Subject) {
     upload.put(2, b"replaced").await;
     let one = upload.put(2, &first).await;
     upload.put(3, b"left out").await;
-    let source_key = key("source");
-    let copied = CopyPartRequest {
-        source: CopySource { object: fixture.object(&source_key), conditions: if_match(&source.etag) },
-        range: Some(0..second.len() as u64),
-        upload: upload.name(),
-        part_number: 7,
-    };
-    let Copied { receipt, source_version } =
-        subject.writer.copy_part(&fixture.cx, copied.clone()).await.unwrap();
-    assert_eq!(source_version, None);
-    // A checksum is told only where the upload chose one.
-    assert_eq!((&receipt.etag, receipt.checksum), (&digests(&second).etag, None));
-    let beyond = CopyPartRequest { range: Some(0..second.len() as u64 + 5), ..copied };
-    let beyond = subject.writer.copy_part(&fixture.cx, beyond).await;
-    assert!(matches!(beyond, Err(BackendError::InvalidRange { .. })));
-    let two = CompletedPart { part_number: 7, etag: receipt.etag, checksum: None };
+    let two = copied_part(subject, &upload, 7, &second, &source.etag).await;
     let three = upload.put(10_000, &last).await;
     assert_eq!(fixture.keys().await, ["source"]);
     assert_eq!(upload.parts(0, 10).await.unwrap(), (vec![2, 3, 7, 10_000], false));
@@ -146,6 +131,31 @@ pub async fn upload_life(subject: &Subject) {
     let none = fixture.read("d/object", ReadSelector::Part(3), &Conditions::default()).await;
     assert!(matches!(none, Err(BackendError::NoSuchPart { .. })));
     fixture.finish().await;
+}
+
+/// Copies the first bytes of the object `source` as a part.
+async fn copied_part(
+    subject: &Subject,
+    upload: &Upload<'_>,
+    part_number: u32,
+    bytes: &[u8],
+    source: &ETag,
+) -> CompletedPart {
+    let (cx, source_key) = (&upload.fixture.cx, key("source"));
+    let request = CopyPartRequest {
+        source: CopySource { object: upload.fixture.object(&source_key), conditions: if_match(source) },
+        range: Some(0..bytes.len() as u64),
+        upload: upload.name(),
+        part_number,
+    };
+    let Copied { receipt, source_version } = subject.writer.copy_part(cx, request.clone()).await.unwrap();
+    assert_eq!(source_version, None);
+    // A checksum is told only where the upload chose one.
+    assert_eq!((&receipt.etag, receipt.checksum), (&digests(bytes).etag, None));
+    let beyond = CopyPartRequest { range: Some(0..bytes.len() as u64 + 5), ..request };
+    let beyond = subject.writer.copy_part(cx, beyond).await;
+    assert!(matches!(beyond, Err(BackendError::InvalidRange { .. })));
+    CompletedPart { part_number, etag: receipt.etag, checksum: None }
 }
 
 /// The object is made of the named parts, in whatever order they were sent, also if some were sent
@@ -202,43 +212,71 @@ fn multipart_etag(parts: &[CompletedPart]) -> ETag {
 /// A completion refuses wrong lists of parts, sizes, checksums and conditions, and changes nothing
 /// then.
 pub async fn upload_checks(subject: &Subject) {
-    let (Subject { writer, reader }, fixture) = (subject, Fixture::new(subject, "upload-checks").await);
+    let fixture = Fixture::new(subject, "upload-checks").await;
     let first = fixture.put("a", b"before").await;
     let checksum = Some((ChecksumAlgorithm::Sha256, ChecksumType::Composite));
     let upload = Upload::new(&fixture, "a", NewUpload { checksum, ..NewUpload::default() }).await;
-    let page = reader
-        .list_parts(&fixture.cx, ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 })
-        .await
-        .unwrap();
-    assert_eq!(page.chosen, checksum);
+    let query = ListPartsQuery { upload: upload.name(), after: 0, max_parts: 1 };
+    assert_eq!(subject.reader.list_parts(&fixture.cx, query).await.unwrap().chosen, checksum);
     let one = upload.put(1, &vec![1; 5 * MIB]).await;
     let two = upload.put(2, b"small").await;
     let three = upload.put(3, b"last").await;
+    wrong_lists(&upload, &one, &two, &three).await;
+    let right = wrong_sums(&upload, &one, &two).await;
+    for given in [None, Some(ChecksumAlgorithm::Crc32)] {
+        let part = PutPartRequest { upload: upload.name(), part_number: 4, size_hint: None, checksum: given };
+        let refused = subject.writer.put_part(&fixture.cx, part).await.map(|_| ());
+        assert!(matches!(refused, Err(BackendError::WrongPartAlgorithm { given: g, .. }) if g == given));
+    }
+    let parts = vec![one, two];
+    let absent = CompleteUpload { parts, conditions: if_absent(), ..CompleteUpload::default() };
+    assert_failed(upload.complete_with(absent.clone()).await, Condition::IfNoneMatch);
+    assert_eq!(fixture.get("a").await.as_deref(), Some(&b"before"[..]));
+    assert_eq!(upload.parts(0, 9).await.unwrap().0, [1, 2, 3]);
+
+    // Whoever gives the value may leave out how many parts there are.
+    let given = Some(Checksum { parts: None, ..right });
+    let complete = CompleteUpload { checksum: given, conditions: if_match(&first.etag), ..absent };
+    let receipt = upload.complete_with(complete).await.unwrap();
+    assert_eq!(receipt.checksum, Some(right));
+    wrong_uploads(subject, &upload).await;
+    fixture.finish().await;
+}
+
+/// Completes with lists of parts that are wrong; `two` is too small for a part that is not the last.
+async fn wrong_lists(upload: &Upload<'_>, one: &CompletedPart, two: &CompletedPart, three: &CompletedPart) {
     let complete = async |parts: &[&CompletedPart]| {
         upload.complete(&parts.iter().map(|part| (*part).clone()).collect::<Vec<_>>()).await
     };
-    assert!(matches!(complete(&[&two, &one]).await, Err(BackendError::InvalidPartOrder)));
-    assert!(matches!(complete(&[&one, &one]).await, Err(BackendError::InvalidPartOrder)));
+    assert!(matches!(complete(&[two, one]).await, Err(BackendError::InvalidPartOrder)));
+    assert!(matches!(complete(&[one, one]).await, Err(BackendError::InvalidPartOrder)));
     let other = CompletedPart { etag: ETag::Md5([0; 16]), ..two.clone() };
-    assert!(matches!(complete(&[&one, &other]).await, Err(BackendError::InvalidPart { part_number: 2, .. })));
     let missing = CompletedPart { part_number: 9, ..two.clone() };
-    assert!(matches!(
-        complete(&[&one, &missing]).await,
-        Err(BackendError::InvalidPart { part_number: 9, .. })
-    ));
     let wrong = CompletedPart { checksum: one.checksum, ..two.clone() };
-    assert!(matches!(complete(&[&one, &wrong]).await, Err(BackendError::InvalidPart { part_number: 2, .. })));
-    let small = complete(&[&one, &two, &three]).await;
+    for (part, number) in [(other, 2), (missing, 9), (wrong, 2)] {
+        let answer = complete(&[one, &part]).await;
+        assert!(
+            matches!(answer, Err(BackendError::InvalidPart { part_number, .. }) if part_number == number),
+            "{answer:?}"
+        );
+    }
+    let small = complete(&[one, two, three]).await;
     assert!(matches!(small, Err(BackendError::PartTooSmall { part_number: 2, size_bytes: 5, .. })));
+    let unchecked = CompletedPart { checksum: None, ..two.clone() };
+    let unchecked = complete(&[one, &unchecked]).await;
+    assert!(matches!(unchecked, Err(BackendError::PartWithoutChecksum { part_number: 2, .. })));
+    assert!(matches!(complete(&[]).await, Err(BackendError::NoParts)));
+}
 
-    let with = |checksum, size_bytes, conditions| CompleteUpload {
+/// Completes with sizes and checksums that are wrong. Returns the right checksum.
+async fn wrong_sums(upload: &Upload<'_>, one: &CompletedPart, two: &CompletedPart) -> Checksum {
+    let with = |checksum, size_bytes| CompleteUpload {
         parts: vec![one.clone(), two.clone()],
         checksum,
-        checksum_type: None,
         size_bytes,
-        conditions,
+        ..CompleteUpload::default()
     };
-    let size = upload.complete_with(with(None, Some(3), Conditions::default())).await;
+    let size = upload.complete_with(with(None, Some(3))).await;
     let actual_bytes = 5 * MIB as u64 + 5;
     assert!(matches!(
         size,
@@ -249,55 +287,41 @@ pub async fn upload_checks(subject: &Subject) {
     let right = Checksummer::of(ChecksumAlgorithm::Sha256, &values);
     let wrong = Checksummer::of(ChecksumAlgorithm::Sha256, b"");
     for wrong in [Checksum::composite(wrong, 2), Checksum::composite(right, 3)] {
-        let sum = upload.complete_with(with(Some(wrong), None, Conditions::default())).await;
+        let sum = upload.complete_with(with(Some(wrong), None)).await;
         assert!(
             matches!(sum, Err(BackendError::WrongChecksum { algorithm: ChecksumAlgorithm::Sha256 })),
             "{sum:?}"
         );
     }
-    let full_object = Some(ChecksumType::FullObject);
-    let whole = CompleteUpload { checksum_type: full_object, ..with(None, None, Conditions::default()) };
+    let whole = CompleteUpload { checksum_type: Some(ChecksumType::FullObject), ..with(None, None) };
     let expected = Some(ChecksumType::Composite);
     assert!(matches!(
         upload.complete_with(whole).await,
         Err(BackendError::WrongChecksumType { expected: e }) if e == expected
     ));
-    let unchecked = CompletedPart { checksum: None, ..two.clone() };
-    let unchecked = complete(&[&one, &unchecked]).await;
-    assert!(matches!(unchecked, Err(BackendError::PartWithoutChecksum { part_number: 2, .. })));
-    assert!(matches!(complete(&[]).await, Err(BackendError::NoParts)));
-    let crc = Some(ChecksumAlgorithm::Crc32);
-    for given in [None, crc] {
-        let part = PutPartRequest { upload: upload.name(), part_number: 4, size_hint: None, checksum: given };
-        let refused = writer.put_part(&fixture.cx, part).await.map(|_| ());
-        assert!(matches!(refused, Err(BackendError::WrongPartAlgorithm { given: g, .. }) if g == given));
-    }
-    assert_failed(upload.complete_with(with(None, None, if_absent())).await, Condition::IfNoneMatch);
-    assert_eq!(fixture.get("a").await.as_deref(), Some(&b"before"[..]));
-    assert_eq!(upload.parts(0, 9).await.unwrap().0, [1, 2, 3]);
+    Checksum::composite(right, 2)
+}
 
-    // Whoever gives the value may leave out how many parts there are.
-    let given = Checksum { parts: None, ..Checksum::composite(right, 2) };
-    let receipt = upload.complete_with(with(Some(given), None, if_match(&first.etag))).await.unwrap();
-    assert_eq!(receipt.checksum, Some(Checksum::composite(right, 2)));
-
+/// Asks for the upload by another key, aborts it once it is `completed`, and one that was created at
+/// another time.
+async fn wrong_uploads(subject: &Subject, completed: &Upload<'_>) {
+    let (Subject { writer, reader }, fixture) = (subject, completed.fixture);
     let other_key = key("b");
-    let elsewhere = UploadRef { object: fixture.object(&other_key), id: &upload.id };
+    let elsewhere = UploadRef { object: fixture.object(&other_key), id: &completed.id };
     assert!(matches!(
         reader.list_parts(&fixture.cx, ListPartsQuery { upload: elsewhere, after: 0, max_parts: 1 }).await,
         Err(BackendError::NoSuchUpload)
     ));
     assert!(matches!(
-        writer.abort_upload(&fixture.cx, AbortRequest { upload: upload.name(), if_initiated: None }).await,
+        writer.abort_upload(&fixture.cx, AbortRequest { upload: completed.name(), if_initiated: None }).await,
         Err(BackendError::NoSuchUpload)
     ));
-    let other = Upload::new(&fixture, "c", NewUpload::default()).await;
+    let other = Upload::new(fixture, "c", NewUpload::default()).await;
     let upload = other.name();
     let if_initiated = Some(Timestamp::UNIX_EPOCH);
     let refused = writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated }).await;
     assert_failed(refused, Condition::InitiatedTime);
     writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
-    fixture.finish().await;
 }
 
 /// A conditional completion needs the very object that the key had when the upload was created.
