@@ -47,15 +47,16 @@ pub(crate) fn ensure(
     let mut rest = path;
     while !rest.is_empty() {
         let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
+        let new = NewDirectory { bucket, parent: &directory, name, owner };
         directory = match child(bucket, &directory, name) {
             Err(Errno::NOENT) => {
                 if note.is_none() {
                     *note = Note::to_make(bucket, &join(&directory.path, rest), &directory.path);
                 }
-                make(bucket, &directory, name, owner)?
+                new.make()?
             }
             Err(Errno::NOTDIR) => {
-                make_way(bucket, &directory, name, owner)?;
+                new.make_way()?;
                 child(bucket, &directory, name).attempt("open a directory")?
             }
             Err(errno @ (Errno::XDEV | Errno::LOOP)) => return Err(misled(errno)),
@@ -79,132 +80,184 @@ fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Directory
     }
 }
 
-fn make(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
+/// A directory that a key needs and that does not exist.
+#[derive(Clone, Copy)]
+struct NewDirectory<'a> {
+    bucket: &'a Bucket<'a>,
+    parent: &'a Directory,
+    name: &'a str,
+    /// Its owner; `None` for the gateway's own user.
     owner: Option<UnixAccount>,
-) -> Result<Directory, Fail> {
-    let made = {
-        // A name that is missing only until the directory with its file is in place must not be
-        // taken.
-        let may_vanish = bucket.store.volume_at(parent).names_may_vanish();
-        let _lock = may_vanish.then(|| key_lock::take(bucket, &join(&parent.path, name))).transpose()?;
-        match owner {
-            Some(_) => make_for(bucket, parent, name, owner)?.map(Some),
-            None => rustix::fs::mkdirat(parent, name, mode(bucket)).map(|()| None),
-        }
-    };
-    let directory = match made {
-        Ok(Some(directory)) => directory,
-        Ok(None) => finish(bucket, parent, name)?,
-        // Someone else was faster, unless it is a link to nowhere.
-        Err(errno @ Errno::EXIST) => {
-            let info = file_info::at(parent, name).attempt("look up a name")?;
-            if info.kind == rustix::fs::FileType::Symlink {
-                return Err(obstacle());
+}
+
+impl NewDirectory<'_> {
+    fn path(self) -> String {
+        join(&self.parent.path, self.name)
+    }
+
+    fn mode(self) -> Mode {
+        Mode::from_raw_mode(self.bucket.store.options.directory_mode)
+    }
+
+    fn make(self) -> Result<Directory, Fail> {
+        let Self { bucket, parent, name, owner } = self;
+        let made = {
+            // A name that is missing only until the directory with its file is in place must not be
+            // taken.
+            let may_vanish = bucket.store.volume_at(parent).names_may_vanish();
+            let _lock = may_vanish.then(|| key_lock::take(bucket, &self.path())).transpose()?;
+            match owner {
+                Some(_) => self.make_for_owner()?.map(Some),
+                None => rustix::fs::mkdirat(parent, name, self.mode()).map(|()| None),
             }
-            if !is_made_without_answer(bucket, parent, name)? {
-                return Err(Fail::lost_to("make a directory", errno));
+        };
+        let directory = match made {
+            Ok(Some(directory)) => directory,
+            Ok(None) => self.finish()?,
+            // Someone else was faster, unless it is a link to nowhere.
+            Err(errno @ Errno::EXIST) => {
+                let info = file_info::at(parent, name).attempt("look up a name")?;
+                if info.kind == rustix::fs::FileType::Symlink {
+                    return Err(obstacle());
+                }
+                if !self.is_made_without_answer()? {
+                    return Err(Fail::lost_to("make a directory", errno));
+                }
+                self.open_and_mark()?
             }
-            open_and_mark(bucket, parent, name)?
+            Err(errno) => return Err(errno).naming(parent, "make a directory"),
+        };
+        flat::look_now_and_then(parent);
+        bucket.store.sync_names(parent).attempt("sync a directory")?;
+        Ok(directory)
+    }
+
+    /// Makes the directory for its owner; EEXIST if the name is taken. It gets its name after its
+    /// owner and mark: once others see it they may put objects in it, and then it can no longer be
+    /// distinguished from one that someone put in its place to have it given away.
+    fn make_for_owner(self) -> Result<Io<Directory>, Fail> {
+        let Self { bucket, parent, .. } = self;
+        if !leaves_traits(parent) {
+            let staging = Directory { fd: Arc::new(bucket.staging_directory()?), path: String::new() };
+            match self.make_and_move(&staging, &unique::name())? {
+                // Something is mounted inside the bucket.
+                Err(Errno::XDEV) => {}
+                made => return Ok(made),
+            }
         }
-        Err(errno) => return Err(errno).naming(parent, "make a directory"),
-    };
-    flat::look_now_and_then(parent);
-    bucket.store.sync_names(parent).attempt("sync a directory")?;
-    Ok(directory)
-}
-
-fn mode(bucket: &Bucket<'_>) -> Mode {
-    Mode::from_raw_mode(bucket.store.options.directory_mode)
-}
-
-/// Makes a directory for its owner; EEXIST if the name is taken. It gets its name after its owner
-/// and mark: once others see it they may put objects in it, and then it can no longer be
-/// distinguished from one that someone put in its place to have it given away.
-fn make_for(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    owner: Option<UnixAccount>,
-) -> Result<Io<Directory>, Fail> {
-    if !leaves_traits(parent) {
-        let staging = Directory { fd: Arc::new(bucket.staging_directory()?), path: String::new() };
-        match make_and_move(bucket, (&staging, &unique::name()), (parent, name), owner)? {
-            // Something is mounted inside the bucket.
-            Err(Errno::XDEV) => {}
-            made => return Ok(made),
+        let prepared = scattered_name();
+        // Only for the sweep after a crash.
+        let note = Note::of_scattered(bucket, &join(&parent.path, &prepared));
+        let made = self.make_and_move(parent, &prepared);
+        if let Some(note) = note {
+            note.remove();
         }
+        made
     }
-    let prepared = scattered_name();
-    // Only for the sweep after a crash.
-    let note = Note::of_scattered(bucket, &join(&parent.path, &prepared));
-    let made = make_and_move(bucket, (parent, &prepared), (parent, name), owner);
-    if let Some(note) = note {
-        note.remove();
-    }
-    made
-}
 
-fn make_and_move(
-    bucket: &Bucket<'_>,
-    (from, prepared): (&Directory, &str),
-    (parent, name): (&Directory, &str),
-    owner: Option<UnixAccount>,
-) -> Result<Io<Directory>, Fail> {
-    let before = made::Before::making();
-    rustix::fs::mkdirat(from, prepared, mode(bucket)).attempt("make a directory")?;
-    let fd = ours::open_new(bucket, from, prepared, owner, before)?;
-    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
-    let build = || {
-        files::give(&directory, owner).attempt("change the owner of a directory")?;
-        records::mark(bucket, &directory, &DirectoryRecord::made())
-    };
-    let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
-        // Where the file system can't be told not to replace.
-        Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
-        result => result,
-    });
-    if !matches!(moved, Ok(Ok(()))) {
-        if staged::is_scattered(prepared) {
-            leftovers::remove_made(bucket, &directory.fd, from, prepared);
-        } else {
-            remove_new(bucket, from, prepared);
+    /// Makes the directory as `prepared` in `from`, and moves it to its name.
+    fn make_and_move(self, from: &Directory, prepared: &str) -> Result<Io<Directory>, Fail> {
+        let Self { bucket, parent, name, owner } = self;
+        let before = made::Before::making();
+        rustix::fs::mkdirat(from, prepared, self.mode()).attempt("make a directory")?;
+        let fd = ours::open_new(bucket, from, prepared, owner, before)?;
+        let directory = Directory { fd: Arc::new(fd), path: self.path() };
+        let build = || {
+            files::give(&directory, owner).attempt("change the owner of a directory")?;
+            records::mark(bucket, &directory, &DirectoryRecord::made())
+        };
+        let moved = build().map(|()| match linking::move_to_free(from, prepared, parent, name) {
+            // Where the file system can't be told not to replace.
+            Err(Errno::NOTEMPTY | Errno::NOTDIR) => Err(Errno::EXIST),
+            result => result,
+        });
+        if !matches!(moved, Ok(Ok(()))) {
+            if staged::is_scattered(prepared) {
+                leftovers::remove_made(bucket, &directory.fd, from, prepared);
+            } else {
+                remove_new(bucket, from, prepared);
+            }
         }
+        moved.map(|moved| moved.map(|()| directory))
     }
-    moved.map(|moved| moved.map(|()| directory))
-}
 
-/// Gives a new directory its mark.
-fn finish(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
-    let marked = open_and_mark(bucket, parent, name);
-    if marked.is_err() {
-        remove_new(bucket, parent, name);
+    /// Gives the directory its mark once it is made.
+    fn finish(self) -> Result<Directory, Fail> {
+        let marked = self.open_and_mark();
+        if marked.is_err() {
+            remove_new(self.bucket, self.parent, self.name);
+        }
+        marked
     }
-    marked
-}
 
-fn open_and_mark(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Directory, Fail> {
-    let fd = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
-    let directory = Directory { fd: Arc::new(fd), path: join(&parent.path, name) };
-    mark_made(bucket, &directory)?;
-    Ok(directory)
-}
-
-/// True if a directory that is said to exist seems to be the one that was to be made: a network may
-/// lose the answer to `mkdir`, and when the kernel or the server tries again, it is there. Without a
-/// mark it would stay forever. Another gateway may have made it, and be about to mark it; or
-/// someone with our account, in the moment in which it was missing.
-fn is_made_without_answer(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
-    let Ok(directory) = child(bucket, parent, name) else { return Ok(false) };
-    let device = file_info::of(&directory).attempt("stat a directory")?.device;
-    if bucket.store.times_are_final(device) || !ours::is_at(bucket, parent, name).unwrap_or(false) {
-        return Ok(false);
+    fn open_and_mark(self) -> Result<Directory, Fail> {
+        let fd = resolve::plain(self.parent, self.name, DIRECTORY).attempt("open a directory")?;
+        let directory = Directory { fd: Arc::new(fd), path: self.path() };
+        mark_made(self.bucket, &directory)?;
+        Ok(directory)
     }
-    let record = directory_record(bucket, &directory).attempt("read a record")?;
-    let unmarked = record.known().is_some_and(|record| record == DirectoryRecord::mark(false));
-    Ok(unmarked && is_empty(&directory).attempt("read a directory")?)
+
+    /// True if a directory that is said to exist seems to be the one that was to be made: a network
+    /// may lose the answer to `mkdir`, and when the kernel or the server tries again, it is there.
+    /// Without a mark it would stay forever. Another gateway may have made it, and be about to mark
+    /// it; or someone with our account, in the moment in which it was missing.
+    fn is_made_without_answer(self) -> Result<bool, Fail> {
+        let Self { bucket, parent, name, .. } = self;
+        let Ok(directory) = child(bucket, parent, name) else { return Ok(false) };
+        let device = file_info::of(&directory).attempt("stat a directory")?.device;
+        if bucket.store.times_are_final(device) || !ours::is_at(bucket, parent, name).unwrap_or(false) {
+            return Ok(false);
+        }
+        let record = directory_record(bucket, &directory).attempt("read a record")?;
+        let unmarked = record.known().is_some_and(|record| record == DirectoryRecord::mark(false));
+        Ok(unmarked && is_empty(&directory).attempt("read a directory")?)
+    }
+
+    /// Turns the file that has the directory's name into the directory, which holds it as
+    /// [`SELF`](crate::layout::keymap::SELF); see [`exchange`].
+    fn make_way(self) -> Result<(), Fail> {
+        let Self { bucket, parent, name, .. } = self;
+        let path = self.path();
+        let _lock = key_lock::take(bucket, &path)?;
+        let file = file_info::at(parent, name).attempt("look up a name")?;
+        if file.is_directory() {
+            return Ok(());
+        }
+        if !file.is_file() {
+            return Err(obstacle());
+        }
+        let note = Note::of_record(bucket, &path);
+        let result = self.convert(&file);
+        // It may be in the directory also if something failed after that.
+        let settled = match file_info::at(parent, name) {
+            Ok(info) => !info.is_directory() || records::forget(bucket.store, parent, name),
+            // Another program has removed it.
+            Err(Errno::NOENT) => records::forget(bucket.store, parent, name),
+            Err(_) => false,
+        };
+        if let Some(note) = note.filter(|_| settled) {
+            note.remove();
+        }
+        result
+    }
+
+    /// Converts the file in staging, if files made there have the same attributes as those made in
+    /// its directory.
+    fn convert(self, file: &FileInfo) -> Result<(), Fail> {
+        let Self { bucket, parent, name, owner } = self;
+        let convert = |staging: &OwnedFd, prepared: &str| {
+            exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
+        };
+        if !leaves_traits(parent) {
+            match convert(&bucket.staging_directory()?, &exchanged::name_in_staging()) {
+                Err(Fail::Storage(BackendError::Io { source, .. }))
+                    if source.kind() == ErrorKind::CrossesDevices => {}
+                result => return result,
+            }
+        }
+        let (staging, _) = scattered(bucket, parent)?;
+        convert(&staging, &exchanged::name_beside_file())
+    }
 }
 
 /// Marks a directory under its lock, since by now it may be a directory object, whose record must
@@ -215,59 +268,6 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
     let Reading::Known(mut record) = record else { return Ok(()) };
     record.made = true;
     records::put_of_directory(bucket, directory, &record)
-}
-
-/// Turns the file `name` into a directory that holds it as [`SELF`](crate::layout::keymap::SELF);
-/// see [`exchange`].
-fn make_way(
-    bucket: &Bucket<'_>,
-    parent: &Directory,
-    name: &str,
-    owner: Option<UnixAccount>,
-) -> Result<(), Fail> {
-    let path = join(&parent.path, name);
-    let _lock = key_lock::take(bucket, &path)?;
-    let file = file_info::at(parent, name).attempt("look up a name")?;
-    if file.is_directory() {
-        return Ok(());
-    }
-    if !file.is_file() {
-        return Err(obstacle());
-    }
-    let note = Note::of_record(bucket, &path);
-    let result = convert_somewhere(bucket, (parent, name), &file, owner);
-    // It may be in the directory also if something failed after that.
-    let settled = match file_info::at(parent, name) {
-        Ok(info) => !info.is_directory() || records::forget(bucket.store, parent, name),
-        // Another program has removed it.
-        Err(Errno::NOENT) => records::forget(bucket.store, parent, name),
-        Err(_) => false,
-    };
-    if let Some(note) = note.filter(|_| settled) {
-        note.remove();
-    }
-    result
-}
-
-/// Converts in staging, if files made there have the same attributes as those made in `parent`.
-fn convert_somewhere(
-    bucket: &Bucket<'_>,
-    (parent, name): (&Directory, &str),
-    file: &FileInfo,
-    owner: Option<UnixAccount>,
-) -> Result<(), Fail> {
-    let convert = |staging: &OwnedFd, prepared: &str| {
-        exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
-    };
-    if !leaves_traits(parent) {
-        match convert(&bucket.staging_directory()?, &exchanged::name_in_staging()) {
-            Err(Fail::Storage(BackendError::Io { source, .. }))
-                if source.kind() == ErrorKind::CrossesDevices => {}
-            result => return result,
-        }
-    }
-    let (staging, _) = scattered(bucket, parent)?;
-    convert(&staging, &exchanged::name_beside_file())
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
@@ -368,7 +368,7 @@ mod tests {
             let bucket = scene.bucket();
             let top = bucket.directory("").unwrap();
             for name in ["new", "full", "object"] {
-                let made = make(&bucket, &top, name, None);
+                let made = NewDirectory { bucket: &bucket, parent: &top, name, owner: None }.make();
                 let record = directory_record(&bucket, bucket.directory(name).unwrap()).unwrap();
                 if shared && name == "new" {
                     made.unwrap();
