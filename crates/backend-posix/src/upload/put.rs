@@ -21,7 +21,8 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::key_lock;
 use crate::write::publish::{Stage, put_in_place, sync_names};
-use crate::write::staging::{Sealed, Staged};
+use crate::write::sealed::Sealed;
+use crate::write::staging::Staged;
 
 impl PartTarget {
     /// Makes the file the part, replacing an earlier one. The directory remains the upload's as

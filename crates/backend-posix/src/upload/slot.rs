@@ -4,7 +4,6 @@ use backend::{BackendError, Held, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
-use s3_types::UnixAccount;
 
 use super::assembly::{Layout, is_shared, remove};
 use super::part::PartTarget;
@@ -12,9 +11,8 @@ use crate::error::{Fail, Op};
 use crate::fs::{file_info, resolve};
 use crate::layout::uploads::{ASSEMBLIES, DESCRIPTION, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
-use crate::record::PartRecord;
 use crate::tree::bucket::{Bucket, Directory};
-use crate::write::staging::{Sealed, Staged, Window};
+use crate::write::staging::{Staged, Window};
 
 /// A claim to a slot. There is at most one for each slot, so that a slot has one writer.
 #[derive(Debug)]
@@ -116,27 +114,19 @@ impl Window for Slot {
         }
     }
 
-    fn note(
-        &mut self,
-        bucket: &Bucket<'_>,
-        assembly: &OwnedFd,
-        size_bytes: u64,
-        owner: Option<UnixAccount>,
-        mut record: PartRecord,
-    ) -> Result<Sealed> {
+    fn note(&self, bucket: &Bucket<'_>, assembly: &OwnedFd, size_bytes: u64) -> Result<(Staged, u8)> {
         // Held until the part is published: from then on, nobody else takes the slot for free.
         self.enter(size_bytes)?;
         self.flush(bucket, assembly, size_bytes)?;
-        (record.assembly, record.size_bytes) = (Some(self.layout.assembly), Some(size_bytes));
         let staged = match Staged::create(bucket, &self.directory) {
             Err(Fail::LostRace(_)) => return Err(BackendError::NoSuchUpload),
             result => result.map_err(Fail::for_good)?,
         };
-        // Its flush, or that of its name, comes after what belongs to the bytes in the journal.
-        let mut sealed = staged.seal_for_name(bucket, owner, record)?;
-        sealed.stamp.size_bytes = size_bytes;
+        Ok((staged, self.layout.assembly))
+    }
+
+    fn keep(&mut self) {
         self.published = true;
-        Ok(sealed)
     }
 
     /// Frees the space of a failed part, and the claim if no writes of it can still be pending.

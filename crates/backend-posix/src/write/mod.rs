@@ -9,4 +9,5 @@ pub(crate) mod note;
 pub(crate) mod orphans;
 pub(crate) mod publish;
 pub(crate) mod recovery;
+pub(crate) mod sealed;
 pub(crate) mod staging;

@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
 
 use super::note::Note;
-use super::staging::{Sealed, Staged};
+use super::sealed::Sealed;
+use super::staging::Staged;
 use super::{directories, key_lock};
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place::{self, Current, Facts, Found};

@@ -11,24 +11,17 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use bytes::Bytes;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
-use s3_types::UnixAccount;
 
 use super::note::Note;
 use crate::base::unique;
-use crate::error::{Fail, Io, Op};
-use crate::fs::file_info::{self, Stamp};
-use crate::fs::files::{self, set_time};
-use crate::fs::flat::Naming;
-use crate::fs::linking::{link_unnamed, move_to_free};
-use crate::fs::reading;
+use crate::error::{Fail, Op};
+use crate::fs::{file_info, files, reading};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::scattered::{SCATTERED, id_of_scattered, scattered_name, scattered_note};
 use crate::limits::{ANNOUNCED_BYTES_MIN, RESERVE_AHEAD_BYTES};
-use crate::record::{OfFile, PartRecord};
-use crate::records::{self, Rest};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock;
 use crate::tree::store::Store;
@@ -44,16 +37,13 @@ pub(crate) trait Window: Debug + Send + Sync {
     /// Has to be called after the change.
     fn leave(&self);
 
-    /// Makes the file that says that `size_bytes` are in the window of `shared`. The bytes are on
-    /// disk before, if the durability level says so, or if another machine may have to read them.
-    fn note(
-        &mut self,
-        bucket: &Bucket<'_>,
-        shared: &OwnedFd,
-        size_bytes: u64,
-        owner: Option<UnixAccount>,
-        record: PartRecord,
-    ) -> Result<Sealed>;
+    /// Makes the file whose record is to say that `size_bytes` are in the window of `shared`. The
+    /// bytes are on the device before, if the durability level says so, or if another machine may
+    /// have to read them. Also returns the number by which the record names the shared file.
+    fn note(&self, bucket: &Bucket<'_>, shared: &OwnedFd, size_bytes: u64) -> Result<(Staged, u8)>;
+
+    /// Has to be called once something may be published that says that the bytes are here.
+    fn keep(&mut self);
 
     /// Gives up the window, if nothing was published that says that its bytes are here.
     fn give_up(&self, shared: &OwnedFd);
@@ -64,22 +54,22 @@ pub(crate) trait Window: Debug + Send + Sync {
 pub(crate) struct Staged {
     /// Closed before its name is removed: FUSE and NFS give another name to a file that is removed
     /// while it is open.
-    file: OwnedFd,
-    name: Option<StagedName>,
+    pub(super) file: OwnedFd,
+    pub(super) name: Option<StagedName>,
     /// The window of `file` that has its bytes, if `file` is shared.
-    window: Option<Box<dyn Window>>,
-    size_bytes: u64,
+    pub(super) window: Option<Box<dyn Window>>,
+    pub(super) size_bytes: u64,
     reserved_bytes: u64,
 }
 
 #[derive(Debug)]
-struct StagedName {
-    directory: Arc<OwnedFd>,
-    name: String,
+pub(super) struct StagedName {
+    pub directory: Arc<OwnedFd>,
+    pub name: String,
     /// The name stays if the file is not published; publishing removes it in the same step.
-    keep: bool,
+    pub keep: bool,
     /// A note that the file may be given away under this name.
-    note: Option<Note>,
+    pub note: Option<Note>,
 }
 
 impl Drop for StagedName {
@@ -227,241 +217,6 @@ impl Staged {
     pub fn is_blank(&self) -> bool {
         self.size_bytes == 0 && self.window.is_none()
     }
-
-    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed afterwards.
-    /// If the file system's journal keeps the order of changes, the bytes need only be on the
-    /// device before the name is given, and that flush does the rest (decision 0014).
-    pub fn seal_for_name(
-        self,
-        bucket: &Bucket<'_>,
-        owner: Option<UnixAccount>,
-        record: impl OfFile,
-    ) -> Result<Sealed> {
-        self.seal_and(bucket, owner, record, Flush::WithName)
-    }
-
-    /// Gives the file its owner and its record, and flushes both to disk if the durability level
-    /// says so. Then it can be published.
-    pub fn seal(
-        self,
-        bucket: &Bucket<'_>,
-        owner: Option<UnixAccount>,
-        record: impl OfFile,
-    ) -> Result<Sealed> {
-        self.seal_and(bucket, owner, record, Flush::Now)
-    }
-
-    /// [`Staged::seal`] for a part, whose bytes may be in a window of another file.
-    pub fn seal_part(
-        mut self,
-        bucket: &Bucket<'_>,
-        owner: Option<UnixAccount>,
-        record: PartRecord,
-    ) -> Result<Sealed> {
-        let Some(window) = &mut self.window else { return self.seal(bucket, owner, record) };
-        let note = window.note(bucket, &self.file, self.size_bytes, owner, record)?;
-        Ok(Sealed { window: self.window.take(), ..note })
-    }
-
-    fn seal_and(
-        self,
-        bucket: &Bucket<'_>,
-        owner: Option<UnixAccount>,
-        mut record: impl OfFile,
-        flush: Flush,
-    ) -> Result<Sealed> {
-        debug_assert!(self.window.is_none(), "what is in a window of another file is a part");
-        let mut info = file_info::stat(&self.file)?;
-        // The body is there by now, and is not sent again for a lost race.
-        bucket.store.try_device(bucket, info.device).map_err(Fail::for_good)?;
-        if !bucket.store.times_are_final(info.device) {
-            rustix::fs::fsync(&self.file).op("sync a file")?;
-            let time_ns = file_info::stat(&self.file)?.stamp.modified_ns;
-            // Even now MooseFS may have another time for it than it says here, to those who look
-            // from elsewhere or later.
-            set_time(&self.file, time_ns).op("set a file's time")?;
-            // What was kept of it: a server may round to what it has room for.
-            info = file_info::fresh(&self.file).op("stat a file")?;
-        }
-        files::give(&self.file, owner).op("change the owner of a file")?;
-        if info.stamp.size_bytes != self.size_bytes {
-            return Err(BackendError::Changed);
-        }
-        record.set_stamp(info.stamp);
-        let rest = records::put_staged(bucket.store, &self.file, &record).op("write a record")?;
-        let store = bucket.store;
-        let ordered = flush == Flush::WithName
-            && rest.is_none()
-            && store.options.durability.syncs_names()
-            && store.keeps_order(info.device);
-        if ordered {
-            let written = kernel_calls::write_out(&self.file);
-            written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)).op("flush a file")?;
-        } else if store.options.durability.syncs_data() {
-            rustix::fs::fsync(&self.file).op("sync a file")?;
-        }
-        Ok(Sealed { staged: self, rest, stamp: info.stamp, device: info.device, window: None })
-    }
-}
-
-/// When a sealed file is flushed to disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flush {
-    Now,
-    WithName,
-}
-
-/// A file with its record, ready to be published.
-#[derive(Debug)]
-pub(crate) struct Sealed {
-    staged: Staged,
-    /// The part of the record that is written before the file is published.
-    pub rest: Option<Rest>,
-    /// The file's stamp; for a part in a window, its size and time.
-    pub stamp: Stamp,
-    /// `st_dev` of the file, and so of the directory that it can get a name in.
-    pub device: u64,
-    /// The window that has the bytes, if the file only refers to it.
-    #[expect(dead_code, reason = "holds the lock on the shared file until this one is published")]
-    window: Option<Box<dyn Window>>,
-}
-
-impl Sealed {
-    /// Writes the rest of the record before the file is published as `name`; the caller holds the
-    /// lock of the key.
-    pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
-        match &mut self.rest {
-            None => Ok(()),
-            Some(Rest::Companion(companion)) => {
-                records::write_companion(bucket, companion, &join(&directory.path, name))
-            }
-            Some(Rest::Sidecar(record)) => {
-                let identity = |info| bucket.store.identity(directory, &info);
-                let current = match file_info::at(directory, name) {
-                    Ok(info) => info.is_file().then(|| identity(info)),
-                    Err(Errno::NOENT) => None,
-                    Err(errno) => return Err(errno).attempt("look up a name"),
-                };
-                if current.is_some_and(|current| current.stamp == self.stamp) {
-                    self.stamp = set_apart(&self.staged.file, self.stamp)?;
-                    let restamped = record.with_stamp(self.stamp).map_err(|_| Errno::INVAL);
-                    *record = restamped.attempt("write a record")?;
-                }
-                let own = identity(file_info::of(&self.staged.file).attempt("stat a file")?);
-                records::write_sidecar(bucket, directory, name, (&record.0, own.inode), current)
-            }
-        }
-    }
-
-    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record without a
-    /// file is left.
-    pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
-        match &self.rest {
-            None => true,
-            Some(Rest::Companion(companion)) => {
-                records::remove_companion(bucket, Some(companion.id));
-                true
-            }
-            // What is there has its own record still.
-            Some(Rest::Sidecar(_)) if matches!(file_info::at(directory, name), Err(Errno::NOENT)) => {
-                records::forget(bucket.store, directory, name)
-            }
-            Some(Rest::Sidecar(_)) => true,
-        }
-    }
-
-    /// Gives the file a name that it keeps until it is published, permanently if it is not. False
-    /// if `directory` is on another file system.
-    pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
-        let named = match &self.staged.name {
-            None => link_unnamed(&self.staged.file, directory, name),
-            Some(staged) => rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name),
-        };
-        match named {
-            Err(Errno::XDEV) => return Ok(false),
-            result => result?,
-        }
-        if let Some(staged) = &mut self.staged.name {
-            staged.keep = true;
-        }
-        self.staged.name = Some(StagedName {
-            directory: Arc::clone(directory),
-            name: name.to_owned(),
-            keep: true,
-            note: None,
-        });
-        Ok(true)
-    }
-
-    /// Gives the file a free name; EEXIST if the name is taken.
-    pub fn link(&mut self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Io<()> {
-        let linked = match &mut self.staged.name {
-            None => link_unnamed(&self.staged.file, &directory, name),
-            Some(staged) if staged.keep => move_to_free(&staged.directory, &staged.name, &directory, name),
-            Some(staged) => {
-                rustix::fs::linkat(&*staged.directory, &*staged.name, &directory, name, AtFlags::empty())
-            }
-        };
-        match linked {
-            Err(Errno::EXIST | Errno::NOENT) if self.has_name(bucket, &directory, name) => Ok(()),
-            linked => linked,
-        }
-    }
-
-    /// True if the file got the name by a call that says that it failed: a network may lose the
-    /// answer, and when the kernel or the server tries again it is done already. Only to be
-    /// believed where inode numbers last.
-    fn has_name(&self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> bool {
-        if bucket.store.times_are_final(self.device) {
-            return false;
-        }
-        let Ok(own) = file_info::of(&self.staged.file) else { return false };
-        bucket.store.lasting_inode(&self.staged.file, &own).is_some()
-            && file_info::fresh_at(directory, name).is_ok_and(|there| there.id() == own.id())
-    }
-
-    /// Gives the file a name, replacing the file that has it.
-    pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
-        if self.staged.name.is_none() {
-            self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
-        }
-        let Some(staged) = &self.staged.name else {
-            return Err(Fail::lost("name a staged file"));
-        };
-        match rustix::fs::renameat(&*staged.directory, &*staged.name, directory, name) {
-            Err(Errno::NOENT) if self.has_name(bucket, directory, name) => {}
-            // Someone made a directory of it meanwhile.
-            Err(errno @ Errno::ISDIR) => return Err(Fail::lost_to("replace a file", errno)),
-            renamed => renamed.naming(directory, "replace a file")?,
-        }
-        if let Some(staged) = &mut self.staged.name {
-            staged.keep = true;
-        }
-        Ok(())
-    }
-
-    fn name_in(
-        &mut self,
-        bucket: &Bucket<'_>,
-        staging: Arc<OwnedFd>,
-        target: &Directory,
-    ) -> Result<(), Fail> {
-        let name = unique::name();
-        let (directory, name, note) = match link_unnamed(&self.staged.file, &staging, &name) {
-            Err(Errno::XDEV) => {
-                let (directory, name) = scattered(bucket, target)?;
-                let note = note_given(bucket, target, &name, &self.staged.file)?;
-                link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
-                (directory, name, note)
-            }
-            result => {
-                result.attempt("name a file")?;
-                (staging, name, None)
-            }
-        };
-        self.staged.name = Some(StagedName { directory, name, keep: false, note });
-        Ok(())
-    }
 }
 
 /// True for a path in `.slipway`.
@@ -480,7 +235,7 @@ pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<
 
 /// Notes that a file which has, or will have, a [`scattered_name`] in `target` may be given away,
 /// if that is so.
-fn note_given(
+pub(super) fn note_given(
     bucket: &Bucket<'_>,
     target: &Directory,
     name: &str,
@@ -500,100 +255,5 @@ pub(crate) fn note_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, path: &str) -
             Ok(())
         }
         result => result,
-    }
-}
-
-/// Gives a file another time than that in `stamp`: the next one that the file system can
-/// distinguish.
-fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
-    for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
-        set_time(file, stamp.modified_ns + step_ns).attempt("set a file's time")?;
-        let changed = file_info::of(file).attempt("stat a file")?.stamp;
-        if changed != stamp {
-            return Ok(changed);
-        }
-    }
-    Err(Fail::Storage(BackendError::Changed))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    use std::time::Duration;
-
-    use super::*;
-    use crate::base::options::{Options, SweepOptions};
-    use crate::record::ObjectRecord;
-    use crate::testing::Scene;
-
-    /// A scene with a directory whose files inherit its group. `None`, with a message, if files
-    /// can't be given away.
-    fn scene() -> Option<Scene> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("\n*** SKIPPED: not root, so crashes of who gives files away are NOT tested ***\n");
-            return None;
-        }
-        let scene = Scene::with(Options { chown: true, ..Options::default() });
-        fs::create_dir(scene.path().join("d")).unwrap();
-        fs::set_permissions(scene.path().join("d"), fs::Permissions::from_mode(0o2777)).unwrap();
-        Some(scene)
-    }
-
-    fn sealed(bucket: &Bucket<'_>) -> Sealed {
-        let directory = bucket.directory("d").unwrap();
-        let staged = Staged::create_named(bucket, &directory, Mode::from_raw_mode(0o640)).unwrap();
-        staged.seal(bucket, UnixAccount::new(1234, 4321), ObjectRecord::of_assembly()).unwrap()
-    }
-
-    /// Closes the file, and does nothing else, as a crash does.
-    fn crash(mut sealed: Sealed) {
-        let name = sealed.staged.name.as_mut().unwrap();
-        name.keep = true;
-        std::mem::forget(name.note.take());
-    }
-
-    fn sweep(scene: &Scene) -> usize {
-        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
-        crate::maintenance::sweep::sweep(&scene.store, &scene.name, &options).unwrap();
-        fs::read_dir(scene.path().join(".slipway/staging")).unwrap().count()
-    }
-
-    fn left(scene: &Scene) -> Vec<std::path::PathBuf> {
-        fs::read_dir(scene.path().join("d")).unwrap().map(|entry| entry.unwrap().path()).collect()
-    }
-
-    #[test]
-    fn what_was_given_away_when_a_crash_came_goes() {
-        let Some(scene) = scene() else { return };
-        let writing = sealed(&scene.bucket());
-        assert_eq!((sweep(&scene), left(&scene).len()), (1, 1));
-        crash(writing);
-        let [file] = &left(&scene)[..] else { panic!("{:?}", left(&scene)) };
-        assert_eq!(fs::metadata(file).unwrap().uid(), 1234);
-        assert_eq!((sweep(&scene), left(&scene).len()), (0, 0));
-        // One that is published leaves nothing to do.
-        let mut published = sealed(&scene.bucket());
-        published.link(&scene.bucket(), scene.bucket().directory("d").unwrap(), "a").unwrap();
-        drop(published);
-        assert_eq!((sweep(&scene), left(&scene)), (0, vec![scene.path().join("d/a")]));
-        fs::remove_file(scene.path().join("d/a")).unwrap();
-        crash(sealed(&scene.bucket()));
-        crate::buckets::delete(&scene.store, &scene.name).unwrap();
-    }
-
-    /// Whoever may write in a directory sees the name of a file there, and can give that name to
-    /// another file.
-    #[test]
-    fn what_has_the_name_of_what_was_given_away_stays() {
-        let Some(scene) = scene() else { return };
-        crash(sealed(&scene.bucket()));
-        let [file] = &left(&scene)[..] else { panic!("{:?}", left(&scene)) };
-        fs::rename(file, scene.path().join("d/moved")).unwrap();
-        fs::write(file, "theirs").unwrap();
-        std::os::unix::fs::chown(file, Some(1234), None).unwrap();
-        assert_eq!(sweep(&scene), 0);
-        assert_eq!(fs::read(file).unwrap(), b"theirs");
-        assert!(scene.path().join("d/moved").exists());
     }
 }

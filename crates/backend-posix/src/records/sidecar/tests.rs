@@ -11,7 +11,7 @@ use crate::layout::keymap::ObjectPath;
 use crate::maintenance::sweep;
 use crate::object::open;
 use crate::testing::{Scene, digests, record_of};
-use crate::write::staging::Sealed;
+use crate::write::sealed::Sealed;
 
 fn scene() -> Scene {
     Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() })
