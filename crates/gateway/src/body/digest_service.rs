@@ -8,6 +8,37 @@
 //! alone becomes due like any other, and never waits for others.
 //!
 //! Back-pressure: a stream with too many waiting bytes is stopped until a pass has caught up.
+//!
+//! # The states of a stream
+//! ```text
+//!                  bytes                  due_bytes wait, or it has ended
+//!      +-------+ --------> +---------+ ---------------------------------> +-----+
+//!      | empty |           | waiting |                                    | due |
+//!      +-------+           +---------+                                    +-----+
+//!          ^                |       ^                                        |
+//!          |   a lane is    |       | leave: no lane is due any more,        | enter: it takes a free lane,
+//!          |   left over in |       | or one that is due takes its lane      | or that of one that is not due
+//!          |   a pass       v       | (if it has become due: to `due`)       v
+//!          |               +-----------------------------------------------------+
+//!          +---------------| in a lane of a pass: due, or only along with others |
+//!            settle: all   +-----------------------------------------------------+
+//!            is digested
+//! ```
+//! `note` moves a stream that got bytes or has ended from the upper left to the right; `fill` moves
+//! down, `settle` and `leave` move up. Only a lane's pass touches a stream in it: more bytes are
+//! queued behind it, and `settle` takes them. By the fields:
+//!
+//! | state | `Stream::digest` | `Stream::chunks` | named in |
+//! |---|---|---|---|
+//! | empty | here | none | nothing |
+//! | waiting | here | some | `State::others` |
+//! | due | here | some | `State::due` (`Stream::due`) |
+//! | in a lane | in the lane | what came since | the pass's lanes |
+//!
+//! A stream ends in any of them. `finish` returns the digest of one that has ended and is empty; one
+//! that is dropped is forgotten, and its lane is freed by the next `settle`. A pass that panics
+//! forgets those in its lanes, whose `finish` then returns nothing. While any stream is due there is
+//! a pass (`start_pass`).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;
