@@ -1,4 +1,4 @@
-//! Objects as files: a [`Backend`] on a directory tree.
+//! Objects as files: a [`Backend`](backend::Backend) on a directory tree.
 //!
 //! The object `a/b.txt` of a bucket is the regular file `ROOT/bucket/a/b.txt`, whoever made it.
 //! What S3 knows beyond its bytes is one extended attribute of that file. There is no database and
@@ -135,6 +135,7 @@ mod base;
 mod blocking;
 mod buckets;
 mod caches;
+mod calls;
 mod error;
 mod facts;
 mod fs;
@@ -157,31 +158,15 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
-    CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
-    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
-    ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
-    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
-    UploadPage, UploadReceipt, VersionRef, WriteReceipt, check_only_version, check_part_algorithm,
-};
-use bytes::Bytes;
-use s3_types::{BucketName, Conditions, UnixAccount};
+use backend::{Result, SweepReport};
+use s3_types::BucketName;
 
-use crate::base::options::DEFAULT_CHECKSUM;
-use crate::buckets::NewBucket;
-use crate::buckets::documents::{self, Change, Initial, States};
+use crate::buckets::documents::States;
 use crate::caches::Caches;
-use crate::facts::foreign;
-use crate::layout::keymap::ObjectPath;
 use crate::maintenance::sweep;
-use crate::object::{Copy, NewObject, ReadRequest, Writer};
 use crate::tree::presence::{self, Watch};
 use crate::tree::store::Store;
-use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::volumes::Volumes;
-use crate::write::publish::Target;
 
 pub use base::options::{AccessPattern, Durability, Metadata, Options, SweepOptions, Symlinks};
 pub use base::quotas::Quotas;
@@ -206,7 +191,8 @@ const WATCH: Watch<States> = Watch {
     },
 };
 
-/// A directory tree as a [`Backend`]. Its sweep is safe at any time, on a live tree.
+/// A directory tree as a [`Backend`](backend::Backend). Its sweep is safe at any time, on a live
+/// tree.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
@@ -263,7 +249,7 @@ impl PosixBackend {
         self.run(buckets::unserved).await
     }
 
-    /// [`Maintenance::sweep`] with other options than the tree's.
+    /// [`Maintenance::sweep`](backend::Maintenance::sweep) with other options than the tree's.
     pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
         let name = bucket.clone();
         self.run_in(bucket, move |store| sweep::sweep(store, &name, &options)).await
@@ -290,317 +276,5 @@ impl PosixBackend {
         let store = Arc::clone(&self.store);
         let turns = self.store.options.quotas.turns(Some(bucket));
         blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
-    }
-
-    /// The owner of new files; `None` for the gateway's own user.
-    fn owner(&self, cx: &Context) -> Option<UnixAccount> {
-        cx.unix_account().filter(|_| self.store.options.chown)
-    }
-
-    fn target(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
-        Target {
-            bucket: object.bucket.clone(),
-            place: ObjectPath::of(object.key.as_str()),
-            conditions: conditions.clone(),
-            predecessor: None,
-            owner: self.owner(cx),
-        }
-    }
-
-    /// Refuses a version id that no version here can have. A missing bucket is reported first.
-    async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
-        let Err(error) = check_only_version(object) else { return Ok(()) };
-        let name = bucket.clone();
-        self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await?;
-        Err(error)
-    }
-
-    /// [`PosixBackend::check_version`] of a copy's source, whose target is in `bucket`.
-    async fn check_source_version(&self, source: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
-        let checked = self.check_version(source, bucket).await;
-        checked.map_err(|error| match error {
-            missing @ BackendError::NoSuchBucket => missing.on(CopySide::Target),
-            error => error.on(CopySide::Source),
-        })
-    }
-
-    async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
-        let backend::ReadRequest { object, selector, conditions } = request;
-        self.check_version(object, object.bucket).await?;
-        let request = ReadRequest {
-            bucket: object.bucket.clone(),
-            key: object.key.as_str().to_owned(),
-            place: ObjectPath::of(object.key.as_str()),
-            selector,
-            conditions: conditions.clone(),
-            body,
-        };
-        self.store.presence.check()?;
-        if let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request) {
-            return result.map_err(|error| missing(object, error));
-        }
-        let whole = body && matches!(request.selector, ReadSelector::Whole);
-        let read = self.run_in(object.bucket, move |store| object::read(store, &request)).await;
-        let read = read.map_err(|error| missing(object, error))?;
-        // What is read inline has a record.
-        if let Some(rehash) =
-            self.rehash.as_ref().filter(|_| whole && foreign::is_foreign(&read.attributes.etag))
-        {
-            rehash.met(object.bucket, object.key.as_str(), read.attributes.size_bytes);
-        }
-        Ok(read)
-    }
-}
-
-/// Turns a missing key into a missing version, where one was asked for.
-fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
-    match (object.version, error) {
-        (VersionRef::Id(id), BackendError::NoSuchKey) => BackendError::NoSuchVersion(id.clone()),
-        (_, error) => error,
-    }
-}
-
-#[async_trait]
-impl Backend for PosixBackend {
-    async fn list_buckets(&self, _: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
-        let query = query.clone();
-        self.run(move |store| buckets::list(store, &query)).await
-    }
-
-    async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()> {
-        let CreateBucketRequest { name, owner, documents } = request;
-        let initial = Initial { owner: owner.map(str::to_owned), documents };
-        let new = NewBucket { name: name.clone(), account: self.owner(cx), initial };
-        self.run_in(name, move |store| buckets::create(store, &new)).await
-    }
-
-    async fn bucket_exists(&self, _: &Context, bucket: &BucketName) -> Result<bool> {
-        let name = bucket.clone();
-        match self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await {
-            Err(BackendError::NoSuchBucket) => Ok(false),
-            result => result.map(|()| true),
-        }
-    }
-
-    fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>> {
-        self.states.known(bucket)
-    }
-
-    async fn load_bucket(&self, _: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
-        let (name, states) = (bucket.clone(), Arc::clone(&self.states));
-        self.run_in(bucket, move |_| states.load(&name)).await
-    }
-
-    async fn bucket_document(
-        &self,
-        _: &Context,
-        bucket: &BucketName,
-        kind: DocumentKind,
-    ) -> Result<Option<Bytes>> {
-        let name = bucket.clone();
-        self.run_in(bucket, move |store| documents::document(store, &name, kind)).await
-    }
-
-    async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
-        let ChangeBucketRequest { name, expected, changes } = request;
-        let states = Arc::clone(&self.states);
-        let change = Change { name: name.clone(), expected: expected.clone(), changes: changes.clone() };
-        let work = move |store: &Store| {
-            documents::change(store, &change)?;
-            states.load(&change.name)
-        };
-        self.run_in(name, work).await
-    }
-
-    async fn delete_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
-        let name = bucket.clone();
-        self.run_in(bucket, move |store| buckets::delete(store, &name)).await
-    }
-
-    async fn head_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
-        self.read(request, false).await
-    }
-
-    async fn get_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
-        self.read(request, true).await
-    }
-
-    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        self.store.presence.check()?;
-        let PutRequest { object, options } = request;
-        let target = self.target(cx, object, &options.conditions);
-        let nothing_to_check =
-            options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);
-        if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
-            let (target, key, announced) = (target.clone(), object.key.clone(), options.size_hint);
-            let begin = move |store: &Store| {
-                let begun = object::begin(store, &target, key.as_str(), announced);
-                begun.map_err(|error| error.of_write(&target.conditions))
-            };
-            self.run_in(object.bucket, begin).await?;
-        }
-        let destination = Arc::new(NewObject { target, metadata: options.metadata });
-        Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
-    }
-
-    async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
-        self.check_version(request.object, request.object.bucket).await?;
-        let target = self.target(cx, request.object, request.conditions);
-        let delete = move |store: &Store| {
-            object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
-        };
-        self.run_in(request.object.bucket, delete).await
-    }
-
-    async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
-        self.check_source_version(request.source.object, request.target.bucket).await?;
-        let copy = Copy {
-            source: request.source.into(),
-            target: self.target(cx, request.target, &request.conditions),
-            target_key: request.target.key.as_str().to_owned(),
-            metadata: request.metadata,
-            website_redirect_location: request.website_redirect_location,
-            checksum_algorithm: request.checksum_algorithm,
-        };
-        let work = move |store: &Store| {
-            let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM);
-            copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
-        };
-        self.run_in(request.target.bucket, work).await
-    }
-
-    async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        let bucket = query.bucket;
-        let query = listing::Query {
-            bucket: query.bucket.clone(),
-            prefix: query.prefix.to_owned(),
-            delimiter: query.delimiter.map(str::to_owned),
-            start: query.start.cloned(),
-            max_items: query.max_items,
-        };
-        // A long one must not go on for a client that has left.
-        let waiting = blocking::Waiting::default();
-        let abandoned = waiting.abandoned();
-        let caches = Arc::clone(&self.caches);
-        let list = move |store: &Store| listing::list_unless(store, &caches.listing, &query, &abandoned);
-        self.run_in(bucket, list).await
-    }
-
-    async fn create_upload(&self, _: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
-        let CreateUploadRequest { object, upload } = request;
-        let (bucket, key) = (object.bucket.clone(), object.key.clone());
-        let create = move |store: &Store| upload::create(store, &bucket, key.as_str(), &upload);
-        self.run_in(object.bucket, create).await.map(|id| UploadReceipt { id })
-    }
-
-    async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
-        let PutPartRequest { upload, part_number, size_hint, checksum } = request;
-        let (name, owner) = (UploadName::from(upload), self.owner(cx));
-        let founded = Arc::clone(&self.caches.founded);
-        let open = move |store: &Store| {
-            let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
-            check_part_algorithm(opened.1, checksum)?;
-            opened.0.check_space()?;
-            Ok(opened)
-        };
-        let (target, chosen) = self.run_in(upload.object.bucket, open).await?;
-        let writer = Writer::new(Arc::clone(&self.store), Arc::new(target), size_hint);
-        Ok(PartWriter { writer: Box::new(writer), chosen })
-    }
-
-    async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
-        self.check_source_version(request.source.object, request.upload.object.bucket).await?;
-        let copy = CopyPart {
-            source: request.source.into(),
-            range: request.range,
-            upload: UploadName::from(request.upload),
-            number: request.part_number,
-            owner: self.owner(cx),
-        };
-        let founded = Arc::clone(&self.caches.founded);
-        let work = move |store: &Store| upload::copy_part(store, &founded, &copy, DEFAULT_CHECKSUM);
-        self.run_in(request.upload.object.bucket, work).await.map(Copied::plain)
-    }
-
-    async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
-        let CompleteRequest { upload, complete } = request;
-        let complete = Complete {
-            upload: UploadName::from(upload),
-            target: self.target(cx, upload.object, &complete.conditions),
-            request: complete,
-            default: DEFAULT_CHECKSUM,
-        };
-        let work = move |store: &Store| {
-            upload::complete(store, &complete).map_err(|error| error.of_write(&complete.target.conditions))
-        };
-        self.run_in(upload.object.bucket, work).await
-    }
-
-    async fn abort_upload(&self, _: &Context, request: AbortRequest<'_>) -> Result<()> {
-        let (name, if_initiated) = (UploadName::from(request.upload), request.if_initiated);
-        let abort = move |store: &Store| upload::abort(store, &name, if_initiated);
-        self.run_in(request.upload.object.bucket, abort).await
-    }
-
-    async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
-        let (name, after, max_parts) = (UploadName::from(query.upload), query.after, query.max_parts);
-        let list = move |store: &Store| upload::list_parts(store, &name, after, max_parts);
-        self.run_in(query.upload.object.bucket, list).await
-    }
-
-    async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
-        let query = UploadsQuery {
-            bucket: query.bucket.clone(),
-            prefix: query.prefix.to_owned(),
-            delimiter: query.delimiter.map(str::to_owned),
-            start: query.start.cloned(),
-            max_items: query.max_items,
-        };
-        let bucket = query.bucket.clone();
-        let caches = Arc::clone(&self.caches);
-        self.run_in(&bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
-    }
-
-    fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
-        Some(self)
-    }
-
-    async fn statistics(&self) -> Statistics {
-        let caches = vec![self.caches.objects.statistics(), self.caches.listing.statistics()];
-        let mut statistics = Statistics { caches, ..Statistics::default() };
-        volumes::tell(&self.volumes, &mut statistics).await;
-        statistics
-    }
-
-    async fn ready(&self) -> std::result::Result<(), String> {
-        self.store.presence.check().map_err(|error| error.to_string())?;
-        volumes::ready(&self.volumes).await
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            writes: true,
-            digests: true,
-            etag: self.store.options.etag,
-            default_checksum: DEFAULT_CHECKSUM,
-            freshness: self.states.freshness(),
-        }
-    }
-}
-
-#[async_trait]
-impl Maintenance for PosixBackend {
-    async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
-        self.sweep_with(bucket, self.store.options.sweep.clone()).await
-    }
-
-    async fn sweep_orphans(&self, _: &Context) -> Result<SweepReport> {
-        let options = self.store.options.sweep.clone();
-        let work = move |store: &Store| {
-            store.measure_clocks();
-            store.devices.forget();
-            buckets::sweep_asides(store, &options)
-        };
-        self.run(work).await
     }
 }
