@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::Capabilities;
 use bytes::{Bytes, BytesMut};
 use digest_lanes::{Md5, Md5Steps, Sha256Steps};
-use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETag, ETagSource};
+use s3_types::{ChecksumAlgorithm, Checksums, Digests, ETagSource};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error};
 use tokio::join;
@@ -82,12 +82,25 @@ pub(super) struct BodyDigests {
 
 /// What [`BodyDigests`] has computed.
 pub(super) struct Computed {
-    /// The digests to keep; with an MD5 of zeros if none is wanted.
-    pub digests: Digests,
-    /// All zeros if nothing needed it.
-    pub md5: [u8; 16],
+    /// The digests to keep; `None` if neither the storage nor the client wants any.
+    pub digests: Option<Digests>,
+    /// `None` if nothing needed it.
+    pub md5: Option<[u8; 16]>,
     /// The SHA-256 of the payload, if the decoder left it to the caller.
     pub sha256: Option<[u8; 32]>,
+}
+
+/// The error for a digest that is needed and was not computed.
+fn lost() -> S3Error {
+    S3Error::new(ErrorCode::InternalError)
+        .caused_by("the thread that computes digests ended without a result")
+}
+
+impl Computed {
+    /// The MD5, which something needs.
+    pub fn needed_md5(&self) -> Result<[u8; 16]> {
+        self.md5.ok_or_else(lost)
+    }
 }
 
 /// MD5 and SHA-256.
@@ -112,20 +125,12 @@ impl BodyDigests {
     pub async fn finish(self) -> Result<Computed> {
         let (md5, sha256) = match self.slow {
             Slow::Here(md5) => (md5.map(Md5::finish), None),
-            Slow::Elsewhere(elsewhere) => {
-                let lost = || {
-                    S3Error::new(ErrorCode::InternalError)
-                        .caused_by("the thread that computes digests ended without a result")
-                };
-                elsewhere.finish().await.ok_or_else(lost)?
-            }
+            Slow::Elsewhere(elsewhere) => elsewhere.finish().await.ok_or_else(lost)?,
         };
-        let md5 = md5.unwrap_or_default();
         // What was signed and is not what came is found out by whoever verifies it.
-        let digests = match self.checksums {
-            Some(checksums) => checksums.finish(md5, sha256.or(self.signed)),
-            None => Digests { etag: ETag::Md5(md5), checksum: None },
-        };
+        let sha256_or_signed = sha256.or(self.signed);
+        let digests =
+            self.checksums.map(|checksums| checksums.finish(md5.unwrap_or_default(), sha256_or_signed));
         Ok(Computed { digests, md5, sha256 })
     }
 }
