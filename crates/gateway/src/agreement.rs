@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
+use backend_posix::Metadata;
 use backend_posix::format::{self, FILE, FORMAT};
-use clap::ValueEnum as _;
 use serde::Deserialize;
 
-use crate::choices::Metadata;
 use crate::config::ServeOptions;
 use crate::state_dir::{self, Access};
 use crate::text::visible;
@@ -39,14 +38,10 @@ fn values(options: &ServeOptions) -> [Value; 3] {
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
         Value {
             name: "durability",
-            ours: word(options.durability.to_possible_value()),
+            ours: options.durability.to_string(),
             theirs: |noted| noted.durability.as_ref(),
         },
-        Value {
-            name: "etag",
-            ours: word(options.etag.to_possible_value()),
-            theirs: |noted| noted.etag.as_ref(),
-        },
+        Value { name: "etag", ours: options.etag.to_string(), theirs: |noted| noted.etag.as_ref() },
     ]
 }
 
@@ -62,7 +57,7 @@ pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), St
 }
 
 fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<(), String> {
-    let ours = word(ours.to_possible_value());
+    let ours = ours.word();
     match &noted.metadata {
         Some(theirs) if *theirs != ours => Err(format!(
             "--metadata {ours}: the directory has been served with --metadata {} since its first start ({}); with \
@@ -79,8 +74,7 @@ fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<()
 /// says `xattr`. A tree with any other word in it is not opened.
 fn metadata(state_dir: &Path) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
-    let xattr = word(Metadata::Xattr.to_possible_value());
-    let is_sidecar = said.is_some_and(|said| said.split_whitespace().next() != Some(&*xattr));
+    let is_sidecar = said.is_some_and(|said| said.split_whitespace().next() != Some(Metadata::Xattr.word()));
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
@@ -124,11 +118,6 @@ fn read_or_note(
     read(state_dir)
 }
 
-fn word(value: Option<clap::builder::PossibleValue>) -> String {
-    // No value of these options is hidden.
-    value.map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
 fn text(values: &[Value], metadata: Metadata) -> String {
     let mut text = format!(
         "# The options of the first gateway of this directory. All its gateways must use the same values: those that were\n\
@@ -139,7 +128,7 @@ fn text(values: &[Value], metadata: Metadata) -> String {
         // Names of regions have no quotes, and the others are words.
         text.extend([name, " = \"", ours, "\"\n"]);
     }
-    text.extend(["metadata = \"", &word(metadata.to_possible_value()), "\"\n"]);
+    text.extend(["metadata = \"", metadata.word(), "\"\n"]);
     text
 }
 

@@ -1,54 +1,69 @@
 //! The values that options with a choice can have.
 
+use std::error::Error;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use s3_types::ETagSource;
 
-/// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Durability {
-    /// Data, attributes and name are on disk
-    Full,
-    /// Data and attributes are on disk, the name may not be
-    Data,
-    /// The data is only in the kernel's memory; a power cut can lose it
-    None,
+/// Reads one of the values of a type that the storage has; `help` describes each of them.
+pub fn choice<T>(all: &'static [T], help: impl Fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Display + FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Send + Sync + 'static,
+{
+    let values = all.iter().map(|value| PossibleValue::new(value.to_string()).help(help(*value)));
+    PossibleValuesParser::new(values).try_map(|text| text.parse::<T>())
 }
 
-/// Where objects' records are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Metadata {
-    /// In extended attributes of their files
-    Xattr,
-    /// In files beside the objects' files, for file systems without extended attributes
-    Sidecar,
+/// Reads when a write is acknowledged.
+pub fn durability() -> impl TypedValueParser<Value = Durability> {
+    choice(Durability::ALL, |value| match value {
+        Durability::Full => "Data, attributes and name are on disk",
+        Durability::Data => "Data and attributes are on disk, the name may not be",
+        Durability::None => "The data is only in the kernel's memory; a power cut can lose it",
+    })
 }
 
-/// What the ETags of objects and parts are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ETagSource {
-    /// The MD5 of their bytes, as in S3
-    Md5,
-    /// Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU
-    Checksum,
+/// Reads where objects' records are kept.
+pub fn metadata() -> impl TypedValueParser<Value = Metadata> {
+    choice(Metadata::ALL, |value| match value {
+        Metadata::Xattr => "In extended attributes of their files",
+        Metadata::Sidecar => {
+            "In files beside the objects' files, for file systems without extended attributes"
+        }
+    })
 }
 
-/// What happens to symbolic links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Symlinks {
-    /// Followed as long as they stay inside their bucket
-    FollowWithin,
-    /// Never followed
-    Refuse,
+/// Reads what the ETags of objects and parts are made of.
+pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
+    choice(ETagSource::ALL, |value| match value {
+        ETagSource::Md5 => "The MD5 of their bytes, as in S3",
+        ETagSource::Checksum => {
+            "Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU"
+        }
+    })
 }
 
-/// How files are mostly read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AccessPattern {
-    /// The kernel decides, and reads twice as far ahead in files of 4 MiB and more
-    Automatic,
-    /// From the beginning to the end: always read ahead
-    Streaming,
-    /// In ranges here and there: read nothing that was not asked for
-    Random,
+/// Reads what happens to symbolic links.
+pub fn symlinks() -> impl TypedValueParser<Value = Symlinks> {
+    choice(Symlinks::ALL, |value| match value {
+        Symlinks::FollowWithin => "Followed as long as they stay inside their bucket",
+        Symlinks::Refuse => "Never followed",
+    })
+}
+
+/// Reads how files are mostly read.
+pub fn access_pattern() -> impl TypedValueParser<Value = AccessPattern> {
+    choice(AccessPattern::ALL, |value| match value {
+        AccessPattern::Automatic => {
+            "The kernel decides, and reads twice as far ahead in files of 4 MiB and more"
+        }
+        AccessPattern::Streaming => "From the beginning to the end: always read ahead",
+        AccessPattern::Random => "In ranges here and there: read nothing that was not asked for",
+    })
 }
 
 /// Which requests with signature version 2 are accepted.

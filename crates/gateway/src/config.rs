@@ -8,15 +8,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
 use iam::AccountId;
+use s3_types::ETagSource;
 
 use crate::access_log::Destination;
-use crate::choices::{
-    AccessLogFormat, AccessPattern, ClientAddress, Durability, ETagSource, LogFormat, Metadata, SigV2,
-    Symlinks,
-};
+use crate::choices::{self, AccessLogFormat, ClientAddress, LogFormat, SigV2};
 use crate::clients::TrustedProxy;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
@@ -92,12 +91,12 @@ pub struct ServeOptions {
     pub account_id: Option<AccountId>,
 
     /// When a write is acknowledged
-    #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_enum, default_value = "full")]
+    #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_parser = choices::durability(), default_value = "full")]
     pub durability: Durability,
 
     /// Where an object's record is kept: what S3 knows of it beyond its bytes. A tree remembers
     /// `sidecar`; without this option, a tree that does not uses extended attributes
-    #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_enum)]
+    #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 
     /// What happens to symbolic links
@@ -105,7 +104,7 @@ pub struct ServeOptions {
         long,
         value_name = "POLICY",
         env = "SLIPWAY_SYMLINKS",
-        value_enum,
+        value_parser = choices::symlinks(),
         default_value = "follow-within"
     )]
     pub symlinks: Symlinks,
@@ -127,7 +126,7 @@ pub struct ServeOptions {
     /// What the ETags of objects and parts are made from. With `checksum` they look like
     /// `crc64nvme-ae8b14860a799888`, which clients don't take for an MD5; an MD5 that a client
     /// sends is still verified
-    #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_enum, default_value = "md5")]
+    #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_parser = choices::etag_source(), default_value = "md5")]
     pub etag: ETagSource,
 
     /// Remove an upload in progress as abandoned after this many days without a new part; 0 keeps
@@ -180,7 +179,7 @@ pub struct ServeOptions {
         long,
         value_name = "PATTERN",
         env = "SLIPWAY_ACCESS_PATTERN",
-        value_enum,
+        value_parser = choices::access_pattern(),
         default_value = "automatic"
     )]
     pub access_pattern: AccessPattern,

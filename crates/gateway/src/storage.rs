@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::config::ServeOptions;
 use crate::state_dir::STATE_DIR;
-use crate::{account, choices, minio};
+use crate::{account, minio};
 
 /// The name of the storage that stores nothing.
 pub const NULL: &str = "null:";
@@ -47,28 +47,11 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let posix = backend_posix::Options {
         require_mount: options.require_mount,
         allow_same_names: options.allow_same_names,
-        metadata: options.metadata.map(|metadata| match metadata {
-            choices::Metadata::Xattr => backend_posix::Metadata::Xattr,
-            choices::Metadata::Sidecar => backend_posix::Metadata::Sidecar,
-        }),
-        durability: match options.durability {
-            choices::Durability::Full => backend_posix::Durability::Full,
-            choices::Durability::Data => backend_posix::Durability::Data,
-            choices::Durability::None => backend_posix::Durability::None,
-        },
-        symlinks: match options.symlinks {
-            choices::Symlinks::FollowWithin => backend_posix::Symlinks::FollowWithin,
-            choices::Symlinks::Refuse => backend_posix::Symlinks::Refuse,
-        },
-        access_pattern: match options.access_pattern {
-            choices::AccessPattern::Automatic => backend_posix::AccessPattern::Automatic,
-            choices::AccessPattern::Streaming => backend_posix::AccessPattern::Streaming,
-            choices::AccessPattern::Random => backend_posix::AccessPattern::Random,
-        },
-        etag: match options.etag {
-            choices::ETagSource::Md5 => s3_types::ETagSource::Md5,
-            choices::ETagSource::Checksum => s3_types::ETagSource::Checksum,
-        },
+        metadata: options.metadata,
+        durability: options.durability,
+        symlinks: options.symlinks,
+        access_pattern: options.access_pattern,
+        etag: options.etag,
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
         chown: options.chown,

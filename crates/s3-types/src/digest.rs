@@ -130,6 +130,11 @@ pub enum ETagSource {
     Checksum,
 }
 
+crate::words!(ETagSource {
+    Md5 "md5",
+    Checksum "checksum",
+});
+
 /// Computes the digests of a stream that are kept: its ETag, and a checksum.
 pub struct Digester {
     md5: Option<Md5>,

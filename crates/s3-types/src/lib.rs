@@ -16,6 +16,7 @@ pub mod limits;
 mod metadata;
 mod names;
 mod range;
+mod words;
 
 pub use account::{RequesterFacts, UnixAccount};
 pub use action::{ActionSet, S3Action};
@@ -27,3 +28,4 @@ pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;
 pub use names::{BucketName, InvalidName, ObjectKey, UploadId, VersionId};
 pub use range::{ByteRange, Resolved};
+pub use words::UnknownWord;

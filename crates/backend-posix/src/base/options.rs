@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::Advice;
-use s3_types::{ChecksumAlgorithm, ETagSource};
+use s3_types::{ChecksumAlgorithm, ETagSource, words};
 
 use super::quotas::Quotas;
 use crate::limits::STREAM_BYTES_MIN;
@@ -75,6 +75,25 @@ pub enum Metadata {
     /// In files beside the objects', for file systems without extended attributes.
     Sidecar,
 }
+
+words!(Durability {
+    Full "full",
+    Data "data",
+    None "none",
+});
+words!(Symlinks {
+    FollowWithin "follow-within",
+    Refuse "refuse",
+});
+words!(AccessPattern {
+    Automatic "automatic",
+    Streaming "streaming",
+    Random "random",
+});
+words!(Metadata {
+    Xattr "xattr",
+    Sidecar "sidecar",
+});
 
 /// The options with which a tree is served.
 #[derive(Debug, Clone)]

@@ -8,12 +8,13 @@ use ::plan::{
     Catalogue, Costs, Load, Local, NodeType, Operation, Sample, SizeShare, Spread, Storage, Volume,
     VolumeType,
 };
+use backend_posix::Durability;
 use bench::units::parse_size;
 use bench::{FORMAT, Report, Round};
 use clap::Args;
 
 use super::{Console, FOUND, OK};
-use crate::choices::Durability;
+use crate::choices;
 use crate::values::whole;
 
 /// How far a prediction may be from what was measured.
@@ -60,7 +61,7 @@ pub struct PlanOptions {
     pub years: f64,
 
     /// When writes are acknowledged
-    #[arg(long, value_enum, default_value = "full", help_heading = "Load")]
+    #[arg(long, value_parser = choices::durability(), default_value = "full", help_heading = "Load")]
     pub durability: Durability,
 
     /// How many percent of reads are served from the nodes' memory

@@ -1,0 +1,62 @@
+//! Enums whose values have words.
+
+use std::fmt;
+
+/// Gives each value of an enum a word, by which it is written (`Display`), read (`FromStr`) and
+/// listed (`ALL`), such as an option's values on a command line.
+#[macro_export]
+macro_rules! words {
+    ($type:ident { $($variant:ident $word:literal,)* }) => {
+        impl $type {
+            /// All values, in the order in which they are told.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The word of the value.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)*
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::UnknownWord;
+
+            fn from_str(text: &str) -> ::std::result::Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|value| value.word() == text).ok_or($crate::UnknownWord)
+            }
+        }
+    };
+}
+
+/// The error for a word that is none of an enum's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownWord;
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the word is unknown")
+    }
+}
+
+impl std::error::Error for UnknownWord {}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ETagSource, UnknownWord};
+
+    #[test]
+    fn words_are_written_and_read() {
+        assert_eq!(ETagSource::ALL.iter().map(ToString::to_string).collect::<Vec<_>>(), ["md5", "checksum"]);
+        for value in ETagSource::ALL {
+            assert_eq!(value.word().parse(), Ok(*value));
+        }
+        assert_eq!("MD5".parse::<ETagSource>(), Err(UnknownWord));
+    }
+}
