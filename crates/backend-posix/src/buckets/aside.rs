@@ -25,7 +25,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{files, removing};
 use crate::layout::aside::{PREFIX, aside_of_nothing, is_of_nothing, prefix_of};
 use crate::layout::keymap::OWN_DIRECTORY;
-use crate::layout::tree::METADATA;
+use crate::layout::tree::{METADATA, OF_GATEWAYS};
 use crate::layout::uploads::UPLOADS;
 use crate::layout::{keymap, locks, mark};
 use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
@@ -238,7 +238,8 @@ fn is_staged_own(name: &str) -> bool {
         // The gateway's own files have 16 of them (docs/FORMAT.md).
         matches!(digits.len(), 16 | 32)
             && digits.bytes().all(|b| b.is_ascii_hexdigit())
-            && [METADATA, format::FILE, format::FEATURES_FILE, format::PENDING_FILE].contains(&of)
+            && ([METADATA, format::FILE, format::FEATURES_FILE, format::PENDING_FILE].contains(&of)
+                || OF_GATEWAYS.contains(&of))
     })
 }
 
@@ -368,7 +369,9 @@ mod tests {
         for name in [METADATA, format::FILE, format::FEATURES_FILE, format::PENDING_FILE] {
             fs::write(own.join(format!("{name}.{}.tmp", unique::name())), "half").unwrap();
         }
-        fs::write(own.join("tree.toml.0123456789abcdef.tmp"), "half").unwrap();
+        for name in ["tree.toml", "account.toml", "credentials.toml", "try"] {
+            fs::write(own.join(format!("{name}.0123456789abcdef.tmp")), "half").unwrap();
+        }
         fs::create_dir(own.join(aside_of_nothing())).unwrap();
         let kept = ["metadata.1.tmp", "mine.00000000000000000000000000000000.tmp"];
         for name in kept {
@@ -376,7 +379,7 @@ mod tests {
         }
         let later = SweepOptions { staging_age: Duration::from_hours(1), ..NOW };
         assert_eq!(sweep_asides(&scene.store, &later).unwrap().staging, 0);
-        assert_eq!(sweep_asides(&scene.store, &NOW).unwrap().staging, 6);
+        assert_eq!(sweep_asides(&scene.store, &NOW).unwrap().staging, 9);
         assert_eq!(fixture::names(&own).len(), before.len() + kept.len());
     }
 

@@ -2,6 +2,10 @@
 
 /// The file that says where the tree's records are kept, in `DIR/.slipway`.
 pub(crate) const METADATA: &str = "metadata";
+/// The files that gateways keep in `DIR/.slipway`, beside those of this crate. The last is never
+/// more than a file whose owner and mode are looked at.
+pub(crate) const OF_GATEWAYS: [&str; 3] = ["account.toml", "credentials.toml", "try"];
+
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
 /// The word that follows in a tree whose format the first builds must not open: they accept only

@@ -9,6 +9,7 @@ use s3_types::BucketName;
 
 use super::found::{Closed, Found};
 use super::place::{self, Place};
+use super::strays;
 use crate::buckets::attributes;
 use crate::error::Op;
 use crate::fs::reading::entries;
@@ -31,6 +32,17 @@ pub(crate) enum Fault {
     Closed(Closed),
     /// These documents are damaged, which no request needs before it is authorized.
     Damaged(Vec<DocumentKind>),
+    /// A copy of documents that a CreateBucket kept, which a crash ended.
+    Kept(BucketName),
+}
+
+/// Ends what a CreateBucket began that left [`Fault::Kept`]. False if it cannot be told whose
+/// documents are there: the copy stays.
+pub(crate) fn settle_kept(store: &Store, name: &BucketName) -> Result<bool> {
+    let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(true) };
+    let _lock = place.lock()?;
+    strays::settle(store, &place, name)?;
+    Ok(!place.has_kept(name.as_str())?)
 }
 
 /// Calls `report` with each fault and its path in DIR. Documents that were changed more recently
@@ -52,8 +64,13 @@ pub(crate) fn check(
     };
     let opened = resolve::plain(&directory.fd, "", DIRECTORY).op("open the documents of buckets")?;
     for (name, _) in entries(&opened).op("read the documents of buckets")? {
-        let is_kept = name.strip_prefix(KEPT).is_some_and(|of| BucketName::new(of).is_ok());
-        if is_kept || matches!(&*name, LOCK | STAGED | SPARE) || keymap::is_lingering(&name) {
+        if matches!(&*name, LOCK | STAGED | SPARE) || keymap::is_lingering(&name) {
+            continue;
+        }
+        if let Some(Ok(of)) = name.strip_prefix(KEPT).map(BucketName::new) {
+            if wanted(&of) && removing::is_older(&opened, &name, age) {
+                report(join(&place::path(), &name), Fault::Kept(of));
+            }
             continue;
         }
         let fault = match BucketName::new(&name) {

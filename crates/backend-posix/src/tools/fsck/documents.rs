@@ -1,27 +1,38 @@
 //! Checks the documents of buckets, in `DIR/.slipway`.
 //!
-//! Nothing is repaired: what a damaged document forbade is known to nobody but an operator, and one
-//! whose bucket is gone may be that of a bucket which was moved away.
+//! Nothing is repaired but what a CreateBucket left that a crash ended: what a damaged document
+//! forbade is known to nobody but an operator, and one whose bucket is gone may be that of a bucket
+//! which was moved away.
 
 use std::path::Path;
 
 use backend::Result;
 
-use super::check::{FsckOptions, ProblemKind, Reporter};
+use super::check::{FsckOptions, ProblemKind, Repair, Reporter, stays};
 use crate::buckets::documents::{self, Closed, Fault};
 use crate::tree::store::Store;
+
+const UNKNOWN_OWNER: &str = "it cannot be told whose documents the bucket of this name has";
 
 pub(super) fn check(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     let wanted = |name: &_| options.buckets.is_empty() || options.buckets.contains(name);
     documents::check(store, options.age, wanted, |at, fault| {
-        report.problem(kind_of(&fault), path.join(at), explanation(&fault), None);
+        let mut settle = || match &fault {
+            Fault::Kept(name) if !documents::settle_kept(store, name)? => Err(stays(UNKNOWN_OWNER)),
+            _ => Ok(true),
+        };
+        let repair: Option<Repair<'_>> =
+            if matches!(fault, Fault::Kept(_)) { Some(&mut settle) } else { None };
+        report.problem(kind_of(&fault), path.join(at), explanation(&fault), repair);
     })
 }
 
 fn kind_of(fault: &Fault) -> ProblemKind {
     match fault {
         Fault::Stranger | Fault::Untrusted => ProblemKind::Stranger,
-        Fault::NoBucket | Fault::Closed(Closed::OfAnother) => ProblemKind::DocumentsMisplaced,
+        Fault::NoBucket | Fault::Kept(_) | Fault::Closed(Closed::OfAnother) => {
+            ProblemKind::DocumentsMisplaced
+        }
         Fault::Closed(Closed::Newer | Closed::NotUnderstood(_)) => ProblemKind::DocumentsNewer,
         Fault::Closed(Closed::Unreadable(_) | Closed::Damaged | Closed::DamagedDocuments(_))
         | Fault::Damaged(_) => ProblemKind::DocumentsDamaged,
@@ -34,6 +45,8 @@ fn explanation(fault: &Fault) -> String {
             .to_owned(),
         Fault::Stranger => "the server gives nothing there such a name: it is kept, and nothing in it counts".to_owned(),
         Fault::NoBucket => "there is no bucket of this name; the next one that is made replaces these documents".to_owned(),
+        Fault::Kept(_) => "a copy of the documents of an earlier bucket of this name, which a CreateBucket kept and a crash left; a \
+                           repair puts it back, or removes it if the new bucket is there".to_owned(),
         Fault::Closed(closed) => {
             let repair = match closed {
                 Closed::OfAnother => "put a document anew to have them count for this bucket, or move the file away",

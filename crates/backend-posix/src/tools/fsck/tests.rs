@@ -455,3 +455,29 @@ fn documents_that_close_a_bucket_or_have_none_are_reported() {
     }
     expect(&scene, ".slipway/buckets", ProblemKind::Stranger, false);
 }
+
+/// As a crash of CreateBucket left it: the bucket is not there, another one is, or its own.
+#[test]
+fn documents_that_were_kept_come_back_or_go() {
+    use backend::DocumentKind::Policy;
+    let scene = Scene::with_documents(&[(Policy, "policy")]);
+    let place = scene.path().parent().unwrap().join(".slipway/buckets");
+    let (file, kept) = (place.join("bucket"), place.join(",kept,bucket"));
+    let at = ".slipway/buckets/,kept,bucket";
+    let whole = fs::read(&file).unwrap();
+    // The new bucket has its documents.
+    fs::copy(&file, &kept).unwrap();
+    assert_eq!(run(&scene, true, Duration::from_hours(1)), BTreeMap::new(), "it may be in progress");
+    expect(&scene, at, ProblemKind::DocumentsMisplaced, true);
+    assert!(!kept.exists() && fs::read(&file).unwrap() == whole);
+    // The bucket lost them to one that was not made.
+    fs::rename(&file, &kept).unwrap();
+    expect(&scene, at, ProblemKind::DocumentsMisplaced, true);
+    assert!(!kept.exists() && fs::read(&file).unwrap() == whole);
+    // It cannot be told whose are there.
+    fs::copy(&file, &kept).unwrap();
+    fs::write(&file, [1]).unwrap();
+    let found = run(&scene, true, Duration::ZERO);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(kept.exists());
+}
