@@ -271,6 +271,10 @@ pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
 /// How often an entry is logged that has a name as DeleteBucket makes them, but is not ours.
 pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
 
+/// How many times the age of what is swept has to pass until a bucket is searched again for the
+/// objects of overflow files, if a search could not decide: a week, with the age of an hour.
+pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
+
 // Tools.
 /// How many foreign files that were read wait to be rehashed; further ones wait for their next
 /// read.

@@ -38,6 +38,23 @@ pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<Owned
     create(directory, path, flags, Mode::empty())
 }
 
+/// Opens a directory at a path without symbolic links that may not be UTF-8.
+pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> {
+    if let Ok(path) = str::from_utf8(path) {
+        return plain(directory, path, DIRECTORY);
+    }
+    let mut opened = plain(directory, "", DIRECTORY)?;
+    for name in path.split(|byte| *byte == b'/') {
+        opened = rustix::fs::openat2(&opened, name, DIRECTORY, Mode::empty(), PLAIN)?;
+    }
+    Ok(opened)
+}
+
+/// Holds a name in a directory that may not be UTF-8, without opening its file.
+pub(crate) fn place_here(directory: impl AsFd, name: &[u8]) -> Io<OwnedFd> {
+    rustix::fs::openat2(directory, name, PLACE | OFlags::NOFOLLOW, Mode::empty(), PLAIN)
+}
+
 /// [`plain`], with the mode of a file that `flags` may create.
 pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
     by_pieces(directory, path, flags, mode, PLAIN)

@@ -255,7 +255,7 @@ impl Encoded {
 
     /// The record with the stamp of another file.
     pub fn with_stamp(&self, stamp: Stamp) -> Result<Self, Unread> {
-        replaced(&self.0, (tag::STAMP, pack_stamp(stamp).as_deref()), None).map(Self)
+        replaced(&self.0, (tag::STAMP, pack_stamp(stamp).as_deref()), &[]).map(Self)
     }
 }
 
@@ -282,23 +282,31 @@ pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
 /// The contents of an overflow file for the file or directory at `path`; without a path, the record
 /// as it is read.
 pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
-    replaced(bytes, (tag::PATH, path.map(str::as_bytes)), Some(tag::KEY)).map(Encoded)
+    replaced(bytes, (tag::PATH, path.map(str::as_bytes)), &[tag::KEY, tag::UNSURE]).map(Encoded)
+}
+
+/// The contents of an overflow file of which a search at `time_ns` could not tell whether an object
+/// names it.
+pub(crate) fn with_doubt(bytes: &[u8], time_ns: i64) -> Result<Encoded, Unread> {
+    replaced(bytes, (tag::UNSURE, Some(&time_ns.to_le_bytes())), &[]).map(Encoded)
+}
+
+/// When a search last could not tell whether an object names the overflow file with these contents.
+pub(crate) fn doubt_of(bytes: &[u8]) -> Option<i64> {
+    let value = Fields::of(bytes).ok()?.find(tag::UNSURE).ok()??;
+    value.try_into().ok().map(i64::from_le_bytes)
 }
 
 /// The record with another value for a field, which is placed before the fields with higher tags,
-/// and without the field `gone`. All others are kept, known or not.
-fn replaced(
-    bytes: &[u8],
-    (wanted, mut value): (u8, Option<&[u8]>),
-    gone: Option<u8>,
-) -> Result<Vec<u8>, Unread> {
+/// and without the fields `gone`. All others are kept, known or not.
+fn replaced(bytes: &[u8], (wanted, mut value): (u8, Option<&[u8]>), gone: &[u8]) -> Result<Vec<u8>, Unread> {
     let mut out = vec![VERSION];
     for field_of_old in Fields::of(bytes)? {
         let (tag, old) = field_of_old?;
         if let Some(value) = value.take_if(|_| tag >= wanted) {
             field(&mut out, wanted, value);
         }
-        if tag != wanted && Some(tag) != gone {
+        if tag != wanted && !gone.contains(&tag) {
             field(&mut out, tag, old);
         }
     }

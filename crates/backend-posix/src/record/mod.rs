@@ -29,8 +29,8 @@ mod values;
 pub(crate) use attached::Attached;
 pub(crate) use attribute::{peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small};
 pub(crate) use codec::{
-    Encoded, Reading, Unread, decode as from_bytes, decode_brief as from_bytes_brief, encode as to_bytes,
-    is_empty, path_of, stamp_of, with_path,
+    Encoded, Reading, Unread, decode as from_bytes, decode_brief as from_bytes_brief, doubt_of,
+    encode as to_bytes, is_empty, path_of, stamp_of, with_doubt, with_path,
 };
 pub(crate) use directory::{BucketRecord, DirectoryRecord};
 pub(crate) use kind::{Divided, Kind, OfFile, Unknown};

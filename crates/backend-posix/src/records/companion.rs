@@ -66,8 +66,25 @@ pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<
 
 /// Writes to a companion that its object was moved to `path`.
 pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) -> Result<(), Fail> {
-    let bytes = read(bucket, id).attempt("read an overflow file")?;
-    let Ok(record) = record::with_path(&bytes, Some(path)) else { return Ok(()) };
+    replace(bucket, id, |bytes| record::with_path(bytes, Some(path)))
+}
+
+/// Writes to a companion that a search at `time_ns` could not tell whether an object has it.
+pub(crate) fn doubt_companion(bucket: &Bucket<'_>, id: OverflowId, time_ns: i64) -> Result<(), Fail> {
+    replace(bucket, id, |bytes| record::with_doubt(bytes, time_ns))
+}
+
+fn replace(
+    bucket: &Bucket<'_>,
+    id: OverflowId,
+    change: impl FnOnce(&[u8]) -> Result<Encoded, Unread>,
+) -> Result<(), Fail> {
+    let bytes = match read(bucket, id) {
+        // It went with its object meanwhile.
+        Err(Errno::NOENT) => return Ok(()),
+        bytes => bytes.attempt("read an overflow file")?,
+    };
+    let Ok(record) = change(&bytes) else { return Ok(()) };
     let directory = bucket.own_directory(OVERFLOW)?;
     // A leftover of this name is no companion's, and goes with the next sweep.
     let old = companion_name(id);

@@ -7,7 +7,8 @@ mod sidecar;
 mod update;
 
 pub(crate) use companion::{
-    complete, move_companion, read as read_companion, release_companion, remove_companion, write_companion,
+    complete, doubt_companion, move_companion, read as read_companion, release_companion, remove_companion,
+    write_companion,
 };
 #[cfg(test)]
 pub(crate) use kept::put;

@@ -200,7 +200,12 @@ fn read(bytes: &[u8]) -> bool {
     let of_uploads = [read_as::<UploadRecord>(bytes), read_as::<CompletionRecord>(bytes)];
     // What is well-formed has all of its fields, whatever is in them.
     let is_read = [&of_files[..], &of_directories, &of_uploads].concat().contains(&true);
-    assert!(!is_read || replaced(bytes, (tag::PATH, None), Some(tag::KEY)).is_ok());
+    assert!(!is_read || replaced(bytes, (tag::PATH, None), &[tag::KEY]).is_ok());
+    if let Ok(doubted) = with_doubt(bytes, -7)
+        && bytes.first() == Some(&VERSION)
+    {
+        assert_eq!(doubt_of(&doubted.0), Some(-7));
+    }
     is_read
 }
 

@@ -7,6 +7,8 @@
 //! walked again.
 
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,8 +20,8 @@ use rustix::io::Errno;
 use super::check::{Check, ProblemKind, Repair};
 use super::own::open;
 use crate::error::{Io, Op};
-use crate::fs::reading::{entries, has_other_names};
-use crate::fs::resolve::{self, DIRECTORY};
+use crate::fs::reading::entries;
+use crate::fs::resolve;
 use crate::fs::{file_info, files};
 use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::overflow::{self, OVERFLOW, OverflowId};
@@ -27,13 +29,14 @@ use crate::record::{self, ObjectRecord, Reading, Unread};
 use crate::records;
 use crate::tools::progress::Progress;
 use crate::tools::tree::{self, Found};
-use crate::tree::store::Store;
+use crate::tree::bucket::Bucket;
 
 /// Companions that records name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
-    /// The walk passed over names that are not UTF-8; those files may have companions too.
+    /// The walk passed over directories whose names are not UTF-8; files in them may have
+    /// companions too.
     not_all: AtomicBool,
     /// Something could not be read.
     unreadable: AtomicBool,
@@ -75,13 +78,14 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     if check.options.repair && !orphans.is_empty() {
         // Not shown: what is there was counted once.
         tree::for_each(check.bucket, "", check.options.jobs, &Progress::default(), &|found| {
-            note(check.bucket.store, &again, found);
+            note(check.bucket, &again, found);
         })?;
         orphans.retain(|(id, _)| !again.has(*id));
         check.report.unreadable.fetch_or(again.unreadable.load(Relaxed), Relaxed);
     }
+    check.report.unreadable.fetch_or(named.unreadable.load(Relaxed), Relaxed);
     for (id, name) in orphans {
-        tell(check, &directory, id, &name, again.not_all.load(Relaxed));
+        tell(check, &directory, id, &name, again.not_all.load(Relaxed) || named.not_all.load(Relaxed));
     }
     Ok(())
 }
@@ -97,7 +101,10 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
     let (explanation, repair): (_, Option<Repair<'_>>) = if check.report.unreadable.load(Relaxed) {
         ("no record refers to this overflow file, but not all records could be read", None)
     } else if not_all_seen {
-        ("no record refers to this overflow file, but files whose names are not UTF-8 were not checked", None)
+        (
+            "no record refers to this overflow file, but directories whose names are not UTF-8 were not checked",
+            None,
+        )
     } else {
         (
             "an overflow file (the rest of a record) whose object no longer exists; a repair removes it",
@@ -111,18 +118,38 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
     check.problem(ProblemKind::CompanionOrphaned, &path, &explanation, repair);
 }
 
-fn note(store: &Store, named: &Named, found: Found) {
+/// Notes what the record of a file names to which no key leads, since its name is not UTF-8.
+pub(super) fn note_hidden(bucket: &Bucket<'_>, named: &Named, path: &Path) {
+    let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let look = || {
+        let directory = resolve::plain_directory(&bucket.fd, above.as_os_str().as_bytes())?;
+        let place = resolve::place_here(directory, name.as_bytes())?;
+        let is_directory = file_info::of(&place)?.is_directory();
+        let bytes = record::raw_of_place(place)?;
+        Ok((is_directory, bytes.map(|bytes| record::from_bytes_brief::<ObjectRecord>(&bytes))))
+    };
+    match look() {
+        Ok((is_directory, record)) => {
+            named.not_all.fetch_or(is_directory, Relaxed);
+            match record {
+                Some(Ok(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
+                Some(Err(Unread::Closed)) => named.doubt(),
+                Some(Err(Unread::Damaged)) | None => {}
+            }
+        }
+        Err(Errno::NOENT) => {}
+        Err(_) => named.doubt(),
+    }
+}
+
+fn note(bucket: &Bucket<'_>, named: &Named, found: Found) {
+    let store = bucket.store;
     // That of a directory has the same field.
     let record: Io<Reading<ObjectRecord>> = match found {
-        Found::Directory(directory) => {
-            let opened = resolve::plain(&directory, "", DIRECTORY);
-            if opened.and_then(|directory| has_other_names(&directory)).unwrap_or(true) {
-                named.not_all.store(true, Relaxed);
-            }
-            records::of_directory(store, &directory)
-        }
+        Found::Directory(directory) => records::of_directory(store, &directory),
         Found::Entry { directory, name, kind } if kind.is_file() => records::read(store, &directory, &name),
-        Found::Entry { .. } | Found::NotText(_) => return,
+        Found::NotText(path) => return note_hidden(bucket, named, &path),
+        Found::Entry { .. } => return,
         Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
     match record {
@@ -162,7 +189,7 @@ mod tests {
         for (found, unreadable) in found {
             let named = Named::default();
             let what = format!("{found:?}");
-            note(&scene.store, &named, found);
+            note(&scene.bucket(), &named, found);
             assert_eq!(named.unreadable.load(Relaxed), unreadable, "{what}");
         }
     }

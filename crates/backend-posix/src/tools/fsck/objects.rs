@@ -4,7 +4,7 @@ use backend::Result;
 use rustix::fs::FileType;
 
 use super::check::{Check, ProblemKind, Repair};
-use super::companions::Named;
+use super::companions::{self, Named};
 use super::own::leftover;
 use super::sidecars;
 use crate::error::{Op, retrying};
@@ -23,7 +23,10 @@ use crate::write::{directories, key_lock};
 pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
     let (path, result) = match found {
         Found::Unreadable(path, error) => (path, Err(error)),
-        Found::NotText(path) => return check.not_shown(&path, "its name is not UTF-8"),
+        Found::NotText(path) => {
+            companions::note_hidden(check.bucket, named, &path);
+            return check.not_shown(&path, "its name is not UTF-8");
+        }
         Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
         Found::Entry { directory, name, kind: FileType::Directory }
             if name == RECORDS && check.bucket.store.sidecars() =>

@@ -365,9 +365,17 @@ fn companions_that_a_name_that_is_no_text_may_have_stay() {
     fs::rename(scene.path().join("a"), scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     let found = run(&scene, true, Duration::ZERO);
     let states: Vec<_> = found.into_values().collect();
+    assert_eq!(states, [(ProblemKind::NotShown, ProblemState::Note)], "its record names the companion");
+    // What is in such a directory is not looked at.
+    fs::create_dir(scene.path().join("d")).unwrap();
+    fs::rename(scene.path().join(OsStr::from_bytes(b"\xff")), scene.path().join("d/a")).unwrap();
+    fs::rename(scene.path().join("d"), scene.path().join(OsStr::from_bytes(b"\xfe"))).unwrap();
+    let states: Vec<_> = run(&scene, true, Duration::ZERO).into_values().collect();
     let expected =
         [(ProblemKind::CompanionOrphaned, ProblemState::Manual), (ProblemKind::NotShown, ProblemState::Note)];
     assert_eq!(states, expected);
+    fs::rename(scene.path().join(OsStr::from_bytes(b"\xfe")), scene.path().join("d")).unwrap();
+    fs::rename(scene.path().join("d/a"), scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     fs::write(companion(&scene), "\x02newer").unwrap();
     fs::remove_file(scene.path().join(OsStr::from_bytes(b"\xff"))).unwrap();
     let found = run(&scene, true, Duration::ZERO);
