@@ -16,6 +16,8 @@ use crate::record::{
     PartRecord, Predecessor, Raw, Unknown, UploadRecord, parts,
 };
 
+mod long;
+
 /// What a record takes of memory for each of its bytes, at most: a string of no bytes, with its
 /// name, of two lengths.
 const BYTES_EACH: usize = size_of::<(String, String)>() / 2 + 8;
