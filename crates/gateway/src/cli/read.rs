@@ -280,7 +280,10 @@ fn values_of(
         toml::Value::Integer(_) if key.ends_with("-mode") => {
             Err(format!("{key}: expected a string such as \"0640\""))
         }
-        toml::Value::Integer(number) => Ok(number.to_string().into()),
+        toml::Value::Integer(number) if is_number(command, id) || key.ends_with("-ratio") => {
+            Ok(number.to_string().into())
+        }
+        toml::Value::Integer(number) => Err(format!("{key}: expected a string, such as \"{number}\"")),
         toml::Value::Float(number) if key.ends_with("-ratio") => Ok(number.to_string().into()),
         toml::Value::Float(_) if is_number(command, id) => Err(format!("{key}: expected a whole number")),
         _ => Err(format!("{key}: expected a string, a number or a list of strings")),
@@ -412,6 +415,9 @@ mod tests {
             ("listen = []", "the list is empty"),
             ("region = [\"a\", \"b\"]", "expected one value"),
             ("region = true", "expected a string"),
+            ("region = 5", "region: expected a string, such as \"5\""),
+            ("log = 7", "log: expected a string"),
+            ("domain = [3]", "domain: expected a string"),
             ("region", "line 1: not valid TOML: expected key = value"),
             ("\nregion = \"a b\"", "line 2: invalid value 'a b' for '--region"),
             ("", "nothing to serve: name the directory"),
