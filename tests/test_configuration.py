@@ -484,6 +484,15 @@ class TestNested:
         expect.ok(outer.raw.put("/bucket"))
         assert not self.warnings(outer)
         for inner in (outer.tree / "bucket", outer.tree / "bucket" / "deep"):
+            before = sorted(os.listdir(outer.tree / "bucket"))
+            with pytest.raises(StartFailed, match=f"lies inside {inner.parent}, which a gateway serves"):
+                make_server(tree=inner)
+            missing = inner / "not" / "there"
+            with pytest.raises(StartFailed, match="or give --allow-nested, if this is meant"):
+                make_server(tree=missing)
+            assert sorted(os.listdir(outer.tree / "bucket")) == before
+            make_server("--allow-nested", tree=inner).stop()
+            # It was meant, and is a directory of its own now.
             (line,) = self.warnings(make_server(tree=inner))
             assert f'outer="{outer.tree}"' in line or (
                 "deep" in str(inner) and f'outer="{outer.tree}/bucket"' in line

@@ -46,6 +46,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
+    /// Serve DIR for the first time although it lies in another directory that a gateway serves or
+    /// served: gateways of that directory can no longer delete the bucket that contains DIR
+    #[arg(long, env = "SLIPWAY_ALLOW_NESTED", value_parser = switch)]
+    pub allow_nested: bool,
+
     /// Serve DIR without writing to it: writes are answered 403 AccessDenied, and the gateway
     /// itself creates, cleans up and records nothing there. Root's keys must be given, unless DIR
     /// already has a credentials file

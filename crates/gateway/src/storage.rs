@@ -1,7 +1,8 @@
 //! The storage that the command line names.
 
 use std::io::{Error, ErrorKind};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use crate::config::ServeOptions;
-use crate::state_dir::STATE_DIR;
-use crate::{account, minio};
+use crate::state_dir::{self, STATE_DIR};
+use crate::{account, minio, version};
 
 /// The name of the storage that stores nothing.
 pub const NULL: &str = "null:";
@@ -34,6 +35,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     if dir.is_file() {
         return Err(not_a_directory(dir));
     }
+    refuse_nested(dir, options)?;
     if !dir.exists() && !options.require_mount && !options.read_only {
         std::fs::create_dir_all(dir).map_err(|e| {
             format!(
@@ -147,12 +149,54 @@ async fn announce_unserved(backend: &PosixBackend) {
     }
 }
 
-/// Warns of a tree in a tree: mostly, another directory was meant. Serving the inner one makes
-/// files for its account and keys, which for the outer one are a foreign program's.
+/// The path of a directory without symbolic links, also if the end of it does not exist.
+fn place_of(dir: &Path) -> PathBuf {
+    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let known = absolute.ancestors().find_map(|above| {
+        let rest = absolute.strip_prefix(above).ok()?;
+        let real = above.canonicalize().ok()?;
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    });
+    known.unwrap_or(absolute)
+}
+
+/// The directory above `place` that gateways serve or served.
+fn outer_tree(place: &Path) -> Option<&Path> {
+    place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR))
+}
+
+/// Fails for a directory in another one that is served, if it was not served itself before: mostly,
+/// the other one was meant. Serving it makes files for its account and keys, which for the other
+/// one are a foreign program's.
+fn refuse_nested(dir: &Path, options: &ServeOptions) -> Result<(), String> {
+    if options.allow_nested || options.read_only {
+        return Ok(());
+    }
+    let place = place_of(dir);
+    match outer_tree(&place) {
+        // A trace that anyone could have left, as in /tmp, keeps nobody from serving.
+        Some(outer) if !account::is_kept(&place, STATE_DIR) && !may_be_planted(outer) => Err(format!(
+            "{}: the directory lies inside {}, which a gateway serves or served: its gateways could no longer delete \
+             the bucket that contains it. Serve {1}; or give --allow-nested, if this is meant; or remove {1}/{STATE_DIR} \
+             if {1} is no longer served",
+            dir.display(),
+            outer.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// True if anyone may write to a directory, and its state directory is another user's.
+fn may_be_planted(outer: &Path) -> bool {
+    let open_to_all = std::fs::metadata(outer).map_or(true, |metadata| metadata.mode() & 0o002 != 0);
+    open_to_all && !state_dir::is_trusted(&outer.join(STATE_DIR))
+}
+
+/// Warns of a tree in a tree ([`refuse_nested`]).
 fn announce_nested(dir: &Path) {
     // Where it can't be told, nothing is to be warned of.
     let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    if let Some(outer) = place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR)) {
+    if let Some(outer) = outer_tree(&place) {
         tracing::warn!(
             ?dir,
             ?outer,
