@@ -175,7 +175,8 @@ class TestKept:
         try:
             assert len({canonical_id(server.raw) for server in servers}) == 1
             assert {server.account for server in servers} == {servers[0].account}
-            assert set(os.listdir(tree / ".slipway")) - {"metadata"} == {"account.toml", "tree.toml"}
+            names = set(os.listdir(tree / ".slipway")) - {"metadata"}
+            assert names == {"account.toml", "tree.toml", "gateways"}
         finally:
             for server in servers:
                 server.stop()
@@ -188,7 +189,8 @@ class TestKept:
         first, second = self.at_once(lambda _: make_server(env={}), 2)
         assert first.account == second.account
         assert f'account_id = "{first.account}"' in self.file(first).read_text().splitlines()
-        assert set(os.listdir(state)) - {"metadata"} == {"account.toml", "credentials.toml", "tree.toml"}
+        names = {"account.toml", "credentials.toml", "tree.toml", "gateways"}
+        assert set(os.listdir(state)) - {"metadata"} == names
         for running in (first, second):
             running.stop()
         assert make_server(env={}).account == first.account
@@ -202,7 +204,7 @@ class TestKept:
         assert make_server("--account-id", OTHER).account == OTHER
         with pytest.raises(StartFailed, match=r"credentials\.toml: "):
             make_server(env={})
-        assert set(os.listdir(state)) <= {"metadata"}
+        assert set(os.listdir(state)) <= {"metadata", "gateways"}
 
     @pytest.mark.parametrize("text", [b"", b'account_id = "12"\n', b"account_id = ", b"\xff\x00", b"[x]\n"])
     def test_a_damaged_file(self, make_server, text):

@@ -146,7 +146,11 @@ def test_a_tree_of_format_2_is_served_and_stays_one(make_server, tmp_path):
     bucket.put("key", b"1")
     assert bucket.read("key") == b"1"
     bucket.server.stop()
-    assert noted(tree).read_text() == "format = 2\n"
+    # With the options of the first start.
+    text = noted(tree).read_text()
+    assert "\nformat = 2\nregion = " in text
+    make_server("--metadata", "xattr", tree=tree).stop()
+    assert noted(tree).read_text() == text
     assert (tree / ".slipway/metadata").read_text() == "xattr format-2\n"
     # Without one of both files the other does not count.
     (tree / ".slipway/format").unlink()

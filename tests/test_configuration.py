@@ -279,6 +279,7 @@ class TestCredentials:
         assert set(os.listdir(file.parent)) - {"metadata"} == {
             "account.toml",
             "credentials.toml",
+            "gateways",
             "tree.toml",
         }
 

@@ -56,13 +56,17 @@ def unescaped(tree: Path) -> list[Path]:
 
 
 def unpack_and_rename(name: str, tree: Path, **options) -> Path:
-    """As UPGRADING.md says."""
     unpack(name, tree, **options)
+    rename_unescaped(tree)
+    return tree
+
+
+def rename_unescaped(tree: Path) -> None:
+    """As UPGRADING.md says."""
     for path in unescaped(tree):
         record = path.parent / RECORDS / path.name
         for place in [record, path] if record.exists() else [path]:
             place.rename(place.with_name(f".slipway,={path.name}"))
-    return tree
 
 
 def serve(make_server, name: str, tree: Path) -> Server:
@@ -142,6 +146,29 @@ def test_an_old_tree_says_what_it_said(name, make_server, tmp_path):
     assert "format = 1\n" in (tree / ".slipway/tree.toml").read_text()
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_old_tree_is_upgraded_in_place(name, make_server, tmp_path):
+    """As an older version left it, and none of this one has served it."""
+    tree = unpack_and_rename(name, tmp_path / "tree")
+    before = {path: path.lstat().st_mtime_ns for path in tree.rglob("*") if path.parent != tree / ".slipway"}
+    assert "upgraded to format 2" in run("upgrade", "--all-gateways-are-stopped", tree)
+    changed = [path for path, mtime_ns in before.items() if path.lstat().st_mtime_ns != mtime_ns]
+    assert changed in ([], [tree / ".slipway"]), changed
+    assert (tree / ".slipway/metadata").read_text() == f"{told(name)['metadata']} format-2\n"
+    assert (tree / ".slipway/format").read_text() == "bucket-documents\n"
+    server = serve(make_server, name, tree)
+    bucket = Bucket(server, "lab")
+    assert answers.of_bucket(bucket) == told(name)["buckets"]["lab"]
+    assert "format = 2\n" in (tree / ".slipway/tree.toml").read_text()
+    complete_uploads(bucket)
+    bucket.put("hello", b"replaced")
+    assert bucket.read("hello") == b"replaced"
+    server.stop()
+    mark(tree)
+    assert findings(tree) == []
+    assert "nothing to upgrade" in run("upgrade", tree)
+
+
 @pytest.mark.parametrize("name", [name for name in WHOLE if told(name)["metadata"] == "sidecar"])
 def test_a_restored_tree_says_so_too(name, make_server, tmp_path):
     """All inode numbers in it are wrong ones."""
@@ -150,10 +177,8 @@ def test_a_restored_tree_says_so_too(name, make_server, tmp_path):
     assert answers.of_bucket(bucket) == told(name)["buckets"]["lab"]
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_uploads_of_an_old_tree_are_completed(name, make_server, tmp_path):
-    tree = unpack_and_rename(name, tmp_path / "tree")
-    bucket = Bucket(serve(make_server, name, tree), "lab")
+def complete_uploads(bucket: Bucket) -> None:
+    """Those that `fixtures/make.py` began."""
     before = answers.of_bucket(bucket)
     for upload in before["uploads"]:
         key, upload_id, parts = upload["Key"], upload["UploadId"], upload["parts"]
@@ -174,6 +199,13 @@ def test_uploads_of_an_old_tree_are_completed(name, make_server, tmp_path):
         assert bucket.read(key) == b"".join(expected)
         # Who asks again gets the same.
         assert expect.ok(bucket.complete(key, upload_id, body)).xml["ETag"] == etag
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_uploads_of_an_old_tree_are_completed(name, make_server, tmp_path):
+    tree = unpack_and_rename(name, tmp_path / "tree")
+    bucket = Bucket(serve(make_server, name, tree), "lab")
+    complete_uploads(bucket)
     assert answers.of_bucket(bucket)["uploads"] == []
     assert bucket.head("pending/slots").headers["x-amz-meta-age"] == "new"
     mark(tree)

@@ -173,8 +173,8 @@ pub use base::quotas::Quotas;
 pub use fs::file_info::FileStamp;
 pub use fs::files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
-pub use tree::format;
 pub use tree::store::OpenError;
+pub use tree::{format, serving};
 
 /// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<States> = Watch {

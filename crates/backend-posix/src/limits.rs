@@ -295,6 +295,16 @@ pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
 pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
 /// How often it is checked whether the lock is free.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);
+/// How long a start waits for an upgrade of the tree, which takes a few writes.
+pub(crate) const UPGRADE_WAIT_MAX: Duration =
+    if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
+/// The pause between two looks whether an upgrade has ended.
+pub(crate) const UPGRADE_PAUSE: Duration = Duration::from_millis(20);
+/// The length of the line about a gateway in `DIR/.slipway/gateways` that is read.
+pub(crate) const GATEWAY_LINE_BYTES_MAX: usize = 4096;
+/// The age from which the file of a gateway that is not locked is one that has ended.
+pub(crate) const GATEWAY_LEFT_AGE: Duration =
+    if cfg!(test) { Duration::from_millis(300) } else { Duration::from_mins(1) };
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);
 const _: () = assert!(PATH_BYTES_MAX + NAME_BYTES_MAX > 4096 && PATH_BYTES_MAX < 4096);

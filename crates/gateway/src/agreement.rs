@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use backend_posix::Metadata;
-use backend_posix::format::{self, FILE, FORMAT};
+use backend_posix::format::{self, FILE, FORMAT, FORMAT_OF_FEATURES};
 use serde::Deserialize;
 
 use crate::config::ServeOptions;
@@ -16,13 +16,23 @@ const MODE: u32 = 0o644;
 /// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";
 
-/// The options in the tree's file, which also has its format. A newer gateway may write more.
+/// The options in the tree's file, which also has its format. A newer gateway may write more, which
+/// must be harmless to those that do not know it: what is not gets a feature.
 #[derive(Debug, Deserialize)]
 struct Noted {
+    format: u32,
     region: Option<String>,
     durability: Option<String>,
     etag: Option<String>,
     metadata: Option<String>,
+}
+
+impl Noted {
+    /// True if there is no option.
+    const fn is_bare(&self) -> bool {
+        let Self { format: _, region, durability, etag, metadata } = self;
+        region.is_none() && durability.is_none() && etag.is_none() && metadata.is_none()
+    }
 }
 
 /// An option that must be the same for all gateways.
@@ -108,21 +118,27 @@ fn read_or_note(
     values: &[Value],
     metadata: Metadata,
 ) -> Result<Option<Noted>, String> {
-    if let Some(noted) = read(state_dir)? {
-        return Ok(Some(noted));
-    }
-    if let Err(error) = state_dir::create(state_dir, access, FILE, text(values, metadata).as_bytes(), MODE) {
+    let text = |format| text(values, metadata, format);
+    let written = match read(state_dir)? {
+        // As an upgrade writes it where there was none.
+        Some(noted) if noted.format == FORMAT_OF_FEATURES && noted.is_bare() => {
+            state_dir::replace(state_dir, access, FILE, text(noted.format).as_bytes(), MODE)
+        }
+        Some(noted) => return Ok(Some(noted)),
+        None => state_dir::create(state_dir, access, FILE, text(FORMAT).as_bytes(), MODE).map(drop),
+    };
+    if let Err(error) = written {
         tracing::debug!(%error, "{FILE} cannot be written: gateways of this directory cannot compare their options");
     }
     // Another gateway may have been faster.
     read(state_dir)
 }
 
-fn text(values: &[Value], metadata: Metadata) -> String {
+fn text(values: &[Value], metadata: Metadata, format: u32) -> String {
     let mut text = format!(
         "# The options of the first gateway of this directory. All its gateways must use the same values: those that were\n\
          # started with other values log a warning or refuse to start.\n\
-         format = {FORMAT}\n"
+         format = {format}\n"
     );
     for Value { name, ours, .. } in values {
         // Names of regions have no quotes, and the others are words.

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Fsck(options) => commands::fsck::run(&options),
         Command::Import(command) => commands::import::run(&command),
         Command::Sweep(options) => commands::sweep::run(&options),
+        Command::Upgrade(options) => commands::upgrade::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
         Command::Man(options) => manual::run(&options),

@@ -34,7 +34,7 @@ use crate::server::{
     Certificates, ConnectionSettings, Inherited, ListenAddress, Listener, Server, Socket, Timeouts,
 };
 use crate::state_dir::{Access, STATE_DIR};
-use crate::storage::{self, NULL};
+use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
 use crate::{account, agreement, choices, service_manager, sweep};
 
@@ -67,14 +67,28 @@ fn run_logged(
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
     // Now that the last request has ended.
-    let Some(observers) = outcome? else { return Ok(()) };
+    let Stopped { observers, serving } = outcome?;
+    if let Some(observers) = observers {
+        finish(&observers);
+    }
+    drop(serving);
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn finish(observers: &Observers) {
     if observers.access_log.as_ref().is_some_and(|access_log| !access_log.finish(SHUTDOWN_TIME_MAX)) {
         tracing::warn!("the last lines of the access log were dropped: they could not be written in time");
     }
     if observers.traces.as_ref().is_some_and(|traces| !traces.finish(TRACES_STOP_TIME_MAX)) {
         tracing::warn!("the last spans were dropped: the traces collector did not accept them in time");
     }
-    Ok(())
+}
+
+/// What a server that accepts no more requests still has.
+struct Stopped {
+    observers: Option<Arc<Observers>>,
+    serving: Option<Serving>,
 }
 
 async fn serve(
@@ -82,11 +96,11 @@ async fn serve(
     said: Said,
     inherited: Inherited,
     log_filter: Option<LogFilter>,
-) -> Result<Option<Arc<Observers>>, String> {
+) -> Result<Stopped, String> {
     let (mut stops, hang_ups) = (Stops::listen()?, listen_to(SignalKind::hangup())?);
     let running = start(&options, inherited).await.map_err(|error| Cli::located(&said.arguments, error))?;
     greet(&options, &running);
-    let Running { server, gateway, stopping, certificates, account, root, .. } = running;
+    let Running { server, gateway, stopping, certificates, account, root, serving, .. } = running;
     let observers = gateway.observers.clone();
     let parts = reload::Parts {
         gateway,
@@ -115,7 +129,7 @@ async fn serve(
             tracing::warn!("a second signal to stop was received: requests in progress are cut off");
         }
     }
-    Ok(observers)
+    Ok(Stopped { observers, serving })
 }
 
 /// A server that has been started.
@@ -133,6 +147,8 @@ pub struct Running {
     certificates: Option<Arc<Certificates>>,
     account: Account,
     root: Root,
+    /// Keeps the tree from being upgraded.
+    serving: Option<Serving>,
 }
 
 /// Starts a server in this runtime. Sockets that were handed over replace those that the options
@@ -152,8 +168,11 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
         None => None,
     };
+    let names: Vec<_> = listeners.iter().map(Listener::name).collect();
     let state_dir = state_dir(options);
     let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
+    // Before anything is written for a client.
+    let serving = storage::keep_from_upgrade(options, &names)?;
     let access = Access::of(options.read_only);
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
@@ -192,7 +211,6 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         sendfile: options.sendfile,
     };
     let server = Server::new(settings, options.max_connections);
-    let names: Vec<_> = listeners.iter().map(Listener::name).collect();
     for listener in listeners {
         server.listen(listener);
     }
@@ -203,7 +221,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(sweep::regularly(backend, metrics));
-    Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root })
+    Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only

@@ -38,6 +38,26 @@ impl Access {
 /// on one tree, one creates it, and all use it. An error with [`Access::Read`], as where nothing
 /// can be written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
+    match write(state_dir, access, name, text, mode, place) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// [`create`] for a file that exists, which is replaced whole.
+pub fn replace(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<()> {
+    write(state_dir, access, name, text, mode, |from, to| fs::rename(from, to))
+}
+
+fn write(
+    state_dir: &Path,
+    access: Access,
+    name: &str,
+    text: &[u8],
+    mode: u32,
+    place: impl Fn(&Path, &Path) -> Result<()>,
+) -> Result<()> {
     if access == Access::Read {
         return Err(Error::new(
             ErrorKind::ReadOnlyFilesystem,
@@ -56,11 +76,7 @@ pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    match placed {
-        Ok(()) => sync(state_dir).map(|()| true),
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(e),
-    }
+    placed.and_then(|()| sync(state_dir))
 }
 
 /// Opens the file `name` of `state_dir`, if it exists and is a regular file. A link is not followed

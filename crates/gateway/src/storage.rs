@@ -9,6 +9,8 @@ use std::time::Duration;
 use backend::{Backend, ReadOnly};
 use backend_null::NullBackend;
 use backend_posix::PosixBackend;
+use backend_posix::serving;
+pub use backend_posix::serving::Serving;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
@@ -76,6 +78,18 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     announce_unserved(&backend).await;
     announce_nested(dir);
     Ok(Arc::new(backend))
+}
+
+/// Keeps DIR from being upgraded while this gateway serves it at `addresses`; `None` if it is not a
+/// tree.
+pub fn keep_from_upgrade(options: &ServeOptions, addresses: &[String]) -> Result<Option<Serving>, String> {
+    if options.dir == NULL {
+        return Ok(None);
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let (version, process, addresses) = (version::NUMBER, std::process::id(), addresses.join(", "));
+    let line = format!("{addresses} (slipway {version}, process {process} on {host})");
+    serving::serve(Path::new(&options.dir), (!options.read_only).then_some(&*line)).map(Some)
 }
 
 /// The error for a DIR that is a file: perhaps a configuration file that was given in its place.

@@ -24,6 +24,12 @@ pub(crate) fn give(file: impl AsFd, owner: Option<UnixAccount>) -> Io<()> {
     rustix::fs::fchown(file, Some(Uid::from_raw(owner.uid())), Some(Gid::from_raw(owner.gid())))
 }
 
+/// Gives a new file or directory to the owner of a directory.
+pub(crate) fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
+    let owner = rustix::fs::fstat(directory)?;
+    rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+}
+
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> Io<()> {
     while !bytes.is_empty() {

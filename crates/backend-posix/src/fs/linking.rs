@@ -56,8 +56,19 @@ pub(crate) fn place_whole(
     bytes: &[u8],
     replace: bool,
 ) -> Result<(), Fail> {
+    place_whole_by(directory, name, mode, replace, |_| Ok(Cow::Borrowed(bytes)))
+}
+
+/// [`place_whole`]; `content` is called once the file exists, under its temporary name.
+pub(crate) fn place_whole_by<'c>(
+    directory: impl AsFd,
+    name: &str,
+    mode: u32,
+    replace: bool,
+    content: impl FnOnce(&OwnedFd) -> Io<Cow<'c, [u8]>>,
+) -> Result<(), Fail> {
     let staged = format!("{name}.{}.tmp", unique::name());
-    create_whole(&directory, &staged, mode, true, |_| Ok(Cow::Borrowed(bytes)))?;
+    create_whole(&directory, &staged, mode, true, content)?;
     let placed = if replace {
         rustix::fs::renameat(&directory, &*staged, &directory, name)
     } else {

@@ -6,6 +6,10 @@ pub(crate) const METADATA: &str = "metadata";
 /// more than a file whose owner and mode are looked at.
 pub(crate) const OF_GATEWAYS: [&str; 3] = ["account.toml", "credentials.toml", "try"];
 
+/// The directory in `DIR/.slipway` with a file for each gateway that serves the tree.
+pub(crate) const GATEWAYS: &str = "gateways";
+/// The file in it whose shared lock gateways hold, and an upgrade the exclusive one.
+pub(crate) const GATEWAYS_LOCK: &str = ",lock";
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
 /// The word that follows in a tree whose format the first builds must not open: they accept only

@@ -16,6 +16,7 @@ mod opening;
 mod progress;
 mod rehash;
 mod tree;
+mod upgrade;
 mod volume;
 
 pub(crate) use lazy::LazyRehash;
@@ -27,4 +28,5 @@ pub use link::Link;
 pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tree};
 pub use progress::Progress;
 pub use rehash::{RehashOptions, Rehashed, rehash};
+pub use upgrade::{Upgrade, upgrade};
 pub use volume::{VolumeLack, VolumeReport, volume_of};

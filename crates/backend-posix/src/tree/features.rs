@@ -8,13 +8,11 @@
 use std::collections::BTreeSet;
 
 use backend::{BackendError, Result};
-use rustix::fd::OwnedFd;
 
 use super::format::{self, FEATURES_FILE, FILE, FORMAT_OF_FEATURES, PENDING_FILE, Said};
 use super::store::Store;
 use crate::base::step::step;
-use crate::error::{Fail, Op};
-use crate::fs::linking::place_whole;
+use crate::error::Op;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::OWN_DIRECTORY;
 
@@ -22,35 +20,32 @@ const OPERATION: &str = "note a feature of the directory";
 /// The mode of files that any tool may read.
 const MODE: u32 = 0o644;
 
-/// Sets a feature of a tree that has a `.slipway`; on disk when it returns. The caller holds a lock
-/// that all hold who set features of the tree.
-pub(crate) fn set(store: &Store, feature: &str) -> Result<()> {
+/// Sets features of a tree that has a `.slipway`; on disk when it returns. The caller holds a lock
+/// that all hold who set features of the tree, or that excludes all of them.
+pub(crate) fn set(store: &Store, wanted: &[&str]) -> Result<()> {
     let said = Said::read(&store.root).op(OPERATION)?;
     let (number, features) = said.checked().map_err(|(_, error)| unusable(error.to_string()))?;
-    if said.is_complete() && features.iter().any(|known| known == feature) {
+    if said.is_complete() && wanted.iter().all(|feature| features.iter().any(|known| known == feature)) {
         return Ok(());
     }
     let own = resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY).op(OPERATION)?;
     store.note_format(&own)?;
     step("the first builds are stopped").op(OPERATION)?;
-    let features: BTreeSet<&str> = features.iter().map(String::as_str).chain([feature]).collect();
+    let features: BTreeSet<&str> =
+        features.iter().map(String::as_str).chain(wanted.iter().copied()).collect();
     let lines: String = features.iter().flat_map(|feature| [feature, "\n"]).collect();
-    place(&own, PENDING_FILE, &lines, true)?;
+    store.place_in_own(&own, PENDING_FILE, MODE, &lines, true)?;
     step("a feature is to be noted").op(OPERATION)?;
     if number != FORMAT_OF_FEATURES {
         let noted = said.noted();
         let text = with_number(noted.unwrap_or_default())
             .ok_or_else(|| unusable(format!("{FILE} is not as the server writes it")))?;
-        place(&own, FILE, &text, noted.is_some())?;
+        store.place_in_own(&own, FILE, MODE, &text, noted.is_some())?;
         step("the format has its number").op(OPERATION)?;
     }
     let placed = rustix::fs::renameat(&own, PENDING_FILE, &own, FEATURES_FILE);
     placed.and_then(|()| rustix::fs::fsync(&own)).op(OPERATION)?;
     step("a feature is noted").op(OPERATION)
-}
-
-fn place(own: &OwnedFd, name: &str, text: &str, replace: bool) -> Result<()> {
-    place_whole(own, name, MODE, text.as_bytes(), replace).map_err(Fail::for_good)
 }
 
 fn unusable(why: String) -> BackendError {
@@ -108,7 +103,7 @@ mod tests {
         let scene = Scene::new();
         let own = own(&scene);
         fs::write(own.join(FILE), "format = 1\nregion = \"r\"\n").unwrap();
-        set(&scene.store, DOCUMENTS).unwrap();
+        set(&scene.store, &[DOCUMENTS]).unwrap();
         let check = || {
             assert_eq!(fs::read_to_string(own.join(FILE)).unwrap(), "format = 2\nregion = \"r\"\n");
             assert_eq!(fs::read_to_string(own.join(FEATURES_FILE)).unwrap(), "bucket-documents\n");
@@ -122,7 +117,7 @@ mod tests {
         }
         // A second time nothing is written.
         let before = fs::metadata(own.join(FEATURES_FILE)).unwrap().modified().unwrap();
-        set(&scene.store, DOCUMENTS).unwrap();
+        set(&scene.store, &[DOCUMENTS]).unwrap();
         assert_eq!(fs::metadata(own.join(FEATURES_FILE)).unwrap().modified().unwrap(), before);
         check();
     }
@@ -134,7 +129,7 @@ mod tests {
         let own = own(&scene);
         fs::write(own.join(PENDING_FILE), "bucket-documents\n").unwrap();
         fs::write(own.join(FILE), "format = 2\n").unwrap();
-        set(&scene.store, DOCUMENTS).unwrap();
+        set(&scene.store, &[DOCUMENTS]).unwrap();
         assert_eq!(fs::read_to_string(own.join(FEATURES_FILE)).unwrap(), "bucket-documents\n");
         assert!(!own.join(PENDING_FILE).exists());
     }
@@ -145,7 +140,7 @@ mod tests {
             let scene = Scene::new();
             let own = own(&scene);
             fs::write(own.join(file), text).unwrap();
-            assert!(matches!(set(&scene.store, DOCUMENTS), Err(BackendError::Io { .. })), "{file}");
+            assert!(matches!(set(&scene.store, &[DOCUMENTS]), Err(BackendError::Io { .. })), "{file}");
             assert_eq!(fs::read_to_string(own.join(file)).unwrap(), text);
         }
     }

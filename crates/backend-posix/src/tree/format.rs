@@ -30,8 +30,12 @@ pub(crate) const PENDING_FILE: &str = "format.pending";
 /// The feature that buckets may have documents: who does not know them would pass over what they
 /// forbid.
 pub(crate) const DOCUMENTS: &str = "bucket-documents";
-/// The features that this program knows.
-const KNOWN: &[&str] = &[DOCUMENTS];
+/// The features that this program knows, each with what it allows.
+pub const FEATURES: [(&str, &str); 1] = [(
+    DOCUMENTS,
+    "buckets may have policies, ACLs and other configuration documents, which a version that does not know them would \
+     disregard",
+)];
 /// How often the files are read, which another program may be changing.
 const LOOKS_MAX: usize = 3;
 
@@ -85,16 +89,15 @@ pub(super) fn number(text: &str) -> Result<u32, FormatError> {
     }
 }
 
-/// The features that `text`, the contents of [`FEATURES_FILE`], names. Fails if one is not in
-/// `known`.
-fn features_of(text: &str, known: &[&str]) -> Result<Vec<String>, FormatError> {
+fn is_known(feature: &str) -> bool {
+    FEATURES.iter().any(|(name, _)| *name == feature)
+}
+
+/// The features that `text`, the contents of [`FEATURES_FILE`], names. Fails if one is not known.
+fn features_of(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Vec<String>, FormatError> {
     let named = text.lines().map(str::trim).filter(|name| !name.is_empty());
     let known = |name: &str| {
-        if known.contains(&name) {
-            Ok(name.to_owned())
-        } else {
-            Err(FormatError::UnknownFeature(name.to_owned()))
-        }
+        if is_known(name) { Ok(name.to_owned()) } else { Err(FormatError::UnknownFeature(name.to_owned())) }
     };
     named.map(known).collect()
 }
@@ -113,7 +116,7 @@ pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatEr
 }
 
 /// What a tree says of its format.
-pub(super) struct Said {
+pub(crate) struct Said {
     features: Option<Text>,
     pending: Option<Text>,
     noted: Option<Text>,
@@ -131,7 +134,7 @@ impl Said {
         let names = |text: &Option<Text>| match text {
             None => Ok(None),
             Some(Err(NoText)) => Err(FormatError::UnreadableFeatures),
-            Some(Ok(text)) => features_of(text, KNOWN).map(Some),
+            Some(Ok(text)) => features_of(text, is_known).map(Some),
         };
         let mut features = names(&self.features).map_err(|error| (FEATURES_FILE, error))?;
         let number = match &self.noted {
@@ -194,10 +197,10 @@ mod tests {
 
     #[test]
     fn a_feature_is_known_or_named() {
-        let known = ["attached", "versions"];
+        let known = |name: &str| ["attached", "versions"].contains(&name);
         for text in ["", "\n", "versions\n", "attached\nversions", " versions \r\n"] {
             let named: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
-            assert_eq!(features_of(text, &known), Ok(named), "{text:?}");
+            assert_eq!(features_of(text, known), Ok(named), "{text:?}");
         }
         for (text, unknown) in [
             ("versions\nlocks\n", "locks"),
@@ -205,7 +208,7 @@ mod tests {
             ("attached versions", "attached versions"),
         ] {
             assert_eq!(
-                features_of(text, &known),
+                features_of(text, known),
                 Err(FormatError::UnknownFeature(unknown.into())),
                 "{text:?}"
             );

@@ -5,10 +5,9 @@
 //! by owner and mode. So the server's own has a mark, which nobody can set who may not write in the
 //! directory itself. Without the mark, nothing in it is removed.
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
 use rustix::io::Errno;
-use rustix::process::{Gid, Uid};
 
 use super::store::Store;
 use crate::error::Io;
@@ -69,11 +68,5 @@ fn set_text(store: &Store, own: &OwnedFd, in_attribute: &[u8], in_file: &[u8]) -
         result => result?,
     };
     files::write_all(&file, in_file, 0)?;
-    if store.hands_over { give_to_owner_of(own, file) } else { Ok(()) }
-}
-
-/// Gives a new file or directory to the owner of a directory.
-pub(crate) fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> {
-    let owner = rustix::fs::fstat(directory)?;
-    rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+    if store.hands_over { files::give_to_owner_of(own, file) } else { Ok(()) }
 }

@@ -11,6 +11,7 @@ pub(crate) mod marks;
 pub(crate) mod ours;
 pub(crate) mod own;
 pub(crate) mod presence;
+pub mod serving;
 pub(crate) mod store;
 pub(crate) mod trust;
 pub(crate) mod unchanged;

@@ -20,7 +20,7 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::linking::{create_whole, move_to_free};
 use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
-use crate::fs::{file_info, removing};
+use crate::fs::{file_info, files, removing};
 use crate::layout::aside::aside_of_nothing;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::mark::FILE;
@@ -276,7 +276,7 @@ pub(crate) fn prepare(
     };
     bucket.vouch(&own, prepared, Purpose::Work).attempt("use one of the bucket's .slipway directories")?;
     if bucket.store.hands_over {
-        marks::give_to_owner_of(&bucket.fd, &own).attempt("change the owner of a directory")?;
+        files::give_to_owner_of(&bucket.fd, &own).attempt("change the owner of a directory")?;
     }
     marks::set(bucket.store, &own).attempt("mark one of the bucket's .slipway directories")?;
     Ok(own)

@@ -1,5 +1,6 @@
 //! A tree: its root, and what its file system can do.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use backend::BackendError;
@@ -10,12 +11,13 @@ use rustix::thread::CapabilitySet;
 
 use super::format::{self, FormatError};
 use super::presence::{self, Presence};
+use super::serving::{self, Serving};
 use crate::base::options::{Metadata, Options};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op as _, cure, storage_error};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
-use crate::fs::files;
-use crate::fs::linking::place_whole;
+use crate::fs::files::{self, give_to_owner_of};
+use crate::fs::linking::{place_whole, place_whole_by};
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
@@ -82,6 +84,8 @@ enum OpenReason {
     Trial(Errno),
     #[error("cannot be served: its extended attributes cannot be written: {0}")]
     Attributes(Errno),
+    #[error("{0}")]
+    Upgrade(String),
 }
 
 impl OpenError {
@@ -120,6 +124,9 @@ pub(crate) struct Store {
     pub presence: Presence,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
+    /// Of a tool: keeps the tree from being upgraded.
+    #[expect(dead_code, reason = "dropping it releases the lock")]
+    serving: Option<Serving>,
 }
 
 impl Store {
@@ -162,7 +169,10 @@ impl Store {
 
     /// [`Store::open`] for a command that root may run on a tree that another user serves.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
-        Self::open(root, options).map(Self::handing_over)
+        let store = Self::open(root, options)?.handing_over();
+        let serving = serving::keep_from_upgrade(&store.root, None)
+            .map_err(|why| OpenError { path: root.to_owned(), reason: OpenReason::Upgrade(why) })?;
+        Ok(Self { serving: Some(serving), ..store })
     }
 
     /// From now on, gives everything made in `.slipway` to its owner, if this process is root's.
@@ -212,6 +222,7 @@ impl Store {
             hands_over: false,
             presence,
             only_read: true,
+            serving: None,
         })
     }
 
@@ -255,11 +266,27 @@ impl Store {
         let note = if self.sidecars { Note::Sidecar { stop: true } } else { Note::Attributes };
         match files::read_own(own, METADATA) {
             Ok(text) if Note::of(&text) == Some(note) => Ok(()),
-            Ok(_) | Err(Errno::NOENT) => {
-                place_whole(own, METADATA, 0o600, note.text().as_bytes(), true).map_err(Fail::for_good)
-            }
+            Ok(_) | Err(Errno::NOENT) => self.place_in_own(own, METADATA, 0o600, &note.text(), true),
             Err(errno) => Err(errno).op("read where the records are"),
         }
+    }
+
+    /// Writes a file in the tree's open `.slipway`, whole ([`place_whole`]).
+    pub fn place_in_own(
+        &self,
+        own: &OwnedFd,
+        name: &str,
+        mode: u32,
+        text: &str,
+        replace: bool,
+    ) -> Result<(), BackendError> {
+        let content = |file: &OwnedFd| {
+            if self.hands_over {
+                give_to_owner_of(own, file)?;
+            }
+            Ok(Cow::Borrowed(text.as_bytes()))
+        };
+        place_whole_by(own, name, mode, replace, content).map_err(Fail::for_good)
     }
 
     /// See [`Clocks::is_settled`].

@@ -10,6 +10,7 @@ use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
 use crate::commands::sweep::SweepOptions;
 use crate::commands::top::TopOptions;
+use crate::commands::upgrade::UpgradeOptions;
 use crate::config::ServeOptions;
 use crate::version;
 
@@ -41,6 +42,10 @@ pub enum Command {
     Import(ImportCommand),
     /// Remove what crashes left in a directory, without serving it
     Sweep(SweepOptions),
+    /// Upgrade a directory that earlier versions served, so that it may use all features of this
+    /// version, and earlier ones no longer open it. Never needed to go on as before. All its
+    /// gateways have to be stopped. Exit status: 0 upgraded, or nothing to upgrade; 2 not upgraded
+    Upgrade(UpgradeOptions),
     /// Measure an S3 server, this or another. Exit status: 0 measured; 1 measured with errors, or
     /// interrupted; 2 could not measure
     Bench(Box<BenchOptions>),

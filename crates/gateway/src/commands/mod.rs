@@ -15,6 +15,7 @@ pub mod rehash;
 pub mod stat;
 pub mod sweep;
 pub mod top;
+pub mod upgrade;
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::num::NonZero;

@@ -54,7 +54,8 @@ pub const PAGES: &[Page] = &[
             "A directory is a bucket, and a file is an object, whichever program created it. Objects put through S3 \
              are plain files for every other program, and files created by other programs are objects at once. \
              Gateways keep no state of their own, so that any number of them can serve one tree.",
-            "`stat`, `rehash`, `fsck`, `import` and `sweep` maintain a tree, also while gateways serve it.",
+            "`stat`, `rehash`, `fsck`, `import` and `sweep` maintain a tree, also while gateways serve it; `upgrade` \
+             only while none does.",
         ],
         sections: &[
             Section {
@@ -203,6 +204,38 @@ pub const PAGES: &[Page] = &[
         description: &["A server does the same automatically at its start, and every hour."],
         sections: &[],
         see_also: &["slipway-fsck(1)"],
+    },
+    Page {
+        name: "slipway-upgrade",
+        description: &[
+            "A version serves every directory that an earlier one served, without this command. What would be read \
+             wrongly by earlier versions is kept from them by features, which are named in `DIR/.slipway/format`: a \
+             version that does not know one of them does not open the directory. There is one feature, \
+             `bucket-documents`: buckets may have policies, ACLs and other configuration documents.",
+            "Upgrade a directory where gateways of earlier versions could be started by mistake, or if the changelog \
+             or an error says that something needs it. Files in `DIR/.slipway` are written, and no bucket is looked \
+             at. Without options, or with `--dry-run`, the command shows the format of the directory, its features, \
+             and what an upgrade would add.",
+            "Gateways and commands of this version that work on the directory are found by a lock, and the upgrade is \
+             refused. Those of versions without this command cannot be found: hence \
+             `--all-gateways-are-stopped`. The command may be killed at any point, and run again.",
+        ],
+        sections: &[Section {
+            title: "FILES",
+            items: &[
+                ("DIR/.slipway/format", "The features of DIR, one on each line."),
+                (
+                    "DIR/.slipway/tree.toml",
+                    "The format of DIR: 2 if it has features. Versions that know none look at this number.",
+                ),
+                (
+                    "DIR/.slipway/metadata",
+                    "Where the records of DIR are, and a word that stops builds which do not look at the number.",
+                ),
+                ("DIR/.slipway/gateways", "The gateways that serve DIR, and the lock that they hold."),
+            ],
+        }],
+        see_also: &["slipway-serve(1)", "slipway-fsck(1)"],
     },
     Page {
         name: "slipway-bench",

@@ -23,7 +23,7 @@ use crate::tree::own;
 use crate::tree::store::Store;
 use DocumentKind::{Acl, Cors, Policy};
 
-pub(super) type Kinds = &'static [(DocumentKind, &'static str)];
+pub(crate) type Kinds = &'static [(DocumentKind, &'static str)];
 
 /// The documents before a change, the change, and the documents after it.
 type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
@@ -37,7 +37,7 @@ enum End {
     Error,
 }
 
-pub(super) struct Tree {
+pub(crate) struct Tree {
     pub root: tempfile::TempDir,
     pub name: BucketName,
 }
@@ -115,7 +115,7 @@ impl Tree {
     }
 }
 
-pub(super) fn documents(kinds: Kinds) -> Documents {
+pub(crate) fn documents(kinds: Kinds) -> Documents {
     kinds.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
 }
 
@@ -143,7 +143,7 @@ fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&
 
 /// Does `work` on trees that `before` has made, with an end at each of its steps in turn. `check`
 /// is called with each tree and where it ended. Returns the names of the steps.
-pub(super) fn at_all_steps(
+pub(crate) fn at_all_steps(
     before: impl Fn(&Tree),
     work: impl Fn(&Tree) -> Result<()>,
     check: impl Fn(&Tree, &str),

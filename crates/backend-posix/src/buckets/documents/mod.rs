@@ -5,7 +5,7 @@ mod change;
 mod check;
 mod contents;
 #[cfg(test)]
-mod crashes;
+pub(crate) mod crashes;
 mod found;
 mod place;
 #[cfg(test)]

@@ -147,7 +147,7 @@ impl<'s> Place<'s> {
     /// ([`Place::change`]).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         const OPERATION: &str = "replace the documents of a bucket";
-        features::set(self.store, format::DOCUMENTS)?;
+        features::set(self.store, &[format::DOCUMENTS])?;
         // Of a crash: who holds the lock is the only one who writes.
         let _ = rustix::fs::unlinkat(&self.fd, STAGED, AtFlags::empty());
         write_whole(&self.fd, STAGED, bytes, true).map_err(Fail::for_good)?;
