@@ -4,7 +4,7 @@ use backend::{BackendError, BucketState, Context, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use iam::{Resource, Values};
+use iam::{ROOT_NAME, Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{ActionSet, BucketName, ObjectKey, S3Action};
 use s3_wire::auth::PayloadMode;
@@ -84,13 +84,13 @@ impl<'a> Call<'a> {
     }
 
     fn account(&self) -> Owner<'a> {
-        Owner::new(self.settings.identities.account().canonical_id())
+        Owner::new(self.settings.account.canonical_id())
     }
 
     /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
-        let identities = &self.settings.identities;
-        Owner { display_name: Some(&identities.initiator().facts.name), ..self.account() }
+        // Of all uploads, until somebody else can begin one.
+        Owner { display_name: Some(ROOT_NAME), ..self.account() }
     }
 
     /// The operation's own action.

@@ -45,8 +45,8 @@ mod tests {
     use std::sync::Arc;
 
     use backend::{BucketTag, Documents, Parsed};
-    use iam::{AccessKeyId, Credential, Identity, SecretKey};
-    use s3_types::{RequesterFacts, Timestamp};
+    use iam::{AccessKeyId, Account, AccountId, Credential, KeyKind, Principal, SecretKey, Session};
+    use s3_types::Timestamp;
 
     use super::*;
 
@@ -62,16 +62,17 @@ mod tests {
         }
     }
 
-    fn identity(is_root: bool) -> Requester {
-        let facts = RequesterFacts { canonical_id: "1".into(), name: "somebody".into(), unix_account: None };
+    /// One with a key of this kind. The root of another account is not the server's.
+    fn signer(key_kind: KeyKind) -> Requester {
+        let principal = Principal::root(Arc::new(Account::new(AccountId::new("111122223333").unwrap())), None);
         let (access_key, secret_key) = (AccessKeyId::new("somebody"), SecretKey::new("a-secret-of-mine"));
         let credential = Credential { access_key: access_key.unwrap(), secret_key: secret_key.unwrap() };
-        Requester::Identity(Arc::new(Identity { facts: Arc::new(facts), is_root, credential }))
+        Requester::Session(Arc::new(Session::new(principal, credential, key_kind)))
     }
 
     #[test]
     fn only_root_gets_into_a_closed_bucket() {
-        let requesters = [identity(true), identity(false), Requester::Anonymous];
+        let requesters = [signer(KeyKind::Root), signer(KeyKind::User), Requester::Anonymous];
         let refused = |closed| requesters.each_ref().map(|requester| check(&state(closed), requester).err());
         assert!(refused(None).iter().all(Option::is_none));
         let [root, other, anonymous] = refused(Some("damaged"));

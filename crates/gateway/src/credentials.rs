@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use iam::{AccessKeyId, Credential, SecretKey};
+use iam::{AccessKeyId, Account, Credential, Identities, Principal, RootIdentity, SecretKey};
 use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -65,6 +66,12 @@ impl Root {
         let (one, other) = (&self.credential, &other.credential);
         one.access_key.as_str() == other.access_key.as_str()
             && one.secret_key.expose() == other.secret_key.expose()
+    }
+
+    /// The keys that requests may be signed with: these, as root of `account`.
+    pub fn identities(&self, account: &Arc<Account>) -> Arc<dyn Identities> {
+        let root = Principal::root(Arc::clone(account), self.unix_account);
+        Arc::new(RootIdentity::new(root, self.credential.clone()))
     }
 
     /// Warns if files cannot be given to root.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use iam::{Authorizer, Identities};
+use iam::{Account, Authorizer, Identities};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,8 +17,10 @@ use crate::request_id::{HostId, RequestIds};
 /// The settings that a reload changes. A request keeps those that it began with.
 #[derive(Debug)]
 pub struct Settings {
-    /// The identities whose signatures are accepted.
-    pub identities: Identities,
+    /// The account that owns buckets and objects.
+    pub account: Arc<Account>,
+    /// The keys whose signatures are accepted.
+    pub identities: Arc<dyn Identities>,
     /// Domains whose subdomains are buckets, in lower case.
     pub domains: Vec<String>,
 }

@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header::{AUTHORIZATION, HOST, REFERER, USER_AGENT};
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use iam::{Identity, Requester};
+use iam::Session;
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use percent_encoding::percent_decode;
 use s3_types::Timestamp;
@@ -79,16 +79,13 @@ impl<'a> Line<'a> {
     }
 
     /// Who asked, if the signature was valid.
-    pub fn identity(&self) -> Option<&'a Identity> {
-        match &self.known.requester {
-            Some(Requester::Identity(identity)) => Some(identity),
-            _ => None,
-        }
+    pub fn session(&self) -> Option<&'a Session> {
+        self.known.requester.as_ref()?.session().map(|session| &**session)
     }
 
     /// How the request was signed, if the signature was valid.
     pub fn signature(&self, headers: &Headers<'_>) -> Option<Signature> {
-        self.identity()?;
+        self.session()?;
         let (version, in_query) = match self.known.signed? {
             Signed::UrlV4 => ("SigV4", true),
             Signed::UrlV2 => ("SigV2", true),
@@ -111,7 +108,7 @@ impl<'a> Line<'a> {
 
     /// A key or path, without a secret that does not belong there (see [`Self::push_target`]).
     pub fn shown(&self, text: &'a str) -> Cow<'a, str> {
-        let secret = if self.identity().is_none() { misplaced_secret(text.as_bytes()) } else { None };
+        let secret = if self.session().is_none() { misplaced_secret(text.as_bytes()) } else { None };
         match secret {
             Some(value) => [text.get(..value).unwrap_or_default(), "REDACTED"].concat().into(),
             None => text.into(),
@@ -127,7 +124,7 @@ impl<'a> Line<'a> {
     pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let had_secrets = self.push_target_without_parameters(out);
-        if self.identity().is_none()
+        if self.session().is_none()
             && let Some(value) = misplaced_secret(&out[start..])
         {
             out.truncate(start + value);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iam::{Account, Identities};
+use iam::Account;
 
 use crate::access_log::AccessLog;
 use crate::cli::{Cli, Said, Values, sentence};
@@ -35,7 +35,7 @@ pub struct Parts {
     /// The gateway whose settings change.
     pub gateway: Arc<Gateway>,
     /// The account that owns everything, which stays.
-    pub account: Account,
+    pub account: Arc<Account>,
     /// The directory where keys may be kept.
     pub state_dir: Option<PathBuf>,
     /// The certificates, if there is TLS.
@@ -115,7 +115,8 @@ impl Reload {
         root.warn_of_chown(self.chown);
         let account = self.parts.account.clone();
         self.parts.gateway.settings.store(Arc::new(Settings {
-            identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
+            identities: root.identities(&account),
+            account,
             domains: options.domain,
         }));
         self.root = root;

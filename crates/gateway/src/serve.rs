@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Identities, RootOnly};
+use iam::{Account, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -145,7 +145,7 @@ pub struct Running {
     /// Set to true to make the server report that it is not ready.
     stopping: watch::Sender<bool>,
     certificates: Option<Arc<Certificates>>,
-    account: Account,
+    account: Arc<Account>,
     root: Root,
     /// Keeps the tree from being upgraded.
     serving: Option<Serving>,
@@ -229,7 +229,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
 async fn open_tree(
     options: &ServeOptions,
     state_dir: Option<&Path>,
-) -> Result<(Arc<dyn Backend>, Account), String> {
+) -> Result<(Arc<dyn Backend>, Arc<Account>), String> {
     if let Some(state_dir) = state_dir {
         agreement::check_metadata(options, state_dir)?;
     }
@@ -240,7 +240,7 @@ async fn open_tree(
             tracing::warn!("{difference}");
         }
     }
-    Ok((backend, account))
+    Ok((backend, Arc::new(account)))
 }
 
 fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
@@ -305,7 +305,7 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Account) -> Gateway {
+fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Arc<Account>) -> Gateway {
     let sigv2 = match options.sigv2 {
         choices::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         choices::SigV2::All => s3_wire::auth::SigV2::All,
@@ -314,7 +314,8 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
     Gateway {
         storage: Storage::new(backend),
         settings: ArcSwap::from_pointee(Settings {
-            identities: Identities::root_only(account, root.credential.clone(), root.unix_account),
+            identities: root.identities(&account),
+            account,
             domains: options.domain.clone(),
         }),
         authorizer: Arc::new(RootOnly),

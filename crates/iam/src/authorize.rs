@@ -1,40 +1,10 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use s3_types::{BucketName, ObjectKey, RequesterFacts, S3Action};
+use s3_types::{BucketName, ObjectKey, S3Action};
 
 use crate::condition_key::ConditionKey;
-use crate::credential::Identity;
-
-/// The sender of a request.
-#[derive(Debug, Clone)]
-pub enum Requester {
-    /// No credentials were sent.
-    Anonymous,
-    /// A known identity.
-    Identity(Arc<Identity>),
-}
-
-impl Requester {
-    /// True if no credentials were sent.
-    pub const fn is_anonymous(&self) -> bool {
-        matches!(self, Self::Anonymous)
-    }
-
-    /// True for root, to whom everything is allowed.
-    pub fn is_root(&self) -> bool {
-        matches!(self, Self::Identity(identity) if identity.is_root)
-    }
-
-    /// Returns the facts that storages may know about the requester; `None` for an anonymous one.
-    pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
-        match self {
-            Self::Anonymous => None,
-            Self::Identity(identity) => Some(&identity.facts),
-        }
-    }
-}
+use crate::session::Requester;
 
 /// The thing that a permission is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,6 @@
 use std::fmt;
-use std::sync::Arc;
 
-use s3_types::{RequesterFacts, UnixAccount};
 use zeroize::Zeroizing;
-
-use crate::account::Account;
 
 /// The lengths that an access key id may have. AWS's have 16 to 128 characters, other servers allow
 /// 3.
@@ -92,53 +88,6 @@ pub struct Credential {
     pub access_key: AccessKeyId,
     /// The secret half.
     pub secret_key: SecretKey,
-}
-
-/// An identity that may sign requests.
-#[derive(Debug)]
-pub struct Identity {
-    /// The facts that storages may know about the identity. Answers show its name, with the
-    /// account's id, as the initiator. They never show an access key, which is half of a credential
-    /// and may be changed.
-    pub facts: Arc<RequesterFacts>,
-    /// True for root, to whom everything is allowed.
-    pub is_root: bool,
-    /// The credential that the identity signs with.
-    pub credential: Credential,
-}
-
-/// The identities whose signatures are accepted, and the account that they belong to.
-#[derive(Debug)]
-pub struct Identities {
-    account: Account,
-    root: Arc<Identity>,
-}
-
-impl Identities {
-    /// Makes the identities of a server with root alone. `unix_account` is root's account on the
-    /// file system.
-    pub fn root_only(account: Account, credential: Credential, unix_account: Option<UnixAccount>) -> Self {
-        let canonical_id = account.canonical_id().into();
-        let facts = Arc::new(RequesterFacts { canonical_id, name: "root".into(), unix_account });
-        Self { account, root: Arc::new(Identity { facts, is_root: true, credential }) }
-    }
-
-    /// Returns the identity with this access key id. It is asynchronous, since identities that are
-    /// not in memory will have to be read; for one in memory it neither waits nor allocates.
-    #[allow(clippy::unused_async, reason = "callers must be able to wait")]
-    pub async fn find(&self, access_key: &str) -> Option<&Arc<Identity>> {
-        (self.root.credential.access_key.as_str() == access_key).then_some(&self.root)
-    }
-
-    /// Returns the account that owns buckets and objects.
-    pub const fn account(&self) -> &Account {
-        &self.account
-    }
-
-    /// Returns the initiator that answers show: root, until there are other identities.
-    pub fn initiator(&self) -> &Identity {
-        &self.root
-    }
 }
 
 #[cfg(test)]

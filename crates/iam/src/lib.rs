@@ -1,16 +1,22 @@
 //! Identities, and decisions about the permissions of requests.
 //!
 //! There is one identity for now: root, to whom everything is allowed. The types are those that
-//! users, groups, policies and ACLs need: a request is authenticated as a [`Requester`], and for
-//! each action that it needs the [`Authorizer`] gets a [`Question`], with the values of
-//! [`ConditionKey`]s.
+//! users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for the key
+//! that signed, and for each action that a request needs the [`Authorizer`] gets a [`Question`],
+//! with the values of [`ConditionKey`]s.
 
 mod account;
 mod authorize;
 mod condition_key;
 mod credential;
+mod identities;
+mod session;
 
 pub use account::{Account, AccountId, InvalidAccountId};
-pub use authorize::{Authorizer, Decision, Question, Requester, Resource, RootOnly, Values};
+pub use authorize::{Authorizer, Decision, Question, Resource, RootOnly, Values};
 pub use condition_key::ConditionKey;
-pub use credential::{AccessKeyId, Credential, Identities, Identity, InvalidCredential, SecretKey};
+pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
+pub use identities::{Found, Identities, RootIdentity, Unidentified};
+pub use session::{
+    KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
+};

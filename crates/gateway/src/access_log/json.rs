@@ -28,12 +28,12 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
         push_address(out, address);
         out.push(b'"');
     }
-    let identity = line.identity();
-    if let Some(identity) = identity {
-        text(out, b",\"user\":\"", identity.facts.name.as_bytes());
+    let session = line.session();
+    if let Some(session) = session {
+        text(out, b",\"user\":\"", session.principal.name.as_bytes());
         // Access keys have nothing to escape, nor have the names of operations, methods, codes and
         // buckets.
-        word(out, b",\"access_key\":\"", Some(identity.credential.access_key.as_str()));
+        word(out, b",\"access_key\":\"", Some(session.credential.access_key.as_str()));
     }
     word(out, b",\"operation\":\"", line.known.operation.map(Operation::name));
     if let Some(target) = &line.known.target {
@@ -51,7 +51,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     number(out, b",\"bytes_in\":", line.bytes_in);
     number(out, b",\"answered_us\":", micros(line.answered));
     let headers = line.headers();
-    if identity.is_some()
+    if session.is_some()
         && let Some(Signature { version, in_query }) = line.signature(&headers)
     {
         word(out, b",\"signature\":\"", Some(version));

@@ -34,7 +34,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     fields.text(bucket);
     fields.shown(format_args!("[{}]", format_log_time(line.time)));
     fields.value(line.remote());
-    fields.text(line.identity().map(|_| line.owner));
+    fields.text(line.session().map(|_| line.owner));
     fields.text(Some(line.id.as_str()));
     fields.operation(line.known.operation, line);
     fields.value(key.as_deref().map(|key| utf8_percent_encode(key, KEY)));

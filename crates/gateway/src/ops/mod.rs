@@ -115,7 +115,7 @@ fn check_expected_owner(call: &Call<'_>) -> Result<()> {
             let code = ErrorCode::InvalidBucketOwnerAWSAccountID;
             S3Error::with_message(code, format!("{} [{text}]", code.message()))
         })?;
-        if id != *call.settings.identities.account().id() {
+        if id != *call.settings.account.id() {
             return Err(ErrorCode::AccessDenied.into());
         }
     }

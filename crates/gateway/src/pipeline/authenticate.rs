@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use backend::seldom::Seldom;
 use http::HeaderMap;
-use iam::{Identities, Requester};
+use iam::{Identities, Requester, Unidentified};
 use s3_wire::auth::{self, Authorization, PayloadMode, SignatureFacts, SignedRequest};
 use s3_wire::honoured::Signed;
-use s3_wire::{ErrorCode, Result, headers};
+use s3_wire::{ErrorCode, Result, S3Error, headers};
 
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
@@ -28,7 +29,7 @@ pub struct Authenticated<'a> {
 /// Verifies the signature. A request without one is anonymous.
 pub async fn authenticate<'a>(
     gateway: &Gateway,
-    identities: &Identities,
+    identities: &dyn Identities,
     cx: &RequestContext,
     request: &SignedRequest<'a>,
 ) -> Result<Authenticated<'a>> {
@@ -43,12 +44,16 @@ pub async fn authenticate<'a>(
             signature: None,
         });
     };
-    // There are no temporary credentials yet, so that no token can be right.
-    if authorization.security_token().is_some() {
-        return Err(ErrorCode::InvalidToken.into());
+    let token = authorization.security_token();
+    let found = match identities.known(access_key, token) {
+        Some(found) => found,
+        None => identities.find(access_key, token).await,
+    };
+    let session = found.map_err(|why| unidentified(why, access_key, token))?;
+    if session.has_ended(cx.now) {
+        return Err(unidentified(Unidentified::Expired, access_key, token));
     }
-    let identity = identities.find(access_key).await.ok_or_else(|| auth::invalid_access_key(access_key))?;
-    let secret_key = identity.credential.secret_key.expose();
+    let secret_key = session.credential.secret_key.expose();
     let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
     let signature = authorization.facts();
     let mut all = Cow::Borrowed(request.headers);
@@ -61,6 +66,33 @@ pub async fn authenticate<'a>(
     if signed == Signed::UrlV4 && headers::is_hoisted(request.query) {
         headers::hoist_query(request.query, all.to_mut())?;
     }
-    let requester = Requester::Identity(identity.clone());
+    let requester = Requester::Session(session);
     Ok(Authenticated { requester, payload, headers: all, signed, signature })
+}
+
+/// S3's error for a key that has no session. S3 tells nobody that a key was switched off, and
+/// returns a wrong or old token.
+#[cold]
+fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3Error {
+    static LOGGED: Seldom = Seldom::new(1);
+    let of_token = |code| match token {
+        Some(token) => S3Error::new(code).detail("Token-0", token),
+        None => S3Error::new(code),
+    };
+    match why {
+        Unidentified::UnknownKey | Unidentified::Inactive => {
+            auth::invalid_access_key(access_key).caused_by(why)
+        }
+        Unidentified::Expired => of_token(ErrorCode::ExpiredToken),
+        Unidentified::InvalidToken => of_token(ErrorCode::InvalidToken),
+        Unidentified::Unavailable(_) => {
+            if LOGGED.is_due() {
+                tracing::error!(
+                    %why,
+                    "requests with keys that are not in memory are refused; logged at most once a minute"
+                );
+            }
+            S3Error::new(ErrorCode::ServiceUnavailable).caused_by(why)
+        }
+    }
 }

@@ -111,7 +111,7 @@ async fn perform<'h>(
     let signed =
         SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
     let Authenticated { requester, payload, headers, signed, signature } =
-        authenticate(gateway, &settings.identities, cx, &signed).await?;
+        authenticate(gateway, settings.identities.as_ref(), cx, &signed).await?;
     (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
     let backend_cx = cx.backend_context(&requester);
     // S3 checks the names of bucket and key after the signature.
@@ -130,7 +130,7 @@ async fn perform<'h>(
     let asker = Asker {
         authorizer: gateway.authorizer.as_ref(),
         requester: &requester,
-        account: settings.identities.account(),
+        account: &settings.account,
         peer: cx.peer,
         now: cx.now,
         headers: &headers,

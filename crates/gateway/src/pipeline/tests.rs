@@ -1,6 +1,7 @@
 //! What each operation asks to be allowed, and what a refusal keeps from happening: by requests as
 //! clients send them.
 
+mod identities;
 mod rows;
 mod scene;
 

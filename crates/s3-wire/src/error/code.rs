@@ -47,6 +47,7 @@ codes! {
     ConditionalRequestConflict 409 "The conditional request cannot succeed due to a conflicting operation against this resource."
     EntityTooLarge 400 "Your proposed upload exceeds the maximum allowed size"
     EntityTooSmall 400 "Your proposed upload is smaller than the minimum allowed size"
+    ExpiredToken 400 "The provided token has expired."
     IllegalLocationConstraintException 400 "The location constraint is incompatible for the region specific endpoint this request was sent to."
     IncompleteBody 400 "You did not provide the number of bytes specified by the Content-Length HTTP header"
     InsufficientStorage 507 "There is not enough space to complete this request."

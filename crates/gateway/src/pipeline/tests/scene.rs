@@ -13,8 +13,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
-    AccessKeyId, Account, AccountId, Authorizer, ConditionKey, Credential, Decision, Identities, Question,
-    SecretKey,
+    AccessKeyId, Account, AccountId, Authorizer, ConditionKey, Credential, Decision, Identities,
+    Principal, Question, RootIdentity, SecretKey,
 };
 use s3_types::{BucketName, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -32,7 +32,7 @@ use crate::peer::Peer;
 use crate::phase::Phase;
 use crate::request_id::{HostId, RequestIds};
 
-const SIGNER: Signer<'static> =
+pub const SIGNER: Signer<'static> =
     Signer { access_key: "TESTKEY", secret_key: "test-secret", security_token: None, region: "us-east-1" };
 /// The most that a request may take.
 pub const TIME_MAX: Duration = Duration::from_mins(1);
@@ -41,6 +41,8 @@ pub const TIME_MAX: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub what: String,
+    /// The ARN of the requester; `None` for an anonymous one.
+    pub who: Option<String>,
     pub values: BTreeMap<&'static str, String>,
 }
 
@@ -70,7 +72,8 @@ impl Authorizer for Recorder {
         let value = |key: &ConditionKey| Some((key.as_str(), (question.values)(*key)?.into_owned()));
         let values = ConditionKey::ALL.iter().filter_map(value).collect();
         let is_denied = self.denied.lock().unwrap().contains(&what.as_str());
-        self.asked.lock().unwrap().push(Asked { what, values });
+        let who = question.requester.session().map(|session| session.principal.arn.to_string());
+        self.asked.lock().unwrap().push(Asked { what, who, values });
         if is_denied { Decision::Deny } else { Decision::Allow }
     }
 }
@@ -86,6 +89,7 @@ pub enum Signed {
 pub struct Scene {
     gateway: Arc<Gateway>,
     recorder: Arc<Recorder>,
+    signer: Signer<'static>,
     pub tree: tempfile::TempDir,
 }
 
@@ -95,7 +99,7 @@ impl Scene {
         let tree = tempfile::tempdir().unwrap();
         let backend = PosixBackend::open(tree.path(), Options::default()).unwrap();
         let recorder = Arc::new(Recorder::default());
-        let account = Account::new(AccountId::new("111122223333").unwrap());
+        let account = Arc::new(Account::new(AccountId::new("111122223333").unwrap()));
         let credential = Credential {
             access_key: AccessKeyId::new(SIGNER.access_key).unwrap(),
             secret_key: SecretKey::new(SIGNER.secret_key).unwrap(),
@@ -103,7 +107,8 @@ impl Scene {
         let gateway = Gateway {
             storage: Storage::new(Arc::new(backend)),
             settings: ArcSwap::from_pointee(Settings {
-                identities: Identities::root_only(account, credential, None),
+                identities: Arc::new(RootIdentity::new(Principal::root(account.clone(), None), credential)),
+                account,
                 domains: Vec::new(),
             }),
             authorizer: recorder.clone(),
@@ -119,7 +124,7 @@ impl Scene {
             connections: Connections::default(),
             observers: None,
         };
-        Self { gateway: Arc::new(gateway), recorder, tree }
+        Self { gateway: Arc::new(gateway), recorder, signer: SIGNER, tree }
     }
 
     /// A gateway of a tree with the object `k` in the bucket `bkt`.
@@ -128,6 +133,18 @@ impl Scene {
         std::fs::create_dir(scene.tree.path().join("bkt")).unwrap();
         std::fs::write(scene.tree.path().join("bkt/k"), "bytes").unwrap();
         scene
+    }
+
+    /// Takes another store of keys.
+    pub fn set_identities(&self, identities: Arc<dyn Identities>) {
+        let Settings { account, domains, .. } = &**self.gateway.settings.load();
+        let (account, domains) = (account.clone(), domains.clone());
+        self.gateway.settings.store(Arc::new(Settings { account, identities, domains }));
+    }
+
+    /// Signs with another key from now on.
+    pub fn set_signer(&mut self, access_key: &'static str, security_token: Option<&'static str>) {
+        self.signer = Signer { access_key, security_token, ..SIGNER };
     }
 
     pub fn has(&self, path: &str) -> bool {
@@ -178,9 +195,9 @@ impl Scene {
         let (mut query, now) = (raw_query.to_owned(), Timestamp::now());
         match signed {
             Signed::InHeaders => {
-                SIGNER.sign_headers(&request, &mut all, "UNSIGNED-PAYLOAD", now).map(drop).unwrap();
+                self.signer.sign_headers(&request, &mut all, "UNSIGNED-PAYLOAD", now).map(drop).unwrap();
             }
-            Signed::InUrl => query = SIGNER.presign(&request, &all, 60, now).unwrap(),
+            Signed::InUrl => query = self.signer.presign(&request, &all, 60, now).unwrap(),
             Signed::Not => {}
         }
         add(&mut all, unsigned);

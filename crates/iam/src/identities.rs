@@ -1,0 +1,85 @@
+use std::error::Error;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::credential::Credential;
+use crate::session::{KeyKind, Principal, Session};
+
+/// The reason why a key has no session.
+#[derive(Debug)]
+pub enum Unidentified {
+    /// There is no such key.
+    UnknownKey,
+    /// The key was switched off.
+    Inactive,
+    /// The key, or the token with it, has expired.
+    Expired,
+    /// The token is not one for this key, or the key needs one that was not sent.
+    InvalidToken,
+    /// The store cannot be reached, or cannot be read, so that nothing is known of the key.
+    Unavailable(Box<dyn Error + Send + Sync>),
+}
+
+impl fmt::Display for Unidentified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownKey => f.write_str("there is no such access key"),
+            Self::Inactive => f.write_str("the access key was switched off"),
+            Self::Expired => f.write_str("the access key or its token has expired"),
+            Self::InvalidToken => f.write_str("the token is not one of the access key"),
+            Self::Unavailable(cause) => write!(f, "the store of the identities cannot be used: {cause}"),
+        }
+    }
+}
+
+impl Error for Unidentified {}
+
+/// A session, or the reason why a key has none.
+pub type Found = Result<Arc<Session>, Unidentified>;
+
+/// A store of the keys that may sign requests.
+///
+/// Neither call checks a signature: the caller does, with the session's credential. A session that
+/// has ended may be returned; the caller refuses it.
+#[async_trait]
+pub trait Identities: Debug + Send + Sync {
+    /// Returns what is in memory of a key, without waiting or allocating: called for each request.
+    /// `None` if it has to be looked up ([`Identities::find`]). `token` is the security token that
+    /// came with the key.
+    fn known(&self, access_key: &str, token: Option<&str>) -> Option<Found>;
+
+    /// Looks up a key.
+    async fn find(&self, access_key: &str, token: Option<&str>) -> Found;
+}
+
+/// A store that has root alone. No token is right for it.
+#[derive(Debug)]
+pub struct RootIdentity(Arc<Session>);
+
+impl RootIdentity {
+    /// Makes the store. `root` is the root of the account that owns the storage.
+    pub fn new(root: Principal, credential: Credential) -> Self {
+        Self(Arc::new(Session::new(root, credential, KeyKind::Root)))
+    }
+
+    fn look(&self, access_key: &str, token: Option<&str>) -> Found {
+        if token.is_some() {
+            return Err(Unidentified::InvalidToken);
+        }
+        let is_root = self.0.credential.access_key.as_str() == access_key;
+        if is_root { Ok(Arc::clone(&self.0)) } else { Err(Unidentified::UnknownKey) }
+    }
+}
+
+#[async_trait]
+impl Identities for RootIdentity {
+    fn known(&self, access_key: &str, token: Option<&str>) -> Option<Found> {
+        Some(self.look(access_key, token))
+    }
+
+    async fn find(&self, access_key: &str, token: Option<&str>) -> Found {
+        self.look(access_key, token)
+    }
+}

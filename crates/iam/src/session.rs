@@ -1,0 +1,169 @@
+use std::sync::Arc;
+
+use s3_types::{RequesterFacts, Timestamp, UnixAccount};
+
+use crate::account::Account;
+use crate::credential::Credential;
+
+/// The kind of a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrincipalKind {
+    /// The root of an account.
+    Root,
+    /// A user of an account.
+    User,
+    /// A role that somebody has assumed.
+    Role,
+}
+
+/// Whoever acts with a session.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    /// The account that the principal belongs to.
+    pub account: Arc<Account>,
+    /// The kind of the principal.
+    pub kind: PrincipalKind,
+    /// The name that answers and the log show; that of a role has its session's name. Never an
+    /// access key, which is half of a credential and may be changed.
+    pub name: Box<str>,
+    /// The ARN that policies name.
+    pub arn: Box<str>,
+    /// The account on the file system, if it is known.
+    pub unix_account: Option<UnixAccount>,
+}
+
+impl Principal {
+    /// Makes the root of an account.
+    pub fn root(account: Arc<Account>, unix_account: Option<UnixAccount>) -> Self {
+        let arn = format!("arn:aws:iam::{}:root", account.id()).into();
+        Self { account, kind: PrincipalKind::Root, name: ROOT_NAME.into(), arn, unix_account }
+    }
+}
+
+/// The name of every account's root.
+pub const ROOT_NAME: &str = "root";
+
+/// The kind of the key that signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// The key that the server was started with, to which everything is allowed.
+    Root,
+    /// A key of a user.
+    User,
+    /// A key that a user has made for a service, mostly with a session policy.
+    Service,
+    /// A key that was given out for some time, and is sent with a token.
+    Temporary,
+}
+
+/// A policy document that limits a session, as it was given. [`crate::Authorizer`]s interpret it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionPolicy(Box<str>);
+
+impl SessionPolicy {
+    /// Keeps a document.
+    pub fn new(document: &str) -> Self {
+        Self(document.into())
+    }
+
+    /// Returns the document.
+    pub fn document(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
+pub type SessionTag = (Box<str>, Box<str>);
+
+/// The rights of a key, and whose they are.
+#[derive(Debug)]
+pub struct Session {
+    /// Whoever acts with the key.
+    pub principal: Principal,
+    /// The facts of the principal that storages may know; shared, so that a request copies none.
+    pub facts: Arc<RequesterFacts>,
+    /// The key that signs.
+    pub credential: Credential,
+    /// The kind of that key.
+    pub key_kind: KeyKind,
+    /// The policy that limits the session, if it has one.
+    pub policy: Option<SessionPolicy>,
+    /// The tags of the session, each key once.
+    pub tags: Box<[SessionTag]>,
+    /// The time from which the key is not accepted any more; `None` for one that lasts.
+    pub expires: Option<Timestamp>,
+}
+
+impl Session {
+    /// Makes a session that lasts, without a policy and tags.
+    pub fn new(principal: Principal, credential: Credential, key_kind: KeyKind) -> Self {
+        let facts = Arc::new(RequesterFacts {
+            canonical_id: principal.account.canonical_id().into(),
+            name: principal.name.clone(),
+            unix_account: principal.unix_account,
+        });
+        Self { principal, facts, credential, key_kind, policy: None, tags: Box::default(), expires: None }
+    }
+
+    /// True if the session has ended at `now`.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+}
+
+/// The sender of a request.
+#[derive(Debug, Clone)]
+pub enum Requester {
+    /// No credentials were sent.
+    Anonymous,
+    /// The owner of the key that signed.
+    Session(Arc<Session>),
+}
+
+impl Requester {
+    /// Returns the session; `None` for an anonymous requester.
+    pub const fn session(&self) -> Option<&Arc<Session>> {
+        match self {
+            Self::Anonymous => None,
+            Self::Session(session) => Some(session),
+        }
+    }
+
+    /// True if no credentials were sent.
+    pub const fn is_anonymous(&self) -> bool {
+        matches!(self, Self::Anonymous)
+    }
+
+    /// True for the root of the server, to whom everything is allowed.
+    pub fn is_root(&self) -> bool {
+        self.session().is_some_and(|session| session.key_kind == KeyKind::Root)
+    }
+
+    /// Returns the facts that storages may know about the requester; `None` for an anonymous one.
+    pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
+        self.session().map(|session| &session.facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::AccountId;
+    use crate::credential::{AccessKeyId, SecretKey};
+
+    #[test]
+    fn a_session_ends_at_its_expiry() {
+        let account = Arc::new(Account::new(AccountId::new("111122223333").unwrap()));
+        let root = Principal::root(account, None);
+        assert_eq!(&*root.arn, "arn:aws:iam::111122223333:root");
+        let credential = Credential {
+            access_key: AccessKeyId::new("somebody").unwrap(),
+            secret_key: SecretKey::new("a-secret-of-mine").unwrap(),
+        };
+        let lasting = || Session::new(root.clone(), credential.clone(), KeyKind::Temporary);
+        let second = |seconds| Timestamp::from_second(seconds).unwrap();
+        assert!(!lasting().has_ended(Timestamp::MAX));
+        let ending = Session { expires: Some(second(10)), ..lasting() };
+        assert_eq!([9, 10, 11].map(|now| ending.has_ended(second(now))), [false, true, true]);
+    }
+}
