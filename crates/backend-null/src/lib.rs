@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use backend::{
     AbortRequest, Backend, BackendError, BucketPage, BucketState, BucketTag, Capabilities,
-    ChangeBucketRequest, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
+    ChangeBucketRequest, Check, CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide,
     CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, Documents,
     Freshness, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, Maintenance,
     ObjectAttributes, ObjectBody, ObjectRead, ObjectRef, ObjectWriter, Parsed, PartPage, PartReceipt,
@@ -20,8 +20,8 @@ use backend::{
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
 use s3_types::{
-    BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectMetadata, ReadVerdict, Resolved,
-    Timestamp, UploadId,
+    BucketName, ChecksumAlgorithm, Digests, ETag, ETagSource, ObjectFacts, ObjectMetadata, ReadVerdict,
+    Resolved, Timestamp, UploadId,
 };
 
 const DEFAULT_BYTES: u64 = 1024;
@@ -80,8 +80,9 @@ fn attributes(object: ObjectRef<'_>) -> ObjectAttributes {
 }
 
 fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
-    let ReadRequest { object, selector, conditions } = request;
+    let ReadRequest { object, selector, conditions, check } = request;
     check_only_version(object)?;
+    allow(check)?;
     let attributes = attributes(object);
     match conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
@@ -103,6 +104,14 @@ fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
         ReadSelector::Part(_) => return Err(BackendError::NoSuchPart { parts: 1 }),
     };
     Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
+}
+
+/// Asks the check of a request: every object exists, and has no facts.
+fn allow(check: Check<'_>) -> Result<()> {
+    if let Some(check) = check {
+        check.check(Some(&ObjectFacts::default()))?;
+    }
+    Ok(())
 }
 
 fn zeros(length: u64) -> ObjectBody {
@@ -174,17 +183,21 @@ impl Backend for NullBackend {
         Ok(ObjectRead { body: zeros(read.length()), ..read })
     }
 
-    async fn put_object(&self, _: &Context, _: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+    async fn put_object(&self, _: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
+        allow(request.check)?;
         Ok(Box::new(NullWriter { size_bytes: 0 }))
     }
 
     async fn delete_object(&self, _: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         check_only_version(request.object)?;
+        allow(request.check)?;
         Ok(DeleteReceipt { existed: true, version: None, delete_marker: false })
     }
 
     async fn copy_object(&self, _: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
         check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
+        allow(request.source.check).map_err(|error| error.on(CopySide::Source))?;
+        allow(request.check).map_err(|error| error.on(CopySide::Target))?;
         Ok(Copied::plain(receipt(no_digests(), attributes(request.source.object).size_bytes)))
     }
 
@@ -204,11 +217,13 @@ impl Backend for NullBackend {
 
     async fn copy_part(&self, _: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         check_only_version(request.source.object).map_err(|error| error.on(CopySide::Source))?;
+        allow(request.source.check).map_err(|error| error.on(CopySide::Source))?;
         let (etag, last_modified) = (no_digests().etag, Timestamp::UNIX_EPOCH);
         Ok(Copied::plain(PartReceipt { etag, checksum: None, last_modified }))
     }
 
     async fn complete_upload(&self, _: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
+        allow(request.check)?;
         request.complete.check(None, self.capabilities().default_checksum)?;
         Ok(receipt(no_digests(), 0))
     }

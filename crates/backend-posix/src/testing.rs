@@ -139,7 +139,7 @@ impl Scene {
 
     pub fn target(&self, key: &str) -> Target {
         let (place, conditions) = (ObjectPath::of(key), Conditions::default());
-        Target { bucket: self.name.clone(), place, conditions, predecessor: None, owner: None }
+        Target { bucket: self.name.clone(), place, conditions, check: None, predecessor: None, owner: None }
     }
 
     pub fn put(&self, key: &str, body: &[u8]) -> Result<()> {
@@ -207,6 +207,7 @@ impl Scene {
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
             body: true,
+            check: None,
         };
         match object::read(&self.store, &request)?.body {
             ObjectBody::Empty => Ok(Vec::new()),

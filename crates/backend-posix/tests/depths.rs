@@ -81,7 +81,7 @@ async fn depth_costs_neither_stack_nor_descriptors() {
         .writer
         .put_object(
             &fixture.cx,
-            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default(), check: None },
         )
         .await;
     assert!(matches!(put.map(|_| ()), Err(BackendError::OutOf(_))));

@@ -137,7 +137,7 @@ async fn a_put_whose_bucket_is_renamed_meanwhile_is_not_lost() {
         let options = WriteOptions::default();
         let mut writer = fixture
             .writer
-            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options, check: None })
             .await
             .unwrap();
         writer.write(body.clone().into()).await.unwrap();
@@ -381,7 +381,11 @@ async fn writers_that_are_dropped_leave_nothing() {
                 .writer
                 .put_object(
                     &fixture.cx,
-                    PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+                    PutRequest {
+                        object: fixture.object(&name),
+                        options: WriteOptions::default(),
+                        check: None,
+                    },
                 )
                 .await;
             let mut writer = writer.unwrap();
@@ -393,7 +397,7 @@ async fn writers_that_are_dropped_leave_nothing() {
     let options = WriteOptions { conditions: backend::conformance::if_absent(), ..WriteOptions::default() };
     let mut writer = fixture
         .writer
-        .put_object(&fixture.cx, PutRequest { object: fixture.object(&name), options })
+        .put_object(&fixture.cx, PutRequest { object: fixture.object(&name), options, check: None })
         .await
         .unwrap();
     writer.write(vec![0; 300_000].into()).await.unwrap();

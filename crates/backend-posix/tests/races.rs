@@ -253,8 +253,9 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let put = async {
             tokio::time::sleep(std::time::Duration::from_micros(500 * (round as u64 % 25))).await;
             let object = ObjectRef::current(&bucket, &name);
-            let mut writer =
-                second.put_object(&cx, PutRequest { object, options: WriteOptions::default() }).await?;
+            let mut writer = second
+                .put_object(&cx, PutRequest { object, options: WriteOptions::default(), check: None })
+                .await?;
             writer.write(body.clone().into()).await?;
             writer.commit(digests(&body)).await
         };
@@ -274,7 +275,12 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         let read = first
             .get_object(
                 &cx,
-                ReadRequest { object, selector: ReadSelector::Whole, conditions: &Conditions::default() },
+                ReadRequest {
+                    object,
+                    selector: ReadSelector::Whole,
+                    conditions: &Conditions::default(),
+                    check: None,
+                },
             )
             .await;
         match (put, delete) {
@@ -285,7 +291,10 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
                 // What failed has done nothing.
                 first.list_parts(&cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
                 first
-                    .delete_object(&cx, DeleteRequest { object, conditions: &Conditions::default() })
+                    .delete_object(
+                        &cx,
+                        DeleteRequest { object, conditions: &Conditions::default(), check: None },
+                    )
                     .await
                     .unwrap();
                 first.delete_bucket(&cx, &bucket).await.unwrap();
@@ -328,8 +337,12 @@ async fn uploads_complete_once() {
         let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
         let complete = || backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
         let (first, second, abort) = tokio::join!(
-            gateways[0].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
-            gateways[1].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }),
+            gateways[0]
+                .writer
+                .complete_upload(&cx, CompleteRequest { upload, complete: complete(), check: None }),
+            gateways[1]
+                .writer
+                .complete_upload(&cx, CompleteRequest { upload, complete: complete(), check: None }),
             async {
                 if round % 2 == 0 {
                     gateways[1].writer.abort_upload(&cx, AbortRequest { upload, if_initiated: None }).await
@@ -339,8 +352,10 @@ async fn uploads_complete_once() {
             },
         );
         // Who comes while another is at it waits, and gets the same answer.
-        let again =
-            gateways[0].writer.complete_upload(&cx, CompleteRequest { upload, complete: complete() }).await;
+        let again = gateways[0]
+            .writer
+            .complete_upload(&cx, CompleteRequest { upload, complete: complete(), check: None })
+            .await;
         let (completes, aborted) = ([first, second], abort.is_ok());
         assert!(aborted || matches!(abort, Err(BackendError::NoSuchUpload)), "{abort:?}");
         for result in completes {

@@ -76,7 +76,8 @@ async fn a_full_disk_leaves_no_trace() {
     let name = key("new");
     let object = fixture.object(&name);
     let options = WriteOptions { size_hint: Some(3_000_000), ..WriteOptions::default() };
-    let early = fixture.writer.put_object(&fixture.cx, PutRequest { object, options }).await.map(|_| ());
+    let early =
+        fixture.writer.put_object(&fixture.cx, PutRequest { object, options, check: None }).await.map(|_| ());
     assert!(matches!(early, Err(BackendError::OutOfSpace)), "{early:?}");
     let id = fixture
         .writer
@@ -97,8 +98,11 @@ async fn a_full_disk_leaves_no_trace() {
     fixture.writer.abort_upload(&fixture.cx, AbortRequest { upload, if_initiated: None }).await.unwrap();
     // Who goes on after an error gets no object of what is left.
     let none = WriteOptions::default();
-    let mut writer =
-        fixture.writer.put_object(&fixture.cx, PutRequest { object, options: none }).await.unwrap();
+    let mut writer = fixture
+        .writer
+        .put_object(&fixture.cx, PutRequest { object, options: none, check: None })
+        .await
+        .unwrap();
     let mut failed = false;
     for _ in 0..30 {
         failed |= writer.write(vec![0; 100_000].into()).await.is_err();
@@ -183,14 +187,18 @@ async fn uploads_survive_a_full_disk() {
     let complete = backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
     let full = fixture
         .writer
-        .complete_upload(&fixture.cx, CompleteRequest { upload, complete: complete.clone() })
+        .complete_upload(&fixture.cx, CompleteRequest { upload, complete: complete.clone(), check: None })
         .await;
     assert!(matches!(full, Err(BackendError::OutOfSpace)), "{full:?}");
     assert!(used(&mount) <= before + 4, "{} {before}", used(&mount));
     let query = backend::ListPartsQuery { upload, after: 0, max_parts: 10 };
     assert_eq!(fixture.reader.list_parts(&fixture.cx, query).await.unwrap().parts.len(), 3);
     std::fs::remove_file(&filler).unwrap();
-    fixture.writer.complete_upload(&fixture.cx, CompleteRequest { upload, complete }).await.unwrap();
+    fixture
+        .writer
+        .complete_upload(&fixture.cx, CompleteRequest { upload, complete, check: None })
+        .await
+        .unwrap();
     let body = fixture.get("object").await.unwrap();
     assert!(body == [vec![1; PART], vec![2; PART], vec![3; PART]].concat());
     fixture.finish().await;
@@ -206,8 +214,11 @@ async fn claims_take_no_space() {
         let name = key(&format!("claim{n}"));
         let options = WriteOptions { size_hint: Some(300 << 20), ..WriteOptions::default() };
         let object = fixture.object(&name);
-        let mut writer =
-            fixture.writer.put_object(&fixture.cx, PutRequest { object, options }).await.unwrap();
+        let mut writer = fixture
+            .writer
+            .put_object(&fixture.cx, PutRequest { object, options, check: None })
+            .await
+            .unwrap();
         writer.write(vec![0; 300_000].into()).await.unwrap();
         writers.push(writer);
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

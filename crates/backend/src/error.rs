@@ -1,6 +1,7 @@
 use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions, VersionId};
 
 use crate::object::ObjectAttributes;
+use crate::object_check::NotAllowed;
 
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;
@@ -35,8 +36,9 @@ pub enum BackendError {
     /// An id that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
-    /// What the requester may not know: that there is no such object, or another fact of it.
-    #[error("the requester may not know that")]
+    /// What the requester may not do with the object ([`crate::ObjectCheck`]), or may not know:
+    /// that there is no such object.
+    #[error("the requester may not do that, or may not know why it cannot be done")]
     NotAllowed,
     /// No such upload of that key.
     #[error("the upload does not exist")]
@@ -273,6 +275,12 @@ impl std::fmt::Display for CopySide {
     }
 }
 
+impl From<NotAllowed> for BackendError {
+    fn from(_: NotAllowed) -> Self {
+        Self::NotAllowed
+    }
+}
+
 impl BackendError {
     /// Turns an error of one object of a copy into the error of the copy: it says which object it
     /// is about, if it could be about either. All other errors are about one of them only, or about
@@ -284,6 +292,7 @@ impl BackendError {
             | Self::NoSuchKey
             | Self::NoSuchVersion(_)
             | Self::InvalidVersionId(_)
+            | Self::NotAllowed
             | Self::PreconditionFailed(_) => Self::Copy { side, error: Box::new(self) },
             other => other,
         }

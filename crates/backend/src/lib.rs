@@ -13,6 +13,7 @@ mod listing;
 mod maintenance;
 mod metered;
 mod object;
+mod object_check;
 mod read;
 mod read_only;
 mod replace;
@@ -39,6 +40,7 @@ pub use object::{
     Copied, CopyRequest, CopySource, DeleteReceipt, DeleteRequest, ObjectAttributes, ObjectPart, ObjectRef,
     PutRequest, VersionRef, WriteOptions, WriteReceipt,
 };
+pub use object_check::{Check, NotAllowed, ObjectCheck};
 pub use read::{FileBody, FileRead, ObjectBody, ObjectRead, ReadRequest, ReadSelector};
 pub use read_only::ReadOnly;
 pub use replace::replace_documents;

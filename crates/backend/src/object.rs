@@ -5,6 +5,8 @@ use s3_types::{
     Timestamp, VersionId,
 };
 
+use crate::object_check::Check;
+
 /// A version of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VersionRef<'a> {
@@ -93,6 +95,8 @@ pub struct PutRequest<'a> {
     pub object: ObjectRef<'a>,
     /// The options.
     pub options: WriteOptions,
+    /// The check of the object that is replaced.
+    pub check: Check<'a>,
 }
 
 /// The result of a write.
@@ -133,6 +137,8 @@ pub struct DeleteRequest<'a> {
     pub object: ObjectRef<'a>,
     /// Conditions on the object.
     pub conditions: &'a Conditions,
+    /// The check of the version that is removed.
+    pub check: Check<'a>,
 }
 
 /// The result of a delete.
@@ -154,6 +160,8 @@ pub struct CopySource<'a> {
     pub object: ObjectRef<'a>,
     /// Conditions on the object.
     pub conditions: Conditions,
+    /// The check of the version that is read.
+    pub check: Check<'a>,
 }
 
 /// A copy inside one backend.
@@ -172,4 +180,6 @@ pub struct CopyRequest<'a> {
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
     /// Conditions on the target.
     pub conditions: Conditions,
+    /// The check of the object that is replaced.
+    pub check: Check<'a>,
 }

@@ -9,6 +9,7 @@ use s3_types::{ByteRange, Conditions};
 
 use crate::error::Result;
 use crate::object::{ObjectAttributes, ObjectRef};
+use crate::object_check::Check;
 
 /// The bytes of an object to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +33,8 @@ pub struct ReadRequest<'a> {
     pub selector: ReadSelector,
     /// Conditions on the object.
     pub conditions: &'a Conditions,
+    /// The check of the version that is read.
+    pub check: Check<'a>,
 }
 
 /// Bytes of an object in a file of the storage, which are read once, from the first to the last, in

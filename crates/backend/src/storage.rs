@@ -29,6 +29,14 @@ use crate::writer::{ObjectWriter, PartWriter};
 /// [`crate::BackendError::NoSuchKey`], and a read of a version that does not exist with
 /// [`crate::BackendError::NoSuchVersion`]. The target of a write or an upload is always
 /// [`crate::VersionRef::Current`].
+///
+/// A call that carries an [`crate::ObjectCheck`] is done only if the check allows it; else it fails
+/// with [`crate::BackendError::NotAllowed`]. The storage calls it with the facts of the version
+/// that the call acts on, before it decides anything that depends on that version: conditions,
+/// ranges, parts. A write or a delete calls it in the step that replaces or removes the object, and
+/// with `None` if there is none; one whose condition needs an object that does not exist fails with
+/// [`crate::BackendError::NoSuchKey`] before. A read of an object that does not exist does not call
+/// it.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// One page of buckets, by name.

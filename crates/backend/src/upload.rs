@@ -6,6 +6,7 @@ use s3_types::{
 };
 
 use crate::object::{CopySource, ObjectRef};
+use crate::object_check::Check;
 
 /// Names an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +135,8 @@ pub struct CompleteRequest<'a> {
     pub upload: UploadRef<'a>,
     /// The contents of the completion.
     pub complete: CompleteUpload,
+    /// The check of the object that is replaced.
+    pub check: Check<'a>,
 }
 
 /// Which parts to list.

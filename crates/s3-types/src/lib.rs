@@ -15,6 +15,7 @@ mod etag;
 pub mod limits;
 mod metadata;
 mod names;
+mod object_facts;
 mod range;
 mod words;
 
@@ -27,5 +28,6 @@ pub use etag::ETag;
 pub use jiff::Timestamp;
 pub use metadata::ObjectMetadata;
 pub use names::{BucketName, InvalidName, ObjectKey, UploadId, VersionId};
+pub use object_facts::{NeededFacts, ObjectFacts};
 pub use range::{ByteRange, Resolved};
 pub use words::UnknownWord;

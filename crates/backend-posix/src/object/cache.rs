@@ -103,26 +103,31 @@ impl ObjectCache {
 mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
+    use std::sync::Arc;
     use std::thread::sleep;
 
-    use backend::{ObjectBody, ReadSelector};
-    use s3_types::Conditions;
+    use backend::{BackendError, NotAllowed, ObjectBody, ObjectCheck, ReadSelector};
+    use s3_types::{Conditions, NeededFacts, ObjectFacts};
 
     use crate::layout::keymap::ObjectPath;
     use crate::limits::TIMES_SETTLE;
     use crate::object::read::{ReadRequest, read_inline};
     use crate::testing::{Scene, just_after};
 
-    fn get(scene: &Scene, key: &str) -> Option<Vec<u8>> {
-        let request = ReadRequest {
+    fn request(scene: &Scene, key: &str) -> ReadRequest {
+        ReadRequest {
             bucket: scene.name.clone(),
             key: key.to_owned(),
             place: ObjectPath::of(key),
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
+            check: None,
             body: true,
-        };
-        match read_inline(&scene.store, &scene.caches.objects, &request)?.ok()?.body {
+        }
+    }
+
+    fn get(scene: &Scene, key: &str) -> Option<Vec<u8>> {
+        match read_inline(&scene.store, &scene.caches.objects, &request(scene, key))?.ok()?.body {
             ObjectBody::Bytes(bytes) => Some(bytes.to_vec()),
             _ => None,
         }
@@ -140,6 +145,31 @@ mod tests {
         sleep(TIMES_SETTLE * 2);
         get(scene, key);
         assert!(is_kept(scene, key), "{key}");
+    }
+
+    /// Denies all that it is asked about.
+    #[derive(Debug)]
+    struct Denies;
+
+    impl ObjectCheck for Denies {
+        fn needs(&self) -> NeededFacts {
+            NeededFacts::default()
+        }
+
+        fn check(&self, _: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed> {
+            Err(NotAllowed)
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_told_to_those_who_may_read_it() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        warm(&scene, "a");
+        let denied = ReadRequest { check: Some(Arc::new(Denies)), ..request(&scene, "a") };
+        let denied = read_inline(&scene.store, &scene.caches.objects, &denied).unwrap();
+        assert!(matches!(denied, Err(BackendError::NotAllowed)));
+        assert_eq!(get(&scene, "a").unwrap(), b"1");
     }
 
     #[test]

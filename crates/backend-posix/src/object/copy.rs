@@ -5,13 +5,15 @@
 //! computed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use backend::{BackendError, CopySide, CopySource, Result, WriteReceipt};
+use backend::{BackendError, CopySide, CopySource, ObjectCheck, Result, WriteReceipt};
 use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectFacts,
+    ObjectMetadata,
 };
 
 use super::aliases;
@@ -32,12 +34,14 @@ pub(crate) struct Source {
     pub bucket: BucketName,
     pub key: String,
     pub conditions: Conditions,
+    pub check: Option<Arc<dyn ObjectCheck>>,
 }
 
 impl From<CopySource<'_>> for Source {
     fn from(source: CopySource<'_>) -> Self {
-        let CopySource { object, conditions } = source;
-        Self { bucket: object.bucket.clone(), key: object.key.as_str().to_owned(), conditions }
+        let CopySource { object, conditions, check } = source;
+        let (bucket, key) = (object.bucket.clone(), object.key.as_str().to_owned());
+        Self { bucket, key, conditions, check: check.cloned() }
     }
 }
 
@@ -47,13 +51,22 @@ impl Source {
         (&self.bucket, &self.key)
     }
 
-    /// Opens the source, if its conditions hold. Errors say that they are about the source.
+    /// Reports what forbids to read the source, before anything else about it is told.
+    pub fn check_access(&self, store: &Store) -> Result<()> {
+        if self.check.is_some() { self.open(store).map(drop) } else { Ok(()) }
+    }
+
+    /// Opens the source, if it may be read and its conditions hold. Errors say that they are about
+    /// the source.
     pub fn open(&self, store: &Store) -> Result<Opened> {
         self.find(store).map_err(|error| error.on(CopySide::Source))
     }
 
     fn find(&self, store: &Store) -> Result<Opened> {
         let opened = open(store, &self.bucket, &self.key, &ObjectPath::of(&self.key))?;
+        if let Some(check) = &self.check {
+            check.check(Some(&ObjectFacts::default()))?;
+        }
         let attributes = &opened.attributes;
         self.conditions
             .evaluate_copy_source(&attributes.etag, attributes.last_modified)
@@ -91,9 +104,8 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
 }
 
 fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
-    if !copy.target.conditions.is_empty() {
-        check_early(store, &copy.target, &copy.target_key)?;
-    }
+    check_early(store, &copy.target, &copy.target_key)?;
+    copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target_key))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;

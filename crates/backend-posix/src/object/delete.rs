@@ -45,16 +45,16 @@ struct Emptied {
 }
 
 fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
-    place::check(&target.conditions, None)?;
+    target.check(None)?;
     Ok(None)
 }
 
 /// Tolerates that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
-/// holds such a lock, and a delete without conditions can only undo decisions that are made under
-/// the lock.
+/// holds such a lock, and a delete without conditions and check can only undo decisions that are
+/// made under the lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
-        Err(Fail::Storage(BackendError::OutOfSpace)) if target.conditions.is_empty() => Ok(None),
+        Err(Fail::Storage(BackendError::OutOfSpace)) if !target.needs_facts() => Ok(None),
         result => result.map(Some),
     }
 }
@@ -96,7 +96,7 @@ fn is_there_after_all(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
 fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
     let Some(parent) = place::existing_directory(bucket, above)? else { return absent(target) };
-    let facts = !target.conditions.is_empty();
+    let facts = target.needs_facts();
     let there = |spot: &Option<place::Spot>| spot.as_ref().is_some_and(|spot| spot.current.is_some());
     // Without the lock first, so that what does not exist costs little and makes no files.
     if !there(&place::find(bucket, &parent, name, false)?) && !is_there_after_all(bucket, &parent, name)? {
@@ -106,7 +106,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     let Some(spot) = place::find(bucket, &parent, name, facts)?.filter(|spot| spot.current.is_some()) else {
         return absent(target);
     };
-    place::check(&target.conditions, spot.current.as_ref())?;
+    target.check(spot.current.as_ref())?;
     aliases::refuse_delete(&parent, above)?;
     let path = join(&spot.directory.path, &spot.name);
     let of_record = Note::of_record(bucket, &path);
@@ -170,11 +170,11 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
     }
     let lock = lock(target, key_lock::take_directory(bucket, &directory.path))?;
     let directory = bucket.directory(&directory.path).attempt("open a directory")?;
-    let old = DirectoryObject::look(bucket, &directory, !target.conditions.is_empty())?;
+    let old = DirectoryObject::look(bucket, &directory, target.needs_facts())?;
     if old.current().is_none() {
         return absent(target);
     }
-    place::check(&target.conditions, old.current())?;
+    target.check(old.current())?;
     aliases::refuse_delete(&directory, &target.place.path)?;
     let note = noted(bucket, &directory, usize::from(old.file.is_some()), || {
         if old.record.object {

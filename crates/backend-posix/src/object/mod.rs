@@ -16,4 +16,6 @@ pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_
 pub(crate) use delete::delete;
 pub(crate) use open::open;
 pub(crate) use read::{ReadRequest, read, read_inline};
-pub(crate) use write::{Destination, NewObject, Writer, begin, check_early, check_space, is_much};
+pub(crate) use write::{
+    Destination, NewObject, Writer, begin, check_access, check_early, check_space, is_much,
+};

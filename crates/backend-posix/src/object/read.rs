@@ -4,11 +4,11 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::sync::Arc;
 
-use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectRead, ReadSelector, Result};
+use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectCheck, ObjectRead, ReadSelector, Result};
 use bytes::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ReadWriteFlags};
-use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
+use s3_types::{BucketName, Conditions, ObjectFacts, ReadVerdict, Resolved};
 
 use super::body::Body;
 use super::cache::{Entry, ObjectCache};
@@ -32,6 +32,7 @@ pub(crate) struct ReadRequest {
     pub place: ObjectPath,
     pub selector: ReadSelector,
     pub conditions: Conditions,
+    pub check: Option<Arc<dyn ObjectCheck>>,
     /// False for HEAD.
     pub body: bool,
 }
@@ -212,8 +213,12 @@ fn small(
     (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
-/// Checks the conditions and returns the selected bytes, `None` for all.
+/// Checks whether the object may be read and the conditions, and returns the selected bytes, `None`
+/// for all.
 fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
+    if let Some(check) = &request.check {
+        check.check(Some(&ObjectFacts::default()))?;
+    }
     match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
         ReadVerdict::NotModified => return Err(BackendError::NotModified(Box::new(attributes.clone()))),

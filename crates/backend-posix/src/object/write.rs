@@ -314,16 +314,23 @@ pub(crate) fn is_much(announced: u64) -> bool {
 pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option<u64>) -> Result<()> {
     let bucket = store.bucket(&target.bucket)?;
     check_space(&bucket.fd, announced)?;
-    if !target.conditions.is_empty() {
-        check_early(store, target, key)?;
-    }
-    Ok(())
+    check_early(store, target, key)
 }
 
-/// Reports conditions that fail before the body is received.
+/// Reports what forbids a write, and conditions that fail, before the body is received.
 pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<()> {
-    let current = match open(store, &target.bucket, key, &target.place) {
-        Ok(Opened { attributes, .. }) => Some(Current {
+    if target.needs_facts() { target.check(look(store, target, key)?.as_ref()) } else { Ok(()) }
+}
+
+/// Reports what forbids a write, and no conditions.
+pub(crate) fn check_access(store: &Store, target: &Target, key: &str) -> Result<()> {
+    if target.check.is_some() { target.check_access(look(store, target, key)?.as_ref()) } else { Ok(()) }
+}
+
+/// The object that a key has now.
+fn look(store: &Store, target: &Target, key: &str) -> Result<Option<Current>> {
+    match open(store, &target.bucket, key, &target.place) {
+        Ok(Opened { attributes, .. }) => Ok(Some(Current {
             facts: Some(Facts {
                 etag: attributes.etag,
                 last_modified: attributes.last_modified,
@@ -331,9 +338,8 @@ pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<(
                 inode: None,
             }),
             overflow: None,
-        }),
-        Err(BackendError::NoSuchKey) => None,
-        Err(error) => return Err(error),
-    };
-    target.check(current.as_ref())
+        })),
+        Err(BackendError::NoSuchKey) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -221,6 +221,7 @@ fn target_of(upload: &UploadName) -> Target {
         bucket: upload.bucket.clone(),
         place: ObjectPath::of(&upload.key),
         conditions: Conditions::default(),
+        check: None,
         predecessor: None,
         owner: None,
     }

@@ -12,7 +12,7 @@ use crate::error::{Fail, Op, retrying_times};
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
 use crate::limits::{COPY_ATTEMPTS, PART_TRIES, PART_TRIES_STEP};
-use crate::object::check_early;
+use crate::object::{check_access, check_early};
 use crate::record::{ObjectContent, ObjectRecord, Unknown, UploadRecord};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -33,6 +33,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
     let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
+        check_access(store, &complete.target, &name.key)?;
         let upload = match Upload::open(&bucket, name) {
             Err(BackendError::NoSuchUpload) => {
                 return Ok(repeated(&complete.request, earlier_receipt(&bucket, name)?)?);
@@ -98,9 +99,7 @@ fn publish(
     };
     // Before anything is moved where possible, since that may take long.
     check_whole(given, checksum.as_ref())?;
-    if !target.conditions.is_empty() {
-        check_early(store, target, &complete.upload.key)?;
-    }
+    check_early(store, target, &complete.upload.key)?;
     let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));

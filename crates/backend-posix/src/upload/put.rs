@@ -114,6 +114,7 @@ fn try_copy(
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
+    copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.key))?;
     let source = copy.source.open(store)?;
     let size_bytes = source.attributes.size_bytes;

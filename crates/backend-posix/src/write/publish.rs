@@ -1,10 +1,12 @@
 //! Publishes a staged file as the object, in one atomic step.
 
-use backend::{BackendError, Result};
+use std::sync::Arc;
+
+use backend::{BackendError, ObjectCheck, Result};
 use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
+use s3_types::{BucketName, Conditions, Digests, ObjectFacts, ObjectMetadata, UnixAccount};
 
 use super::note::Note;
 use super::sealed::Sealed;
@@ -28,6 +30,8 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: ObjectPath,
     pub conditions: Conditions,
+    /// Decides, with the facts of the object that is replaced or deleted.
+    pub check: Option<Arc<dyn ObjectCheck>>,
     /// For a completion: the object that the key had when the upload was created. With conditions,
     /// it must still have that.
     pub predecessor: Option<Predecessor>,
@@ -80,8 +84,25 @@ impl Target {
         staged.map_err(|error| store.explain(error))
     }
 
-    /// Decides the conditions against the present object.
+    /// True if something is decided by the present object.
+    pub fn needs_facts(&self) -> bool {
+        !self.conditions.is_empty() || self.check.is_some()
+    }
+
+    /// Decides whether the present object may be replaced or deleted, or one be made if there is
+    /// none. A condition that needs an object comes before.
+    pub fn check_access(&self, current: Option<&Current>) -> Result<()> {
+        let Some(check) = &self.check else { return Ok(()) };
+        match current {
+            None if self.conditions.need_existing() => Err(BackendError::NoSuchKey),
+            None => Ok(check.check(None)?),
+            Some(_) => Ok(check.check(Some(&ObjectFacts::default()))?),
+        }
+    }
+
+    /// Decides access, then the conditions, against the present object.
     pub fn check(&self, current: Option<&Current>) -> Result<()> {
+        self.check_access(current)?;
         place::check(&self.conditions, current)?;
         let facts = current.and_then(|current| current.facts.as_ref());
         match (self.conditions.decided_by(), &self.predecessor) {
@@ -166,6 +187,7 @@ impl Target {
         // about to become a directory by steps.
         if sealed.rest.is_none()
             && !self.needs_object()
+            && self.check.is_none()
             && !bucket.store.volume_on(sealed.device, parent).names_may_vanish()
         {
             match sealed.link(bucket, parent, name) {
@@ -178,8 +200,7 @@ impl Target {
             }
         }
         let lock = key_lock::take(bucket, &join(&parent.path, name))?;
-        let facts = !self.conditions.is_empty();
-        let spot = place::find(bucket, parent, name, facts)?;
+        let spot = place::find(bucket, parent, name, self.needs_facts())?;
         self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
         let spot = spot.ok_or_else(error::obstacle)?;
         put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
@@ -202,7 +223,7 @@ impl Target {
         let _lock = key_lock::take_directory(bucket, &directory.path)?;
         // It may have been removed until we had the lock; from now on it stays.
         let directory = bucket.directory(&directory.path).attempt("open a directory")?;
-        let old = DirectoryObject::look(bucket, &directory, !self.conditions.is_empty())?;
+        let old = DirectoryObject::look(bucket, &directory, self.needs_facts())?;
         self.check(old.current())?;
         match content {
             Content::Bytes(_) if old.obstructed => return Err(error::obstacle()),
@@ -336,12 +357,10 @@ impl DirectoryObject {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    use std::sync::Arc;
-
     use bytes::Bytes;
     use s3_types::{Conditions, ETag, ETagCondition};
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     use super::*;
     use crate::layout::{scattered, staged};

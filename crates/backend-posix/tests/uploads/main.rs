@@ -64,7 +64,11 @@ async fn parts_sent_twice_or_copied_or_unannounced_join_the_others() {
     scene.fixture.put("source", &[&bodies[2][..], b"tail"].concat()).await;
     let source = key("source");
     let copy = CopyPartRequest {
-        source: CopySource { object: scene.fixture.object(&source), conditions: Conditions::default() },
+        source: CopySource {
+            object: scene.fixture.object(&source),
+            conditions: Conditions::default(),
+            check: None,
+        },
         range: Some(0..PART as u64),
         upload: scene.name(),
         part_number: 3,
@@ -381,7 +385,7 @@ async fn conditions_hold_for_what_is_in_place() {
     let complete =
         CompleteUpload { parts: parts.to_vec(), conditions: if_absent(), ..CompleteUpload::default() };
     let refused = scene.gateways[0]
-        .complete_upload(&Context::default(), CompleteRequest { upload: scene.name(), complete })
+        .complete_upload(&Context::default(), CompleteRequest { upload: scene.name(), complete, check: None })
         .await;
     assert!(matches!(refused, Err(BackendError::PreconditionFailed(_))));
     assert_eq!(scene.bytes(), b"there");
@@ -498,7 +502,7 @@ async fn objects_belong_to_who_completed_them() {
             let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
             let complete = CompleteUpload { parts, ..CompleteUpload::default() };
             scene.gateways[1]
-                .complete_upload(&completer, CompleteRequest { upload: scene.name(), complete })
+                .complete_upload(&completer, CompleteRequest { upload: scene.name(), complete, check: None })
                 .await
                 .unwrap();
             let made = fs::metadata(scene.object()).unwrap();

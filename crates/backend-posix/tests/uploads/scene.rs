@@ -68,7 +68,10 @@ impl Scene {
     pub async fn complete_on(&self, gateway: usize, parts: &[CompletedPart]) -> Result<WriteReceipt> {
         let complete = CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() };
         self.gateways[gateway]
-            .complete_upload(&Context::default(), CompleteRequest { upload: self.name(), complete })
+            .complete_upload(
+                &Context::default(),
+                CompleteRequest { upload: self.name(), complete, check: None },
+            )
             .await
     }
 

@@ -39,7 +39,7 @@ async fn nothing_is_in(subject: &Subject, object: ObjectRef<'_>) {
     let answers = [
         writer.delete_bucket(&cx, object.bucket).await,
         get(subject, object).await,
-        writer.delete_object(&cx, DeleteRequest { object, conditions: &none }).await.map(drop),
+        writer.delete_object(&cx, DeleteRequest { object, conditions: &none, check: None }).await.map(drop),
         writer
             .create_upload(&cx, CreateUploadRequest { object, upload: NewUpload::default() })
             .await
@@ -56,12 +56,12 @@ async fn nothing_is_in(subject: &Subject, object: ObjectRef<'_>) {
 
 async fn get(subject: &Subject, object: ObjectRef<'_>) -> Result<()> {
     let conditions = &Conditions::default();
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
     subject.reader.get_object(&Context::default(), request).await.map(drop)
 }
 
 async fn put(subject: &Subject, object: ObjectRef<'_>, conditions: Conditions) -> Result<()> {
-    let request = PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() } };
+    let request = PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() }, check: None };
     subject.writer.put_object(&Context::default(), request).await.map(drop)
 }
 

@@ -26,12 +26,17 @@ impl Copy<'_> {
     async fn run(self, fixture: &Fixture) -> Result<WriteReceipt> {
         let (from, to) = (key(self.from), key(self.to));
         let request = CopyRequest {
-            source: CopySource { object: fixture.object(&from), conditions: self.source_conditions },
+            source: CopySource {
+                object: fixture.object(&from),
+                conditions: self.source_conditions,
+                check: None,
+            },
             target: fixture.object(&to),
             metadata: self.metadata,
             website_redirect_location: self.redirect,
             checksum_algorithm: self.checksum_algorithm,
             conditions: self.conditions,
+            check: None,
         };
         fixture.writer.copy_object(&fixture.cx, request).await.map(|copied| copied.receipt)
     }
@@ -76,12 +81,13 @@ pub async fn copies(subject: &Subject) {
     let (here, elsewhere) = (fixture.object(&name), ObjectRef::current(&nowhere, &name));
     for (side, object, target) in [(CopySide::Source, elsewhere, here), (CopySide::Target, here, elsewhere)] {
         let request = CopyRequest {
-            source: CopySource { object, conditions: Conditions::default() },
+            source: CopySource { object, conditions: Conditions::default(), check: None },
             target,
             metadata: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
+            check: None,
         };
         let missing = fixture.writer.copy_object(&fixture.cx, request).await;
         assert!(matches!(error_on(side, missing), BackendError::NoSuchBucket));

@@ -121,8 +121,10 @@ impl Fixture {
     /// PutObject, in chunks of 100,000 bytes.
     pub async fn put_with(&self, name: &str, body: &[u8], options: WriteOptions) -> Result<WriteReceipt> {
         let key = key(name);
-        let mut writer =
-            self.writer.put_object(&self.cx, PutRequest { object: self.object(&key), options }).await?;
+        let mut writer = self
+            .writer
+            .put_object(&self.cx, PutRequest { object: self.object(&key), options, check: None })
+            .await?;
         for chunk in body.chunks(100_000) {
             writer.write(Bytes::copy_from_slice(chunk)).await?;
         }
@@ -147,7 +149,7 @@ impl Fixture {
         conditions: &Conditions,
     ) -> Result<ObjectRead> {
         let key = key(name);
-        let request = ReadRequest { object: self.object(&key), selector, conditions };
+        let request = ReadRequest { object: self.object(&key), selector, conditions, check: None };
         self.reader.get_object(&self.cx, request).await
     }
 
@@ -155,7 +157,7 @@ impl Fixture {
     pub async fn head(&self, name: &str) -> Result<ObjectRead> {
         let key = key(name);
         let (selector, conditions) = (ReadSelector::Whole, &Conditions::default());
-        let request = ReadRequest { object: self.object(&key), selector, conditions };
+        let request = ReadRequest { object: self.object(&key), selector, conditions, check: None };
         self.reader.head_object(&self.cx, request).await
     }
 
@@ -171,7 +173,7 @@ impl Fixture {
     /// DeleteObject; returns whether there was an object.
     pub async fn delete(&self, name: &str, conditions: &Conditions) -> Result<bool> {
         let key = key(name);
-        let request = DeleteRequest { object: self.object(&key), conditions };
+        let request = DeleteRequest { object: self.object(&key), conditions, check: None };
         Ok(self.writer.delete_object(&self.cx, request).await?.existed)
     }
 

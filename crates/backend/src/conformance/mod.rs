@@ -8,6 +8,7 @@
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "tests that other crates run")]
 
 mod buckets;
+mod checks;
 mod copies;
 mod documents;
 mod fixture;
@@ -18,6 +19,7 @@ mod read_only;
 mod uploads;
 
 pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
+pub use checks::{checked_completions, checked_copies, checked_reads, checked_writes, checks_of_late_writes};
 pub use copies::{copies, copy_conditions};
 pub use documents::{
     documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers,
@@ -55,6 +57,11 @@ pub async fn run(subject: &Subject, deep_too: bool) {
     odd_keys(subject, deep_too).await;
     listing(subject).await;
     listing_pages(subject).await;
+    checked_reads(subject).await;
+    checked_writes(subject).await;
+    checks_of_late_writes(subject).await;
+    checked_copies(subject).await;
+    checked_completions(subject).await;
     copies(subject).await;
     copy_conditions(subject).await;
     upload_life(subject).await;

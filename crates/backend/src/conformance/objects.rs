@@ -45,7 +45,7 @@ pub async fn bodies(subject: &Subject) {
         .writer
         .put_object(
             &fixture.cx,
-            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default(), check: None },
         )
         .await
         .unwrap();
@@ -65,7 +65,7 @@ pub async fn bodies(subject: &Subject) {
         .writer
         .put_object(
             &fixture.cx,
-            PutRequest { object: fixture.object(&name), options: WriteOptions::default() },
+            PutRequest { object: fixture.object(&name), options: WriteOptions::default(), check: None },
         )
         .await
         .unwrap();
@@ -171,7 +171,7 @@ pub async fn conditional_writes(subject: &Subject) {
         let options = WriteOptions { conditions: if_match(&digests(b"2").etag), ..WriteOptions::default() };
         let late = subject
             .writer
-            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+            .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options, check: None })
             .await
             .unwrap();
         fixture.put(name, b"3").await;
@@ -180,7 +180,7 @@ pub async fn conditional_writes(subject: &Subject) {
         assert_failed(
             subject
                 .writer
-                .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options })
+                .put_object(&fixture.cx, PutRequest { object: fixture.object(&key), options, check: None })
                 .await
                 .map(|_| ()),
             Condition::IfNoneMatch,
@@ -282,7 +282,7 @@ pub async fn only_versions(subject: &Subject) {
     let conditions = &Conditions::default();
     let read = async |name, version| {
         let object = fixture.object(name).of(Some(version));
-        let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+        let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
         let read = subject.reader.get_object(&fixture.cx, request).await?;
         subject.reader.head_object(&fixture.cx, request).await.map(|_| read)
     };
@@ -291,7 +291,7 @@ pub async fn only_versions(subject: &Subject) {
     assert!(matches!(read(&missing, &null).await, Err(BackendError::NoSuchVersion(id)) if id == null));
     let nowhere = BucketName::new("conformance-no-bucket").unwrap();
     let object = ObjectRef::current(&nowhere, &name).of(Some(&other));
-    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions };
+    let request = ReadRequest { object, selector: ReadSelector::Whole, conditions, check: None };
     let read_nowhere = subject.reader.get_object(&fixture.cx, request).await.map(|_| ());
     assert!(matches!(read_nowhere, Err(BackendError::NoSuchBucket)), "{read_nowhere:?}");
     let copy = async |version| {
@@ -299,12 +299,14 @@ pub async fn only_versions(subject: &Subject) {
             source: CopySource {
                 object: fixture.object(&name).of(Some(version)),
                 conditions: conditions.clone(),
+                check: None,
             },
             target: fixture.object(&missing),
             metadata: None,
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: conditions.clone(),
+            check: None,
         };
         subject.writer.copy_object(&fixture.cx, request).await
     };
@@ -312,7 +314,8 @@ pub async fn only_versions(subject: &Subject) {
     assert!(matches!(refused, BackendError::InvalidVersionId(id) if id == other));
     assert_eq!(copy(&null).await.unwrap().source_version, None);
     let delete = async |version| {
-        let request = DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions };
+        let request =
+            DeleteRequest { object: fixture.object(&name).of(Some(version)), conditions, check: None };
         subject.writer.delete_object(&fixture.cx, request).await
     };
     assert!(matches!(delete(&other).await, Err(BackendError::InvalidVersionId(id)) if id == other));

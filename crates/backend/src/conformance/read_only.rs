@@ -39,10 +39,11 @@ pub async fn refused_writes(subject: &Subject) {
     assert_refused(reader.delete_bucket(cx, bucket).await, "delete_bucket");
     for name in [&there, &new] {
         let (object, upload) = (fixture.object(name), UploadRef { object: fixture.object(name), id: &id });
-        let source = CopySource { object: fixture.object(&there), conditions: Conditions::default() };
-        let put = PutRequest { object, options: WriteOptions::default() };
+        let source =
+            CopySource { object: fixture.object(&there), conditions: Conditions::default(), check: None };
+        let put = PutRequest { object, options: WriteOptions::default(), check: None };
         assert_refused(reader.put_object(cx, put).await, "put_object");
-        let delete = DeleteRequest { object, conditions: &Conditions::default() };
+        let delete = DeleteRequest { object, conditions: &Conditions::default(), check: None };
         assert_refused(reader.delete_object(cx, delete).await, "delete_object");
         let copy = CopyRequest {
             source: source.clone(),
@@ -51,6 +52,7 @@ pub async fn refused_writes(subject: &Subject) {
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
+            check: None,
         };
         assert_refused(reader.copy_object(cx, copy).await, "copy_object");
         let create = CreateUploadRequest { object, upload: NewUpload::default() };
@@ -59,7 +61,7 @@ pub async fn refused_writes(subject: &Subject) {
         assert_refused(reader.put_part(cx, part).await, "put_part");
         let copy = CopyPartRequest { source, range: None, upload, part_number: 1 };
         assert_refused(reader.copy_part(cx, copy).await, "copy_part");
-        let complete = CompleteRequest { upload, complete: CompleteUpload::default() };
+        let complete = CompleteRequest { upload, complete: CompleteUpload::default(), check: None };
         assert_refused(reader.complete_upload(cx, complete).await, "complete_upload");
         let abort = AbortRequest { upload, if_initiated: None };
         assert_refused(reader.abort_upload(cx, abort).await, "abort_upload");

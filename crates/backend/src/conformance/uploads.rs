@@ -58,7 +58,7 @@ impl<'f> Upload<'f> {
     }
 
     async fn complete_with(&self, complete: CompleteUpload) -> Result<WriteReceipt> {
-        let request = CompleteRequest { upload: self.name(), complete };
+        let request = CompleteRequest { upload: self.name(), complete, check: None };
         self.fixture.writer.complete_upload(&self.fixture.cx, request).await
     }
 
@@ -143,7 +143,7 @@ async fn copied_part(
 ) -> CompletedPart {
     let (cx, source_key) = (&upload.fixture.cx, key("source"));
     let request = CopyPartRequest {
-        source: CopySource { object: upload.fixture.object(&source_key), conditions: if_match(source) },
+        source: CopySource { object: upload.fixture.object(&source_key), conditions: if_match(source), check: None },
         range: Some(0..bytes.len() as u64),
         upload: upload.name(),
         part_number,
@@ -356,7 +356,11 @@ pub async fn upload_conditions(subject: &Subject) {
             .writer
             .delete_object(
                 &fixture.cx,
-                DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
+                DeleteRequest {
+                    object: fixture.object(&key),
+                    conditions: &Conditions::default(),
+                    check: None,
+                },
             )
             .await
             .unwrap();
@@ -373,7 +377,11 @@ pub async fn upload_conditions(subject: &Subject) {
             .writer
             .delete_object(
                 &fixture.cx,
-                DeleteRequest { object: fixture.object(&key), conditions: &Conditions::default() },
+                DeleteRequest {
+                    object: fixture.object(&key),
+                    conditions: &Conditions::default(),
+                    check: None,
+                },
             )
             .await
             .unwrap();
@@ -492,7 +500,11 @@ pub async fn strange_upload_ids(subject: &Subject) {
     fixture.put("source", b"source").await;
     let source = key("source");
     let copy = CopyPartRequest {
-        source: CopySource { object: fixture.object(&source), conditions: Conditions::default() },
+        source: CopySource {
+            object: fixture.object(&source),
+            conditions: Conditions::default(),
+            check: None,
+        },
         range: None,
         upload: strange.name(),
         part_number: 1,

@@ -109,7 +109,7 @@ impl Scene {
     }
 
     fn read<'a>(&'a self, object: ObjectRef<'a>) -> ReadRequest<'a> {
-        ReadRequest { object, selector: ReadSelector::Whole, conditions: &self.anything }
+        ReadRequest { object, selector: ReadSelector::Whole, conditions: &self.anything, check: None }
     }
 
     fn copy<'a>(&'a self, object: ObjectRef<'a>) -> CopyRequest<'a> {
@@ -120,6 +120,7 @@ impl Scene {
             website_redirect_location: None,
             checksum_algorithm: None,
             conditions: Conditions::default(),
+            check: None,
         }
     }
 
@@ -129,7 +130,7 @@ impl Scene {
     }
 
     fn complete(&self) -> CompleteRequest<'_> {
-        CompleteRequest { upload: self.upload(), complete: CompleteUpload::default() }
+        CompleteRequest { upload: self.upload(), complete: CompleteUpload::default(), check: None }
     }
 
     /// What is about the bucket, about the object, about another one, and about the service.
@@ -155,11 +156,11 @@ impl Scene {
 }
 
 fn source(object: ObjectRef<'_>) -> CopySource<'_> {
-    CopySource { object, conditions: Conditions::default() }
+    CopySource { object, conditions: Conditions::default(), check: None }
 }
 
 fn put(object: ObjectRef<'_>, conditions: Conditions) -> PutRequest<'_> {
-    PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() } }
+    PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() }, check: None }
 }
 
 /// A use of a permission, and of one for the source if it has any.
@@ -204,11 +205,11 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
         async { a.put_object(put(s.object(), Conditions::default())).await.map(drop) }.boxed()
     }),
     (S3Action::DeleteObject, OBJECT, Call::DeleteObject, |s, a, _| {
-        let request = DeleteRequest { object: s.object(), conditions: &s.anything };
+        let request = DeleteRequest { object: s.object(), conditions: &s.anything, check: None };
         async move { a.delete_object(request).await.map(drop) }.boxed()
     }),
     (S3Action::DeleteObjectVersion, OBJECT, Call::DeleteObject, |s, a, _| {
-        let request = DeleteRequest { object: s.version(), conditions: &s.anything };
+        let request = DeleteRequest { object: s.version(), conditions: &s.anything, check: None };
         async move { a.delete_object(request).await.map(drop) }.boxed()
     }),
     (S3Action::PutObject, OTHER, Call::CopyObject, |s, a, source| {
@@ -360,7 +361,7 @@ async fn errors_about_missing(
     target: &Authorized<'_>,
 ) -> Vec<BackendError> {
     let conditions = must_match();
-    let delete = DeleteRequest { object: scene.object(), conditions: &conditions };
+    let delete = DeleteRequest { object: scene.object(), conditions: &conditions, check: None };
     let begun = object.put_object(put(scene.object(), must_match())).await;
     let put = match begun {
         Ok(writer) => object.commit(writer, no_digests()).await.map(drop),
@@ -375,6 +376,7 @@ async fn errors_about_missing(
             conditions: must_match(),
             ..CompleteUpload::default()
         },
+        check: None,
     };
     let copy_part = CopyPartRequest {
         upload: UploadRef { object: scene.target(), id: &of_target.0 },
@@ -452,7 +454,7 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
         let error = object.head_object(read).await.map(drop).unwrap_err();
         assert!(matches!(error, BackendError::PreconditionFailed(_)), "{error:?}");
         object
-            .delete_object(DeleteRequest { object: scene.object(), conditions: &scene.anything })
+            .delete_object(DeleteRequest { object: scene.object(), conditions: &scene.anything, check: None })
             .await
             .unwrap();
     }

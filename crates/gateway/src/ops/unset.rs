@@ -36,7 +36,7 @@ impl<'a> Handler<'a> for Unset {
         if request.asks_for_object() || self.version.is_some() {
             let none = Conditions::default();
             let object = call.object()?.of(self.version.as_ref());
-            let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none };
+            let read = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none, check: None };
             storage.find_object(call.action(), read).await.map_err(call.failed())?;
         } else {
             call.require_bucket().await?;

@@ -175,6 +175,7 @@ fn a_copy_has_no_field_that_is_not_understood() {
                 bucket: scene.name.clone(),
                 key: from.to_owned(),
                 conditions: Conditions::default(),
+                check: None,
             };
             assert!(attached(&scene, from));
             let copy = Copy {

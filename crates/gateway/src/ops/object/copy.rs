@@ -81,6 +81,7 @@ impl<'a> Handler<'a> for CopyObject {
                 website_redirect_location: self.redirect,
                 checksum_algorithm: self.checksum_algorithm,
                 conditions: self.conditions,
+                check: None,
             };
             match storage.authorized().copy_object(&source.authorized(), request).await {
                 Ok(Copied { receipt, source_version }) => {
@@ -146,7 +147,7 @@ impl Source {
 
     /// The source and its conditions, as backends take them.
     pub fn for_backend(&self) -> CopySource<'_> {
-        CopySource { object: self.reference(), conditions: self.conditions.clone() }
+        CopySource { object: self.reference(), conditions: self.conditions.clone(), check: None }
     }
 
     /// S3's error for a copy to `target` that failed.

@@ -31,7 +31,7 @@ impl<'a> Handler<'a> for DeleteObject {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let object = call.object()?.of(self.version.as_ref());
-        let request = DeleteRequest { object, conditions: &self.conditions };
+        let request = DeleteRequest { object, conditions: &self.conditions, check: None };
         let receipt = storage.delete_object(request).await.map_err(call.failed())?;
         let mut reply = reply::empty(StatusCode::NO_CONTENT);
         reply::set_version(reply.headers_mut(), receipt.version.as_ref());

@@ -78,7 +78,7 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let about = About { version: version.as_ref(), conditions: Some(&entry.conditions) };
     let resource = Resource { bucket: Some(bucket), key: Some(key) };
     let storage = call.authorize(resource, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
-    let request = DeleteRequest { object, conditions: &entry.conditions };
+    let request = DeleteRequest { object, conditions: &entry.conditions, check: None };
     let deleted = storage.delete_object(request).await;
     deleted.map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {

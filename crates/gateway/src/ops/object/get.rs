@@ -59,6 +59,7 @@ impl ReadArguments {
             object: object.of(self.version.as_ref()),
             selector: self.selector,
             conditions: &self.conditions,
+            check: None,
         }
     }
 

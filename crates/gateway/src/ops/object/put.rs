@@ -57,7 +57,8 @@ impl<'a> Handler<'a> for PutObject {
             conditions: self.conditions,
             size_hint: Some(body.length()),
         };
-        let mut writer = storage.put_object(PutRequest { object, options }).await.map_err(failed)?;
+        let mut writer =
+            storage.put_object(PutRequest { object, options, check: None }).await.map_err(failed)?;
         let digests = receive(body, writer.as_mut(), self.checksum, Md5Of::Object, plan, failed).await?;
         let receipt = storage.commit(writer, digests).await.map_err(failed)?;
         Ok(Outcome::done(reply_to_write(&receipt), did_write(receipt)))

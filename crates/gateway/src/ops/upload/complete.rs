@@ -65,7 +65,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         let failed = call.failed_later();
         let work = async move {
             let upload = UploadRef { object: ObjectRef::current(&bucket, &key), id: &self.id };
-            let request = CompleteRequest { upload, complete };
+            let request = CompleteRequest { upload, complete, check: None };
             let receipt = storage.authorized().complete_upload(request).await.map_err(failed)?;
             let result = CompleteUploadResult {
                 location: &location,

@@ -1,0 +1,25 @@
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use s3_types::{NeededFacts, ObjectFacts};
+
+/// The requester may not do what it asks for. Becomes [`crate::BackendError::NotAllowed`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotAllowed;
+
+/// A decision about a request that depends on facts of an object, which only the storage can look
+/// at.
+///
+/// The storage calls it before it decides conditions, ranges and parts, since their errors tell
+/// ETag, size and dates. If it does not allow the request, the request fails, and leaves nothing
+/// behind.
+pub trait ObjectCheck: Debug + Send + Sync {
+    /// The facts that the decision needs.
+    fn needs(&self) -> NeededFacts;
+    /// Decides, with the facts of the version that the request acts on, or `None` if a write or a
+    /// delete meets no object.
+    fn check(&self, object: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed>;
+}
+
+/// The check of a request, if it has one.
+pub type Check<'a> = Option<&'a Arc<dyn ObjectCheck>>;
