@@ -25,7 +25,7 @@ pub struct BucketState {
     pub name: BucketName,
     /// When it was made.
     pub created: Timestamp,
-    /// The canonical id of its owner; `None` for the account that owns the storage.
+    /// The id of the account that owns it; `None` for the account that owns the storage.
     pub owner: Option<Box<str>>,
     /// Its documents of the kinds that are in states ([`crate::DocumentKind::is_in_state`]). A
     /// damaged one is missing, and closes the bucket.
@@ -74,7 +74,7 @@ impl fmt::Debug for Parsed {
 pub struct CreateBucketRequest<'a> {
     /// Its name.
     pub name: &'a BucketName,
-    /// The canonical id of its owner; `None` for the account that owns the storage.
+    /// The id of the account that owns it; `None` for the account that owns the storage.
     pub owner: Option<&'a str>,
     /// The documents that it has from the beginning.
     pub documents: Documents,

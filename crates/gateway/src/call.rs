@@ -1,10 +1,12 @@
 //! A request on its way to its operation.
 
-use backend::{BackendError, BucketState, Context, ObjectRef};
+use std::sync::Arc;
+
+use backend::{BackendError, Context, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use iam::{ROOT_NAME, Resource, Values};
+use iam::{Account, BucketRules, ROOT_NAME, Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{ActionSet, BucketName, ObjectKey, S3Action};
 use s3_wire::auth::PayloadMode;
@@ -15,7 +17,7 @@ use s3_wire::target::Shape;
 use s3_wire::xml::Owner;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target};
 
-use crate::access::{Asker, Authorized};
+use crate::access::{Asker, Authorized, Refused, Subject};
 use crate::body::{DecodedBody, Parse, RequestBody, read_document};
 use crate::errors::{ErrorSite, from_backend};
 use crate::gateway::{Gateway, Settings};
@@ -39,8 +41,8 @@ pub struct Call<'a> {
     pub query: &'a Query<'a>,
     /// Bucket and key.
     pub target: &'a Target,
-    /// What is known of the bucket; `None` for requests about none, and for CreateBucket.
-    pub state: Option<&'a BucketState>,
+    /// The rules of the bucket; `None` for requests about none, and for CreateBucket.
+    pub rules: Option<&'a Arc<BucketRules>>,
     /// What is asked for.
     pub operation: Operation,
     /// Who asks.
@@ -77,20 +79,22 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The owner of the bucket and its objects, as answers show it. Without a bucket, the account.
-    pub fn owner(&self) -> Owner<'a> {
-        let of_bucket = self.state.and_then(|state| state.owner.as_deref());
-        of_bucket.map_or_else(|| self.account(), Owner::new)
+    /// The account that owns the bucket and its objects. Without a bucket, the one that owns the
+    /// storage.
+    pub fn account(&self) -> &'a Account {
+        self.rules.map_or(&self.settings.account, |rules| &rules.owner)
     }
 
-    fn account(&self) -> Owner<'a> {
-        Owner::new(self.settings.account.canonical_id())
+    /// [`Call::account`], as answers show it.
+    pub fn owner(&self) -> Owner<'a> {
+        Owner::new(self.account().canonical_id())
     }
 
     /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
     pub fn initiator(&self) -> Owner<'a> {
         // Of all uploads, until somebody else can begin one.
-        Owner { display_name: Some(ROOT_NAME), ..self.account() }
+        let account = self.settings.account.canonical_id();
+        Owner { display_name: Some(ROOT_NAME), ..Owner::new(account) }
     }
 
     /// The operation's own action.
@@ -102,7 +106,7 @@ impl<'a> Call<'a> {
     /// those of the conditions that depend on what the operation was asked to do.
     pub fn authorize<'r>(
         &self,
-        resource: Resource<'r>,
+        subject: Subject<'r>,
         actions: ActionSet,
         values: &Values<'_>,
     ) -> Result<Authorized<'r>>
@@ -110,17 +114,20 @@ impl<'a> Call<'a> {
         'a: 'r,
     {
         let authorized =
-            self.gateway.storage.authorize(self.backend_cx, self.asker, resource, actions, values);
-        authorized.ok_or_else(|| S3Error::new(ErrorCode::AccessDenied))
+            self.gateway.storage.authorize(self.backend_cx, self.asker, subject, actions, values);
+        authorized.map_err(|refused| match refused {
+            Refused::Denied => ErrorCode::AccessDenied.into(),
+            Refused::Ended => ErrorCode::ExpiredToken.into(),
+        })
     }
 
     /// The bucket or object that the operation is about. A request may name a key and ask for
     /// something of its bucket.
-    pub fn resource(&self) -> Resource<'a> {
-        let named = resource(self.target);
+    pub fn subject(&self) -> Subject<'a> {
+        let named = Subject { resource: resource(self.target), rules: self.rules };
         match self.operation.info().shape {
-            Shape::Service => Resource::default(),
-            Shape::Bucket => Resource { key: None, ..named },
+            Shape::Service => Subject::default(),
+            Shape::Bucket => named.bucket(),
             Shape::Object => named,
         }
     }

@@ -1,12 +1,15 @@
 //! Buckets that are closed to all but root, since it is not known what their documents forbid.
 
 use std::fmt;
+use std::sync::Arc;
 
 use backend::BucketState;
 use backend::seldom::SeldomEach;
-use iam::Requester;
+use iam::{Account, Requester};
 use s3_types::BucketName;
 use s3_wire::{ErrorCode, Result, S3Error};
+
+use crate::access::KnownRules;
 
 /// The cause of the refusal, which is logged once a minute for each bucket, and not with each
 /// request.
@@ -21,10 +24,12 @@ impl fmt::Display for BucketClosed {
 
 impl std::error::Error for BucketClosed {}
 
-/// Refuses a requester other than root if the bucket is closed.
-pub fn check(state: &BucketState, requester: &Requester) -> Result<()> {
+/// Refuses a requester other than root if the bucket is closed. `account` owns the storage.
+pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let Some(why) = &state.closed else { return Ok(()) };
+    let by_rules =
+        || KnownRules::of(state, account).map_or(Some("its rules are unknown"), |known| known.closed);
+    let Some(why) = state.closed.as_deref().or_else(by_rules) else { return Ok(()) };
     if LOGGED.is_due(state.name.clone()) {
         tracing::error!(
             bucket = state.name.as_str(),
@@ -41,20 +46,22 @@ pub fn check(state: &BucketState, requester: &Requester) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
-    use std::sync::Arc;
-
     use backend::{BucketTag, Documents, Parsed};
-    use iam::{AccessKeyId, Account, AccountId, Credential, KeyKind, Principal, SecretKey, Session};
+    use iam::{AccessKeyId, AccountId, Credential, KeyKind, Principal, SecretKey, Session};
     use s3_types::Timestamp;
+    use std::error::Error as _;
 
     use super::*;
 
-    fn state(closed: Option<&str>) -> BucketState {
+    fn account() -> Arc<Account> {
+        Arc::new(Account::new(AccountId::new("111122223333").unwrap()))
+    }
+
+    fn state(closed: Option<&str>, owner: Option<&str>) -> BucketState {
         BucketState {
             name: BucketName::new("bucket").unwrap(),
             created: Timestamp::UNIX_EPOCH,
-            owner: None,
+            owner: owner.map(Into::into),
             documents: Documents::new(),
             tag: BucketTag::new(&[]),
             closed: closed.map(Into::into),
@@ -64,7 +71,7 @@ mod tests {
 
     /// One with a key of this kind. The root of another account is not the server's.
     fn signer(key_kind: KeyKind) -> Requester {
-        let principal = Principal::root(Arc::new(Account::new(AccountId::new("111122223333").unwrap())), None);
+        let principal = Principal::root(account(), None);
         let (access_key, secret_key) = (AccessKeyId::new("somebody"), SecretKey::new("a-secret-of-mine"));
         let credential = Credential { access_key: access_key.unwrap(), secret_key: secret_key.unwrap() };
         Requester::Session(Arc::new(Session::new(principal, credential, key_kind)))
@@ -73,13 +80,20 @@ mod tests {
     #[test]
     fn only_root_gets_into_a_closed_bucket() {
         let requesters = [signer(KeyKind::Root), signer(KeyKind::User), Requester::Anonymous];
-        let refused = |closed| requesters.each_ref().map(|requester| check(&state(closed), requester).err());
-        assert!(refused(None).iter().all(Option::is_none));
-        let [root, other, anonymous] = refused(Some("damaged"));
-        assert!(root.is_none());
-        for error in [other.unwrap(), anonymous.unwrap()] {
-            assert_eq!(error.code(), ErrorCode::InternalError);
-            assert!(error.source().unwrap().is::<BucketClosed>());
+        let refused = |closed, owner| {
+            let state = state(closed, owner);
+            requesters.each_ref().map(|requester| check(&state, &account(), requester).err())
+        };
+        for owner in [None, Some("444455556666")] {
+            assert!(refused(None, owner).iter().all(Option::is_none));
+        }
+        for (closed, owner) in [(Some("damaged"), None), (None, Some("nobody"))] {
+            let [root, other, anonymous] = refused(closed, owner);
+            assert!(root.is_none());
+            for error in [other.unwrap(), anonymous.unwrap()] {
+                assert_eq!(error.code(), ErrorCode::InternalError);
+                assert!(error.source().unwrap().is::<BucketClosed>());
+            }
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use backend::{BackendError, BucketState, Context};
-use iam::{Requester, Resource};
+use iam::{Account, BucketRules, Requester, Resource};
 use s3_types::{BucketName, ObjectKey};
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-use crate::access::Storage;
+use crate::access::{KnownRules, Storage};
 use crate::closed;
 use crate::errors::from_backend;
 
@@ -16,19 +16,26 @@ use crate::errors::from_backend;
 pub struct RequestBucket<'a> {
     storage: &'a Storage,
     cx: &'a Context,
+    /// The account that owns the storage.
+    account: &'a Arc<Account>,
     resource: Resource<'a>,
     /// `None` if there is no bucket, or if the request makes it.
     name: Option<&'a BucketName>,
     /// What is known of the bucket, once it was found.
-    pub state: Option<Arc<BucketState>>,
+    state: Option<Arc<BucketState>>,
     /// The state was read for this request, so that the bucket exists.
     is_new: bool,
 }
 
 impl<'a> RequestBucket<'a> {
     /// The bucket of `resource`, which was not looked for yet.
-    pub fn of(storage: &'a Storage, cx: &'a Context, resource: Resource<'a>) -> Self {
-        Self { storage, cx, resource, name: resource.bucket, state: None, is_new: false }
+    pub fn of(
+        storage: &'a Storage,
+        cx: &'a Context,
+        account: &'a Arc<Account>,
+        resource: Resource<'a>,
+    ) -> Self {
+        Self { storage, cx, account, resource, name: resource.bucket, state: None, is_new: false }
     }
 
     /// Looks for the bucket; `NoSuchBucket` if it does not exist. CreateBucket has none to be
@@ -42,9 +49,14 @@ impl<'a> RequestBucket<'a> {
             Some(state) => state,
             None => self.storage.load_bucket(self.cx, name).await.map_err(|error| self.about(error))?,
         };
-        closed::check(&state, requester)?;
+        closed::check(&state, self.account, requester)?;
         self.state = Some(state);
         Ok(self)
+    }
+
+    /// The rules of the bucket, as they were when it was found.
+    pub fn rules(&self) -> Option<&Arc<BucketRules>> {
+        KnownRules::of(self.state.as_deref()?, self.account).map(|known| &known.rules)
     }
 
     /// The answer to a request that is refused with `error`: `NoSuchBucket` if the bucket does not

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use s3_types::{BucketName, ObjectKey, S3Action};
+use s3_types::{BucketName, NeededFacts, ObjectFacts, ObjectKey, S3Action};
 
+use crate::bucket_rules::BucketRules;
 use crate::condition_key::ConditionKey;
 use crate::session::Requester;
 
@@ -19,6 +20,17 @@ pub struct Resource<'a> {
 /// no value.
 pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
 
+/// What is known of the object that an action is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownObject<'a> {
+    /// It was not looked at yet.
+    NotYet,
+    /// There is none.
+    Missing,
+    /// These facts of the version that the action is on.
+    Facts(&'a ObjectFacts<'a>),
+}
+
 /// A permission that a request asks for, with everything that the decision depends on.
 #[derive(Clone, Copy)]
 pub struct Question<'q> {
@@ -28,6 +40,11 @@ pub struct Question<'q> {
     pub action: S3Action,
     /// The thing that the action is on.
     pub resource: Resource<'q>,
+    /// The rules of the resource's bucket, as they were when the request was checked. `None` for an
+    /// action on the service, and for a bucket that is to be made.
+    pub rules: Option<&'q BucketRules>,
+    /// The object.
+    pub object: KnownObject<'q>,
     /// The values of condition keys.
     pub values: &'q Values<'q>,
 }
@@ -41,6 +58,10 @@ pub enum Decision {
     Deny,
     /// No statement allows the action, and none denies it.
     NoGrant,
+    /// The decision depends on these facts of the object. The storage looks at them, and the
+    /// question is asked again. As the answer to a question with the facts, or about something that
+    /// is not an object, it allows nothing.
+    NeedsObject(NeededFacts),
 }
 
 /// Decides what a requester may do.

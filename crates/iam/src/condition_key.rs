@@ -40,6 +40,10 @@ condition_keys! {
     Referer "aws:Referer"
     /// The id of the account that owns the resource.
     ResourceAccount "s3:ResourceAccount"
+    /// The same, by its name for all services.
+    AccountOfResource "aws:ResourceAccount"
+    /// The region that the request was sent to.
+    RequestedRegion "aws:RequestedRegion"
     /// The version of TLS of the connection to this server: `1.2` or `1.3`.
     TlsVersion "s3:TlsVersion"
     /// The place of the signature: `REST-HEADER` or `REST-QUERY-STRING`.

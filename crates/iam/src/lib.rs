@@ -3,17 +3,19 @@
 //! There is one identity for now: root, to whom everything is allowed. The types are those that
 //! users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for the key
 //! that signed, and for each action that a request needs the [`Authorizer`] gets a [`Question`],
-//! with the values of [`ConditionKey`]s.
+//! with the [`BucketRules`] and the values of [`ConditionKey`]s.
 
 mod account;
 mod authorize;
+mod bucket_rules;
 mod condition_key;
 mod credential;
 mod identities;
 mod session;
 
 pub use account::{Account, AccountId, InvalidAccountId};
-pub use authorize::{Authorizer, Decision, Question, Resource, RootOnly, Values};
+pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootOnly, Values};
+pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use identities::{Found, Identities, RootIdentity, Unidentified};

@@ -124,7 +124,7 @@ async fn put(
 ) -> Result<WriteReceipt> {
     let key = key(name);
     let options = WriteOptions { conditions, ..WriteOptions::default() };
-    let request = PutRequest { object: fixture.object(&key), options, check, check: None };
+    let request = PutRequest { object: fixture.object(&key), options, check };
     let mut writer = fixture.writer.put_object(&fixture.cx, request).await?;
     writer.write(Bytes::from_static(b"new")).await?;
     writer.commit(digests(b"new")).await
@@ -132,7 +132,7 @@ async fn put(
 
 async fn delete(fixture: &Fixture, name: &str, conditions: &Conditions, check: Check<'_>) -> Result<bool> {
     let key = key(name);
-    let request = DeleteRequest { object: fixture.object(&key), conditions, check, check: None };
+    let request = DeleteRequest { object: fixture.object(&key), conditions, check };
     Ok(fixture.writer.delete_object(&fixture.cx, request).await?.existed)
 }
 

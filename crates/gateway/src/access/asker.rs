@@ -1,11 +1,13 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::{HeaderName, REFERER, USER_AGENT};
-use iam::{Account, Authorizer, ConditionKey, Decision, Question, Requester, Resource, Values};
+use iam::{Account, Authorizer, ConditionKey, Decision, KnownObject, Question, Requester, Values};
 use s3_types::{S3Action, Timestamp};
 use s3_wire::auth::SignatureFacts;
 
+use super::subject::Subject;
 use crate::peer::Peer;
 
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
@@ -14,11 +16,11 @@ const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     /// Decides what the requester may do.
-    pub authorizer: &'a dyn Authorizer,
+    pub authorizer: &'a Arc<dyn Authorizer>,
     /// The requester.
     pub requester: &'a Requester,
-    /// The account that owns all buckets.
-    pub account: &'a Account,
+    /// The region of this gateway.
+    pub region: &'a str,
     /// The client.
     pub peer: Peer,
     /// When the request arrived.
@@ -32,19 +34,34 @@ pub struct Asker<'a> {
 impl Asker<'_> {
     /// Decides about an action. `values` are those that the operation will act on; those that every
     /// request has come from here.
-    pub fn decide(&self, action: S3Action, resource: Resource<'_>, values: &Values<'_>) -> Decision {
-        let values = |key| values(key).or_else(|| self.value(key));
-        self.authorizer.decide(&Question { requester: self.requester, action, resource, values: &values })
+    pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
+        self.authorizer.decide(&Question {
+            requester: self.requester,
+            action,
+            resource: subject.resource,
+            rules: subject.rules.map(|rules| &**rules),
+            object: KnownObject::NotYet,
+            values: &|key| self.value_of(key, subject, values),
+        })
+    }
+
+    /// The value of a condition key. `values` are those that the operation will act on.
+    pub fn value_of<'v>(
+        &'v self,
+        key: ConditionKey,
+        subject: Subject<'v>,
+        values: &'v Values<'_>,
+    ) -> Option<Cow<'v, str>> {
+        values(key).or_else(|| self.value(key, subject))
     }
 
     /// True if the requester may know which keys a bucket has.
-    pub fn may_list(&self, resource: Resource<'_>) -> bool {
-        let bucket = Resource { key: None, ..resource };
-        self.decide(S3Action::ListBucket, bucket, &|_| None) == Decision::Allow
+    pub fn may_list(&self, subject: Subject<'_>) -> bool {
+        self.decide(S3Action::ListBucket, subject.bucket(), &|_| None) == Decision::Allow
     }
 
     /// The value of a key that every request has; `None` for those of operations.
-    fn value(&self, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value<'v>(&'v self, key: ConditionKey, subject: Subject<'v>) -> Option<Cow<'v, str>> {
         use ConditionKey as K;
         let header = |name| self.headers.get(name)?.to_str().ok().map(Cow::Borrowed);
         let signature = self.signature.as_ref();
@@ -55,7 +72,8 @@ impl Asker<'_> {
             K::EpochTime => Some(self.now.as_second().to_string().into()),
             K::UserAgent => header(USER_AGENT),
             K::Referer => header(REFERER),
-            K::ResourceAccount => Some(self.account.id().as_str().into()),
+            K::ResourceAccount | K::AccountOfResource => Some(self.owner(subject)?.id().as_str().into()),
+            K::RequestedRegion => Some(self.region.into()),
             // That of the client is not known where a proxy is in between.
             K::TlsVersion if self.peer.proxied => None,
             K::TlsVersion => self.peer.tls?.version().strip_prefix("TLSv").map(Into::into),
@@ -72,6 +90,20 @@ impl Asker<'_> {
             _ => None,
         }
     }
+
+    /// The account that owns the resource. A bucket that is to be made, and the list of an
+    /// account's buckets, are the requester's.
+    fn owner<'v>(&'v self, subject: Subject<'v>) -> Option<&'v Account> {
+        let of_requester = || self.requester.session().map(|session| &*session.principal.account);
+        subject.rules.map(|rules| &*rules.owner).or_else(of_requester)
+    }
+}
+
+/// True if the requester's session has an end, and has ended by now. Reads the clock only if it has
+/// one.
+pub fn has_ended(requester: &Requester) -> bool {
+    let session = requester.session().filter(|session| session.expires.is_some());
+    session.is_some_and(|session| session.has_ended(Timestamp::now()))
 }
 
 /// The time without the fraction of its second.

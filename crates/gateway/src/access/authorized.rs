@@ -3,35 +3,38 @@ use std::sync::Arc;
 
 use backend::{
     AbortRequest, Backend, BackendError, BucketPage, CompleteRequest, Context, Copied, CopyPartRequest,
-    CopyRequest, CopySide, CreateBucketRequest, CreateUploadRequest, DeleteReceipt, DeleteRequest,
-    ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result,
-    UploadPage, UploadReceipt, VersionRef, WriteReceipt,
+    CopyRequest, CopySide, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteReceipt,
+    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery,
+    ObjectCheck, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
+    PutRequest, ReadRequest, Result, UploadPage, UploadReceipt, VersionRef, WriteReceipt,
 };
 use iam::Resource;
 use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action};
 
 use super::asker::Asker;
+use super::subject::Subject;
 
 /// The permission to do some actions with one resource, and the storage to do them.
 ///
 /// Each method stands for an action. Without the permission for it, or about another resource, it
 /// is an error of this program, and nothing is done. That a key is missing is told only to those
 /// who may list the bucket ([`BackendError::NotAllowed`]); that a condition does not hold is told
-/// to all who may do the action, as by S3.
+/// to all who may do the action, as by S3. If the permission depends on facts of the object, each
+/// request to the storage carries the check that decides.
 pub struct Authorized<'a> {
     backend: &'a Arc<dyn Backend>,
     cx: &'a Context,
     resource: Resource<'a>,
     actions: ActionSet,
     sight: Sight<'a>,
+    check: Option<Arc<dyn ObjectCheck>>,
 }
 
 /// Whether the requester may know which keys the bucket has.
 #[derive(Clone, Copy)]
 enum Sight<'a> {
-    /// To be decided when it matters.
-    Ask(&'a Asker<'a>),
+    /// To be decided when it matters, by the rules that the request was checked with.
+    Ask(&'a Asker<'a>, Subject<'a>),
     /// Decided.
     Decided(bool),
 }
@@ -42,10 +45,12 @@ impl<'a> Authorized<'a> {
         backend: &'a Arc<dyn Backend>,
         cx: &'a Context,
         asker: &'a Asker<'a>,
-        resource: Resource<'a>,
+        subject: Subject<'a>,
         actions: ActionSet,
+        check: Option<Arc<dyn ObjectCheck>>,
     ) -> Self {
-        Self { backend, cx, resource, actions, sight: Sight::Ask(asker) }
+        let sight = Sight::Ask(asker, subject);
+        Self { backend, cx, resource: subject.resource, actions, sight, check }
     }
 
     /// The same permission for work that may outlive the request.
@@ -57,56 +62,61 @@ impl<'a> Authorized<'a> {
             key: self.resource.key.cloned(),
             actions: self.actions,
             may_list: self.may_list(),
+            check: self.check.clone(),
         }
     }
 
     /// `s3:ListAllMyBuckets`: one page of buckets.
     pub async fn list_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage> {
-        self.check(S3Action::ListAllMyBuckets, Resource::default())?;
+        self.require(S3Action::ListAllMyBuckets, Resource::default())?;
         self.backend.list_buckets(self.cx, query).await
     }
 
     /// `s3:CreateBucket`: makes a bucket.
     pub async fn create_bucket(&self, request: CreateBucketRequest<'_>) -> Result<()> {
-        self.check(S3Action::CreateBucket, of_bucket(request.name))?;
+        self.require(S3Action::CreateBucket, of_bucket(request.name))?;
         self.backend.create_bucket(self.cx, request).await
     }
 
     /// `s3:DeleteBucket`: removes a bucket.
     pub async fn delete_bucket(&self, bucket: &BucketName) -> Result<()> {
-        self.check(S3Action::DeleteBucket, of_bucket(bucket))?;
+        self.require(S3Action::DeleteBucket, of_bucket(bucket))?;
         self.backend.delete_bucket(self.cx, bucket).await
     }
 
     /// `s3:ListBucket`, or `s3:ListBucketVersions`, whichever `action` is: one page of keys.
     pub async fn list_objects(&self, action: S3Action, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        self.check(action, of_bucket(query.bucket))?;
+        self.require(action, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
     }
 
     /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes.
     pub async fn head_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        self.check(read_action(request.object), of_object(request.object))?;
+        self.require(read_action(request.object), of_object(request.object))?;
+        let request = ReadRequest { check: self.check.as_ref(), ..request };
         self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
     /// `action`, or that for versions: an error if the object does not exist. For operations that
     /// answer about a part of an object which the storage has nothing of.
     pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
-        self.check(by_version(action, request.object), of_object(request.object))?;
+        self.require(by_version(action, request.object), of_object(request.object))?;
+        let request = ReadRequest { check: self.check.as_ref(), ..request };
         let found = self.backend.head_object(self.cx, request).await;
         found.map(drop).map_err(|error| self.hide(error))
     }
 
     /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes and bytes.
     pub async fn get_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        self.check(read_action(request.object), of_object(request.object))?;
+        self.require(read_action(request.object), of_object(request.object))?;
+        let request = ReadRequest { check: self.check.as_ref(), ..request };
         self.backend.get_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
     /// `s3:PutObject`: begins a write, which [`Authorized::commit`] ends.
     pub async fn put_object(&self, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        self.check(S3Action::PutObject, of_object(request.object))?;
+        self.require(S3Action::PutObject, of_object(request.object))?;
+        let request = PutRequest { check: self.check.as_ref(), ..request };
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
@@ -119,7 +129,8 @@ impl<'a> Authorized<'a> {
     /// `s3:DeleteObject`, or `s3:DeleteObjectVersion`: removes an object.
     pub async fn delete_object(&self, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         let action = by_version(S3Action::DeleteObject, request.object);
-        self.check(action, of_object(request.object))?;
+        self.require(action, of_object(request.object))?;
+        let request = DeleteRequest { check: self.check.as_ref(), ..request };
         self.backend.delete_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
@@ -129,21 +140,23 @@ impl<'a> Authorized<'a> {
         source: &Authorized<'_>,
         request: CopyRequest<'_>,
     ) -> Result<Copied<WriteReceipt>> {
-        self.check(S3Action::PutObject, of_object(request.target))?;
-        source.check(read_action(request.source.object), of_object(request.source.object))?;
+        self.require(S3Action::PutObject, of_object(request.target))?;
+        source.require(read_action(request.source.object), of_object(request.source.object))?;
+        let from = CopySource { check: source.check.as_ref(), ..request.source };
+        let request = CopyRequest { source: from, check: self.check.as_ref(), ..request };
         let copied = self.backend.copy_object(self.cx, request).await;
         copied.map_err(|error| self.hide_of_copy(source, error))
     }
 
     /// `s3:PutObject`: begins a multipart upload.
     pub async fn create_upload(&self, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
-        self.check(S3Action::PutObject, of_object(request.object))?;
+        self.require_without_object(S3Action::PutObject, request.object)?;
         self.backend.create_upload(self.cx, request).await
     }
 
     /// `s3:PutObject`: begins a part, which [`Authorized::commit`] ends.
     pub async fn put_part(&self, request: PutPartRequest<'_>) -> Result<PartWriter> {
-        self.check(S3Action::PutObject, of_object(request.upload.object))?;
+        self.require_without_object(S3Action::PutObject, request.upload.object)?;
         self.backend.put_part(self.cx, request).await
     }
 
@@ -153,37 +166,50 @@ impl<'a> Authorized<'a> {
         source: &Authorized<'_>,
         request: CopyPartRequest<'_>,
     ) -> Result<Copied<PartReceipt>> {
-        self.check(S3Action::PutObject, of_object(request.upload.object))?;
-        source.check(read_action(request.source.object), of_object(request.source.object))?;
+        self.require_without_object(S3Action::PutObject, request.upload.object)?;
+        source.require(read_action(request.source.object), of_object(request.source.object))?;
+        let from = CopySource { check: source.check.as_ref(), ..request.source };
+        let request = CopyPartRequest { source: from, ..request };
         let copied = self.backend.copy_part(self.cx, request).await;
         copied.map_err(|error| self.hide_of_copy(source, error))
     }
 
     /// `s3:PutObject`: makes the object of an upload.
     pub async fn complete_upload(&self, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
-        self.check(S3Action::PutObject, of_object(request.upload.object))?;
+        self.require(S3Action::PutObject, of_object(request.upload.object))?;
+        let request = CompleteRequest { check: self.check.as_ref(), ..request };
         self.backend.complete_upload(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
     /// `s3:AbortMultipartUpload`: removes an upload.
     pub async fn abort_upload(&self, request: AbortRequest<'_>) -> Result<()> {
-        self.check(S3Action::AbortMultipartUpload, of_object(request.upload.object))?;
+        self.require_without_object(S3Action::AbortMultipartUpload, request.upload.object)?;
         self.backend.abort_upload(self.cx, request).await
     }
 
     /// `s3:ListMultipartUploadParts`: one page of parts.
     pub async fn list_parts(&self, query: ListPartsQuery<'_>) -> Result<PartPage> {
-        self.check(S3Action::ListMultipartUploadParts, of_object(query.upload.object))?;
+        self.require_without_object(S3Action::ListMultipartUploadParts, query.upload.object)?;
         self.backend.list_parts(self.cx, query).await
     }
 
     /// `s3:ListBucketMultipartUploads`: one page of uploads.
     pub async fn list_uploads(&self, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
-        self.check(S3Action::ListBucketMultipartUploads, of_bucket(query.bucket))?;
+        self.require(S3Action::ListBucketMultipartUploads, of_bucket(query.bucket))?;
         self.backend.list_uploads(self.cx, query).await
     }
 
-    fn check(&self, action: S3Action, resource: Resource<'_>) -> Result<()> {
+    /// [`Authorized::require`] for a call that acts on an upload and on no object, which is decided
+    /// as one that meets none. The object is looked at when the upload is completed.
+    fn require_without_object(&self, action: S3Action, object: ObjectRef<'_>) -> Result<()> {
+        self.require(action, of_object(object))?;
+        if let Some(check) = &self.check {
+            check.check(None)?;
+        }
+        Ok(())
+    }
+
+    fn require(&self, action: S3Action, resource: Resource<'_>) -> Result<()> {
         if self.actions.has(action) && self.resource == resource {
             return Ok(());
         }
@@ -193,7 +219,7 @@ impl<'a> Authorized<'a> {
 
     fn may_list(&self) -> bool {
         match self.sight {
-            Sight::Ask(asker) => asker.may_list(self.resource),
+            Sight::Ask(asker, subject) => asker.may_list(subject),
             Sight::Decided(may_list) => may_list,
         }
     }
@@ -223,6 +249,7 @@ pub struct Detached {
     key: Option<ObjectKey>,
     actions: ActionSet,
     may_list: bool,
+    check: Option<Arc<dyn ObjectCheck>>,
 }
 
 impl Detached {
@@ -234,6 +261,7 @@ impl Detached {
             resource: Resource { bucket: self.bucket.as_ref(), key: self.key.as_ref() },
             actions: self.actions,
             sight: Sight::Decided(self.may_list),
+            check: self.check.clone(),
         }
     }
 }

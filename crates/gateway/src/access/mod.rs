@@ -3,10 +3,15 @@
 
 mod asker;
 mod authorized;
+mod deferred;
+mod rules;
 mod storage;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 pub use asker::Asker;
-pub use authorized::Authorized;
-pub use storage::Storage;
+pub use authorized::{Authorized, Detached};
+pub use rules::KnownRules;
+pub use storage::{Refused, Storage};
+pub use subject::Subject;

@@ -1,11 +1,22 @@
 use std::sync::Arc;
 
-use backend::{Backend, BucketState, Capabilities, Context, Result, Statistics};
-use iam::{Decision, Resource, Values};
-use s3_types::{ActionSet, BucketName};
+use backend::{Backend, BucketState, Capabilities, Context, ObjectCheck, Statistics};
+use iam::{Decision, Values};
+use s3_types::{ActionSet, BucketName, NeededFacts};
 
-use super::asker::Asker;
+use super::asker::{Asker, has_ended};
 use super::authorized::Authorized;
+use super::deferred::Deferred;
+use super::subject::Subject;
+
+/// The reason why a requester gets no [`Authorized`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// An action is not allowed.
+    Denied,
+    /// The requester's session has ended since the request arrived.
+    Ended,
+}
 
 /// The storage of a gateway. Requests reach what is in it by an [`Authorized`] alone; what needs no
 /// permission is here: monitoring, and whether a bucket exists, which S3 tells everybody.
@@ -17,18 +28,34 @@ impl Storage {
         Self(backend)
     }
 
-    /// What a requester may do with a resource, once all of these actions are allowed. `None` if
-    /// one is not.
+    /// What a requester may do with a resource, once all of these actions are allowed, or will be
+    /// if the object's facts allow them.
     pub fn authorize<'a>(
         &'a self,
         cx: &'a Context,
         asker: &'a Asker<'a>,
-        resource: Resource<'a>,
+        subject: Subject<'a>,
         actions: ActionSet,
         values: &Values<'_>,
-    ) -> Option<Authorized<'a>> {
-        let allows = |action| asker.decide(action, resource, values) == Decision::Allow;
-        actions.iter().all(allows).then(|| Authorized::new(&self.0, cx, asker, resource, actions))
+    ) -> Result<Authorized<'a>, Refused> {
+        if has_ended(asker.requester) {
+            return Err(Refused::Ended);
+        }
+        let mut waiting: Option<(ActionSet, NeededFacts)> = None;
+        for action in actions.iter() {
+            match asker.decide(action, subject, values) {
+                Decision::Allow => {}
+                Decision::NeedsObject(facts) if subject.resource.key.is_some() => {
+                    let (others, needs) = waiting.unwrap_or((ActionSet::NONE, NeededFacts::default()));
+                    waiting = Some((others.and(action), needs.or(facts)));
+                }
+                Decision::Deny | Decision::NoGrant | Decision::NeedsObject(_) => return Err(Refused::Denied),
+            }
+        }
+        let check = waiting.map(|(of, needs)| -> Arc<dyn ObjectCheck> {
+            Arc::new(Deferred::new(asker, subject, of, needs, values))
+        });
+        Ok(Authorized::new(&self.0, cx, asker, subject, actions, check))
     }
 
     /// What the storage can do.
@@ -47,7 +74,7 @@ impl Storage {
     }
 
     /// True if there is a bucket of this name.
-    pub async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool> {
+    pub async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> backend::Result<bool> {
         self.0.bucket_exists(cx, bucket).await
     }
 
@@ -57,7 +84,7 @@ impl Storage {
     }
 
     /// Reads the state of a bucket.
-    pub async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
+    pub async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> backend::Result<Arc<BucketState>> {
         self.0.load_bucket(cx, bucket).await
     }
 }

@@ -1,6 +1,8 @@
 //! Each method of [`Authorized`] needs its action on its resource, and tells of missing keys only
 //! those who may list the bucket.
 
+mod objects;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,13 +18,13 @@ use backend_posix::{Options, PosixBackend};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use iam::{Account, AccountId, Authorizer, Decision, Question, Requester, Resource};
+use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Requester, Resource};
 use s3_types::{
     ActionSet, BucketName, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action, Timestamp,
     UploadId, VersionId,
 };
 
-use super::{Asker, Authorized, Storage};
+use super::{Asker, Authorized, Refused, Storage, Subject};
 use crate::peer::Peer;
 
 /// The calls that reached the storage.
@@ -47,11 +49,15 @@ impl Authorizer for Only {
     }
 }
 
+fn only(actions: ActionSet) -> Arc<dyn Authorizer> {
+    Arc::new(Only(actions))
+}
+
 struct Scene {
     storage: Storage,
     calls: Arc<Calls>,
     cx: Context,
-    account: Account,
+    rules: Arc<BucketRules>,
     headers: HeaderMap,
     bucket: BucketName,
     key: ObjectKey,
@@ -69,7 +75,7 @@ impl Scene {
             storage: Storage::new(Arc::new(Metered::new(backend, calls.clone()))),
             calls,
             cx: Context::default(),
-            account: Account::new(id),
+            rules: Arc::new(BucketRules::of_owner(Arc::new(Account::new(id)))),
             headers: HeaderMap::new(),
             bucket: BucketName::new("bucket").unwrap(),
             key: ObjectKey::new("key").unwrap(),
@@ -80,11 +86,11 @@ impl Scene {
         }
     }
 
-    fn asker<'a>(&'a self, authorizer: &'a Only) -> Asker<'a> {
+    fn asker<'a>(&'a self, authorizer: &'a Arc<dyn Authorizer>) -> Asker<'a> {
         Asker {
             authorizer,
             requester: &Requester::Anonymous,
-            account: &self.account,
+            region: "us-east-1",
             peer: Peer { address: None, tls: None, secure: false, proxied: false },
             now: Timestamp::UNIX_EPOCH,
             headers: &self.headers,
@@ -151,7 +157,17 @@ impl Scene {
         resource: Resource<'a>,
         actions: ActionSet,
     ) -> Authorized<'a> {
-        self.storage.authorize(&self.cx, asker, resource, actions, &|_| None).unwrap()
+        self.ask(asker, resource, actions).unwrap()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        asker: &'a Asker<'a>,
+        resource: Resource<'a>,
+        actions: ActionSet,
+    ) -> Result<Authorized<'a>, Refused> {
+        let subject = Subject { resource, rules: Some(&self.rules) };
+        self.storage.authorize(&self.cx, asker, subject, actions, &|_| None)
     }
 }
 
@@ -272,7 +288,7 @@ fn is_misuse(result: &Result<()>) -> bool {
 #[tokio::test]
 async fn without_its_action_on_its_resource_nothing_reaches_the_storage() {
     let scene = Scene::new(Arc::new(NullBackend::new()));
-    let (everything, resources) = (Only(all_actions()), scene.resources());
+    let (everything, resources) = (only(all_actions()), scene.resources());
     let asker = scene.asker(&everything);
     for (action, about, call, use_of) in USES {
         let source = scene.allowed(&asker, resources[OBJECT], all_actions());
@@ -316,7 +332,7 @@ fn every_call_has_a_use() {
 #[tokio::test]
 async fn a_copy_needs_permission_for_its_source() {
     let scene = Scene::new(Arc::new(NullBackend::new()));
-    let (everything, resources) = (Only(all_actions()), scene.resources());
+    let (everything, resources) = (only(all_actions()), scene.resources());
     let asker = scene.asker(&everything);
     let target = scene.allowed(&asker, resources[OTHER], S3Action::PutObject.into());
     for (object, action) in
@@ -341,9 +357,9 @@ async fn a_copy_needs_permission_for_its_source() {
 #[tokio::test]
 async fn what_is_not_allowed_gives_no_permission() {
     let scene = Scene::new(Arc::new(NullBackend::new()));
-    let only = Only(S3Action::GetObject.into());
+    let only = only(S3Action::GetObject.into());
     let (asker, resource) = (scene.asker(&only), scene.resources()[OBJECT]);
-    let ask = |actions| scene.storage.authorize(&scene.cx, &asker, resource, actions, &|_| None).is_some();
+    let ask = |actions| scene.ask(&asker, resource, actions).is_ok();
     assert!(ask(S3Action::GetObject.into()) && ask(ActionSet::NONE));
     assert!(!ask(S3Action::PutObject.into()));
     assert!(!ask(ActionSet::from(S3Action::GetObject).and(S3Action::PutObject)));
@@ -422,7 +438,7 @@ async fn whether_a_key_is_missing_is_told_to_those_who_may_list() {
     };
     for may_list in [true, false] {
         let granted = if may_list { all_actions() } else { all_but(&[S3Action::ListBucket]) };
-        let only = Only(granted);
+        let only = only(granted);
         let (asker, resources) = (scene.asker(&only), scene.resources());
         let object = scene.allowed(&asker, resources[OBJECT], granted);
         let target = scene.allowed(&asker, resources[OTHER], granted);

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use iam::{PrincipalKind, Session};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 use s3_types::BucketName;
 use s3_wire::operation::{Operation, OperationInfo, Selector};
@@ -21,6 +22,15 @@ const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
 /// Escapes what would end a field without quotes.
 const BARE: &AsciiSet = &QUOTED.add(b' ');
 
+/// The requester as Amazon's log names it: root by the canonical id of its account, others by their
+/// ARN.
+fn requester(session: &Session) -> &str {
+    match session.principal.kind {
+        PrincipalKind::Root => &session.facts.canonical_id,
+        PrincipalKind::User | PrincipalKind::Role => &session.principal.arn,
+    }
+}
+
 /// Appends the part of a line that is known before its end. Returns the position in it of the
 /// fields that are not.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
@@ -34,7 +44,7 @@ pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     fields.text(bucket);
     fields.shown(format_args!("[{}]", format_log_time(line.time)));
     fields.value(line.remote());
-    fields.text(line.session().map(|_| line.owner));
+    fields.text(line.session().map(requester));
     fields.text(Some(line.id.as_str()));
     fields.operation(line.known.operation, line);
     fields.value(key.as_deref().map(|key| utf8_percent_encode(key, KEY)));

@@ -2,6 +2,7 @@
 
 mod about;
 mod bucket;
+mod expected_owner;
 mod handler;
 mod object;
 mod refused;
@@ -12,7 +13,6 @@ mod values;
 mod version;
 
 use futures_util::future::BoxFuture;
-use iam::AccountId;
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::{expected_bucket_owner, source_expected_bucket_owner};
 use s3_wire::honoured;
@@ -47,7 +47,7 @@ fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<(H, Authorized<'a>)> {
     check_expected_owner(call)?;
     let handler = H::parse(call)?;
     let values = |key| handler.about().value(key).or_else(|| handler.value(call, key));
-    let storage = call.authorize(call.resource(), handler.needs(call), &values)?;
+    let storage = call.authorize(call.subject(), handler.needs(call), &values)?;
     // Before its body is read.
     if served && !call.operation.info().method.is_read() && !call.gateway.storage.capabilities().writes {
         return Err(read_only());
@@ -103,21 +103,13 @@ macro_rules! dispatch {
 
 s3_wire::for_each_operation!(dispatch);
 
-/// `AccessDenied` unless each bucket belongs to the account that the client expects. A value that
-/// cannot be an account id is `InvalidBucketOwnerAWSAccountID`.
+/// `AccessDenied` unless the bucket belongs to the account that the client expects. The source of a
+/// copy is compared when its bucket is known. A value that cannot be an account id is
+/// `InvalidBucketOwnerAWSAccountID` for both.
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     if !call.headers.keys().any(|name| name.as_str().ends_with("expected-bucket-owner")) {
         return Ok(());
     }
-    let expected = [expected_bucket_owner(call.headers), source_expected_bucket_owner(call.headers)];
-    for text in expected.into_iter().flatten() {
-        let id = AccountId::new(text.trim()).map_err(|_| {
-            let code = ErrorCode::InvalidBucketOwnerAWSAccountID;
-            S3Error::with_message(code, format!("{} [{text}]", code.message()))
-        })?;
-        if id != *call.settings.account.id() {
-            return Err(ErrorCode::AccessDenied.into());
-        }
-    }
-    Ok(())
+    expected_owner::check(expected_bucket_owner(call.headers), call.account())?;
+    source_expected_bucket_owner(call.headers).map_or(Ok(()), |text| expected_owner::id(&text).map(drop))
 }

@@ -119,7 +119,7 @@ async fn perform<'h>(
     if has(&headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
-    let bucket = RequestBucket::of(&gateway.storage, &backend_cx, call::resource(target));
+    let bucket = RequestBucket::of(&gateway.storage, &backend_cx, &settings.account, call::resource(target));
     let operation = match route {
         Some(Route::Operation(operation)) => operation,
         Some(Route::Refused(error)) => return Err(error),
@@ -128,9 +128,9 @@ async fn perform<'h>(
     };
     let bucket = bucket.find(operation, &requester).await?;
     let asker = Asker {
-        authorizer: gateway.authorizer.as_ref(),
+        authorizer: &gateway.authorizer,
         requester: &requester,
-        account: &settings.account,
+        region: &gateway.signing.region,
         peer: cx.peer,
         now: cx.now,
         headers: &headers,
@@ -145,7 +145,7 @@ async fn perform<'h>(
         headers: &headers,
         query,
         target,
-        state: bucket.state.as_deref(),
+        rules: bucket.rules(),
         operation,
         asker: &asker,
         signed,

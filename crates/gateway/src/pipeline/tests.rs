@@ -7,12 +7,13 @@ mod scene;
 
 use std::collections::HashSet;
 
-use iam::ConditionKey;
+use bytes::Bytes;
+use iam::{Account, AccountId, ConditionKey};
 use s3_types::Timestamp;
 use s3_wire::operation::{OPERATIONS, Operation, Support};
 
 use rows::{Header, MD5_OF_GONE, MD5_OF_TWO_KEYS, ROWS, Row, TWO_KEYS};
-use scene::{Scene, Signed, TIME_MAX};
+use scene::{Asked, Scene, Signed, TIME_MAX};
 
 #[tokio::test]
 async fn each_operation_asks_for_its_actions_with_the_values_it_acts_on() {
@@ -79,7 +80,10 @@ async fn every_request_has_the_values_that_the_gateway_knows() {
         assert_eq!(value(ConditionKey::TlsVersion), None);
         assert_eq!(value(ConditionKey::UserAgent), Some("tests"));
         assert_eq!(value(ConditionKey::Referer), Some("http://example.com/"));
-        assert_eq!(value(ConditionKey::ResourceAccount), Some("111122223333"));
+        for key in [ConditionKey::ResourceAccount, ConditionKey::AccountOfResource] {
+            assert_eq!(value(key), Some("111122223333"));
+        }
+        assert_eq!(value(ConditionKey::RequestedRegion), Some("us-east-1"));
         let second: i64 = value(ConditionKey::EpochTime).unwrap().parse().unwrap();
         assert!((Timestamp::now().as_second() - second).abs() <= TIME_MAX.as_secs().cast_signed());
         let current: Timestamp = value(ConditionKey::CurrentTime).unwrap().parse().unwrap();
@@ -205,11 +209,115 @@ async fn who_may_not_list_is_not_told_that_a_key_is_missing() {
 async fn a_requester_without_a_signature_is_asked_about_like_others() {
     let scene = Scene::with_object();
     assert_eq!(scene.send("GET", "/bkt/k", &[], "", Signed::Not, &[]).await.0, 200);
-    scene.deny(&["GetObject bkt/k", "DeleteObject bkt"]);
+    scene.deny(&["GetObject bkt/k"]);
     assert_eq!(scene.send("GET", "/bkt/k", &[], "", Signed::Not, &[]).await.0, 403);
-    // Before their documents are read, which are none.
-    for (method, target) in [("PUT", "/other"), ("POST", "/bkt?delete")] {
-        let sent = scene.send(method, target, &[MD5_OF_TWO_KEYS], "<nothing", Signed::Not, &[]).await;
-        assert_eq!(sent.0, 403, "{target}: {}", sent.1);
+    // Before its document is read, which is none.
+    let sent = scene.send("PUT", "/other", &[], "<nothing", Signed::Not, &[]).await;
+    assert_eq!(sent.0, 403, "{}", sent.1);
+}
+
+/// What depends on the object is decided before anything of it is told, and again where it is
+/// replaced or deleted.
+#[tokio::test]
+async fn what_needs_the_object_is_told_and_done_only_if_it_allows_that() {
+    let scene = Scene::with_object();
+    let range = [("range", "bytes=900-")];
+    let requests: [(&str, &str, &[Header], u16); 10] = [
+        ("GET", "/bkt/k", &[("if-none-match", "*")], 304),
+        ("GET", "/bkt/k", &[("if-match", "\"0\"")], 412),
+        ("GET", "/bkt/k", &range, 416),
+        ("GET", "/bkt/k?partNumber=7", &[], 416),
+        ("GET", "/bkt/k?tagging", &[], 200),
+        ("PUT", "/bkt/k", &[("if-none-match", "*")], 412),
+        ("DELETE", "/bkt/k", &[("if-match", "\"0\"")], 412),
+        ("PUT", "/bkt/copy", &[("x-amz-copy-source", "bkt/k"), ("x-amz-copy-source-if-match", "\"0\"")], 412),
+        ("PUT", "/bkt/k", &[("x-amz-copy-source", "bkt/other"), ("if-none-match", "*")], 412),
+        ("PUT", "/bkt/copy", &[("x-amz-copy-source", "bkt/other")], 200),
+    ];
+    std::fs::write(scene.tree.path().join("bkt/other"), "other").unwrap();
+    scene.need_object(&[
+        "GetObject bkt/k",
+        "GetObjectTagging bkt/k",
+        "PutObject bkt/k",
+        "DeleteObject bkt/k",
+        "PutObject bkt/copy",
+    ]);
+    let of_k = [
+        "GetObject bkt/k of an object",
+        "GetObjectTagging bkt/k of an object",
+        "PutObject bkt/k of an object",
+        "DeleteObject bkt/k of an object",
+        "PutObject bkt/copy of none",
+    ];
+    for denied in [true, false] {
+        scene.deny(if denied { &of_k } else { &[] });
+        for (method, target, headers, allowed) in requests {
+            let (status, answer) = scene.ask(method, target, headers, "").await;
+            let expected = if denied { 403 } else { allowed };
+            assert_eq!(status, expected, "{method} {target} {headers:?}: {answer}");
+            if method == "GET" && denied {
+                assert!(!answer.contains("ETag") && !answer.contains("ActualObjectSize"), "{answer}");
+            }
+        }
+        assert_eq!(std::fs::read(scene.tree.path().join("bkt/k")).unwrap(), b"bytes");
+        assert_eq!(scene.has("bkt/copy"), !denied);
+        scene.asked();
     }
+    // With the values that the request has.
+    scene.ask("GET", "/bkt/k", &[("user-agent", "tests")], "").await;
+    let [first, second] = &scene.asked()[..] else { panic!("two questions") };
+    assert_eq!((&*first.what, &*second.what), ("GetObject bkt/k", of_k[0]));
+    assert_eq!((&first.who, &first.rules, &first.values), (&second.who, &second.rules, &second.values));
+}
+
+/// The owner and the policy of a bucket.
+type Rules = Option<(String, Option<Bytes>)>;
+
+/// The owner and the documents of the bucket that was found go with each question, also of a copy's
+/// source.
+#[tokio::test]
+async fn the_rules_of_the_bucket_go_with_the_question() {
+    let scene = Scene::with_object();
+    let (tree, other) = ("111122223333", "444455556666");
+    scene.add_bucket_of(other, "theirs", "{}").await;
+    let theirs = Some((other.to_owned(), Some(Bytes::from("{}"))));
+    let ours: Rules = Some((tree.to_owned(), None));
+    let question =
+        |what: &str, account: &str, rules: &Rules| (what.to_owned(), Some(account.to_owned()), rules.clone());
+    let asked = |scene: &Scene| -> Vec<_> {
+        let account = |asked: &Asked| asked.values.get("aws:ResourceAccount").cloned();
+        scene.asked().into_iter().map(|asked| (asked.what.clone(), account(&asked), asked.rules)).collect()
+    };
+    let (status, answer) = scene.ask("GET", "/theirs?list-type=2&fetch-owner=true", &[], "").await;
+    assert_eq!((status, asked(&scene)), (200, vec![question("ListBucket theirs", other, &theirs)]));
+    let owner = Account::new(AccountId::new(other).unwrap());
+    assert!(answer.contains(&format!("<ID>{}</ID>", owner.canonical_id())), "{answer}");
+    let copy = [("x-amz-copy-source", "theirs/k")];
+    assert_eq!(scene.ask("PUT", "/bkt/copy", &copy, "").await.0, 200);
+    assert_eq!(
+        asked(&scene),
+        [
+            question("PutObject bkt/copy", tree, &ours),
+            question("GetObject theirs/k", other, &theirs),
+            question("ListBucket theirs", other, &theirs),
+            question("ListBucket bkt", tree, &ours),
+        ]
+    );
+    for (expected, source, status) in
+        [(tree, other, 200), (other, other, 403), (tree, tree, 403), (tree, "4444", 400)]
+    {
+        let headers = [
+            copy[0],
+            ("x-amz-expected-bucket-owner", expected),
+            ("x-amz-source-expected-bucket-owner", source),
+        ];
+        let (answered, answer) = scene.ask("PUT", "/bkt/copy", &headers, "").await;
+        assert_eq!(answered, status, "{expected} {source}: {answer}");
+    }
+    // The list of buckets, and a new bucket, are the requester's.
+    scene.asked();
+    scene.ask("GET", "/", &[], "").await;
+    scene.ask("PUT", "/new-one", &[], "").await;
+    let own = |what: &str| question(what, tree, &None);
+    assert_eq!(asked(&scene), [own("ListAllMyBuckets "), own("CreateBucket new-one")]);
 }

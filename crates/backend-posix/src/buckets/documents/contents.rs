@@ -22,7 +22,7 @@ const CHECKSUM_BYTES: usize = 8;
 pub(super) mod number {
     /// A kind that must be known: a gateway that does not know it closes the bucket.
     pub const CRITICAL: u8 = 0x80;
-    /// The canonical id of the bucket's owner, as text.
+    /// The id of the account that owns the bucket, as text.
     pub const OWNER: u8 = CRITICAL | 1;
     pub const ACL: u8 = CRITICAL | 2;
     pub const POLICY: u8 = CRITICAL | 3;

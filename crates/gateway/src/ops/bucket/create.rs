@@ -44,7 +44,7 @@ impl<'a> Handler<'a> for CreateBucket {
         }
         let location = asked.location_constraint.as_deref().and_then(|asked| named_region(asked, region));
         let values = |key| value(&call, location, key);
-        let storage = call.authorize(call.resource(), call.action().into(), &values)?;
+        let storage = call.authorize(call.subject(), call.action().into(), &values)?;
         check_location(asked.location_constraint.as_deref(), region)?;
         let request = CreateBucketRequest::plain(bucket);
         match storage.create_bucket(request).await {

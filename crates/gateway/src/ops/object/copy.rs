@@ -5,15 +5,16 @@ use iam::{ConditionKey, Resource};
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
-    object_metadata, redirect_location, write_conditions,
+    object_metadata, redirect_location, source_expected_bucket_owner, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
 use s3_wire::{Result, S3Error};
 
-use crate::access::Authorized;
+use crate::access::{Authorized, Detached, Subject};
 use crate::call::Call;
 use crate::errors::{copy_onto_itself, failed_of_source, from_backend};
 use crate::ops::about::About;
+use crate::ops::expected_owner;
 use crate::ops::handler::Handler;
 use crate::ops::object::put::did_write;
 use crate::ops::slow::{self, Finished};
@@ -70,7 +71,7 @@ impl<'a> Handler<'a> for CopyObject {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let target = call.object()?;
         let (bucket, key) = (target.bucket.clone(), target.key.clone());
-        let source = self.source.authorize(&call).await?.detach();
+        let source = self.source.authorize(&call).await?;
         let storage = storage.detach();
         let work = async move {
             let target = ObjectRef::current(&bucket, &key);
@@ -127,17 +128,26 @@ impl Source {
         Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
-    /// The permission to read the source. Its bucket must be there, and not be closed.
-    pub async fn authorize<'r>(&'r self, call: &Call<'r>) -> Result<Authorized<'r>> {
+    /// The permission to read the source. Its bucket must be there, not be closed, and belong to
+    /// whom the client expects.
+    pub async fn authorize(&self, call: &Call<'_>) -> Result<Detached> {
         let CopySourceRef { bucket, key, .. } = &self.object;
         let resource = Resource { bucket: Some(bucket), key: Some(key) };
-        let asker = call.asker;
-        if call.target.bucket() != Some(bucket) {
-            let bucket = RequestBucket::of(&call.gateway.storage, call.backend_cx, resource);
-            bucket.find(call.operation, asker.requester).await?;
+        if call.target.bucket() == Some(bucket) {
+            return self.authorize_in(call, Subject { resource, rules: call.rules });
         }
+        let account = &call.settings.account;
+        let bucket = RequestBucket::of(&call.gateway.storage, call.backend_cx, account, resource);
+        let bucket = bucket.find(call.operation, call.asker.requester).await?;
+        self.authorize_in(call, Subject { resource, rules: bucket.rules() })
+    }
+
+    fn authorize_in(&self, call: &Call<'_>, source: Subject<'_>) -> Result<Detached> {
+        let owner = source.rules.map_or(&call.settings.account, |rules| &rules.owner);
+        expected_owner::check(source_expected_bucket_owner(call.headers), owner)?;
         let about = About::version(self.version.as_ref());
-        call.authorize(resource, about.actions(S3Action::GetObject), &|key| about.value(key))
+        let actions = about.actions(S3Action::GetObject);
+        Ok(call.authorize(source, actions, &|key| about.value(key))?.detach())
     }
 
     /// The source as conditions of policies name it: `bucket/key`.

@@ -6,7 +6,7 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use crate::access::Authorized;
+use crate::access::{Authorized, Subject};
 use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
@@ -77,7 +77,8 @@ async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -
     let object = ObjectRef::current(bucket, key).of(version.as_ref());
     let about = About { version: version.as_ref(), conditions: Some(&entry.conditions) };
     let resource = Resource { bucket: Some(bucket), key: Some(key) };
-    let storage = call.authorize(resource, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
+    let subject = Subject { resource, rules: call.rules };
+    let storage = call.authorize(subject, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
     let request = DeleteRequest { object, conditions: &entry.conditions, check: None };
     let deleted = storage.delete_object(request).await;
     deleted.map_err(|error| {

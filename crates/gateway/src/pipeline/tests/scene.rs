@@ -2,21 +2,24 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use backend::{Backend as _, Context, CreateBucketRequest, DocumentKind, Documents};
 use backend_posix::{Options, PosixBackend};
+use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
-    AccessKeyId, Account, AccountId, Authorizer, ConditionKey, Credential, Decision, Identities,
-    Principal, Question, RootIdentity, SecretKey,
+    AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
+    KnownObject, Principal, Question, RootIdentity, SecretKey,
 };
-use s3_types::{BucketName, ObjectKey, Timestamp};
+use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
 use s3_wire::auth::{SigV2, SigningKeyCache, SigningPolicy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -43,6 +46,10 @@ pub struct Asked {
     pub what: String,
     /// The ARN of the requester; `None` for an anonymous one.
     pub who: Option<String>,
+    /// The bucket's owner and policy.
+    pub rules: Option<(String, Option<Bytes>)>,
+    /// Whether the file that is watched was there.
+    pub watched: bool,
     pub values: BTreeMap<&'static str, String>,
 }
 
@@ -61,6 +68,10 @@ impl Asked {
 struct Recorder {
     asked: Mutex<Vec<Asked>>,
     denied: Mutex<Vec<&'static str>>,
+    /// Those that need the object: then ` of an object` or ` of none` is added to them.
+    need_object: Mutex<Vec<&'static str>>,
+    /// A file at which each question looks.
+    watched: Mutex<PathBuf>,
 }
 
 impl Authorizer for Recorder {
@@ -68,12 +79,23 @@ impl Authorizer for Recorder {
         let bucket = question.resource.bucket.map_or("", BucketName::as_str);
         let key = question.resource.key.map(|key: &ObjectKey| format!("/{}", key.as_str()));
         let action = question.action.as_str().trim_start_matches("s3:");
-        let what = format!("{action} {bucket}{}", key.unwrap_or_default());
+        let mut what = format!("{action} {bucket}{}", key.unwrap_or_default());
+        let needs_object = self.need_object.lock().unwrap().contains(&&*what);
+        match question.object {
+            KnownObject::NotYet => {}
+            KnownObject::Missing => what += " of none",
+            KnownObject::Facts(_) => what += " of an object",
+        }
         let value = |key: &ConditionKey| Some((key.as_str(), (question.values)(*key)?.into_owned()));
         let values = ConditionKey::ALL.iter().filter_map(value).collect();
         let is_denied = self.denied.lock().unwrap().contains(&what.as_str());
         let who = question.requester.session().map(|session| session.principal.arn.to_string());
-        self.asked.lock().unwrap().push(Asked { what, who, values });
+        let of = |rules: &BucketRules| (rules.owner.id().to_string(), rules.policy.clone());
+        let (rules, watched) = (question.rules.map(of), self.watched.lock().unwrap().exists());
+        self.asked.lock().unwrap().push(Asked { what, who, rules, watched, values });
+        if needs_object && question.object == KnownObject::NotYet {
+            return Decision::NeedsObject(NeededFacts { acl: true, tags: true });
+        }
         if is_denied { Decision::Deny } else { Decision::Allow }
     }
 }
@@ -153,6 +175,25 @@ impl Scene {
 
     pub fn deny(&self, denied: &[&'static str]) {
         *self.recorder.denied.lock().unwrap() = denied.to_vec();
+    }
+
+    pub fn need_object(&self, questions: &[&'static str]) {
+        *self.recorder.need_object.lock().unwrap() = questions.to_vec();
+    }
+
+    /// Has each question look whether this file is there.
+    pub fn watch(&self, path: &str) {
+        *self.recorder.watched.lock().unwrap() = self.tree.path().join(path);
+    }
+
+    /// Makes a bucket with the object `k` for another account, with a policy.
+    pub async fn add_bucket_of(&self, owner: &str, name: &str, policy: &'static str) {
+        let backend = PosixBackend::open(self.tree.path(), Options::default()).unwrap();
+        let name = BucketName::new(name).unwrap();
+        let documents = Documents::from([(DocumentKind::Policy, Bytes::from(policy))]);
+        let request = CreateBucketRequest { name: &name, owner: Some(owner), documents };
+        backend.create_bucket(&Context::default(), request).await.unwrap();
+        std::fs::write(self.tree.path().join(name.as_str()).join("k"), "bytes").unwrap();
     }
 
     /// The questions since this was called last.

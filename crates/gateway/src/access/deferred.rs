@@ -1,0 +1,80 @@
+//! Permissions that depend on facts of the object.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use backend::{NotAllowed, ObjectCheck};
+use iam::{
+    Authorizer, BucketRules, ConditionKey, Decision, KnownObject, Question, Requester, Resource, Values,
+};
+use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey};
+
+use super::asker::{Asker, has_ended};
+use super::subject::Subject;
+
+/// Questions that are asked again once the storage has looked at the object. They are those of the
+/// request, with the values that it had, so that the check may outlive it.
+#[derive(Debug)]
+pub struct Deferred {
+    authorizer: Arc<dyn Authorizer>,
+    requester: Requester,
+    bucket: Option<BucketName>,
+    key: Option<ObjectKey>,
+    rules: Option<Arc<BucketRules>>,
+    actions: ActionSet,
+    needs: NeededFacts,
+    values: Vec<(ConditionKey, Box<str>)>,
+}
+
+impl Deferred {
+    /// The questions about `actions`, for which the authorizer needs `needs`.
+    pub fn new(
+        asker: &Asker<'_>,
+        subject: Subject<'_>,
+        actions: ActionSet,
+        needs: NeededFacts,
+        values: &Values<'_>,
+    ) -> Self {
+        let value = |key: &ConditionKey| {
+            let text = asker.value_of(*key, subject, values)?;
+            Some((*key, text.into_owned().into_boxed_str()))
+        };
+        Self {
+            authorizer: Arc::clone(asker.authorizer),
+            requester: asker.requester.clone(),
+            bucket: subject.resource.bucket.cloned(),
+            key: subject.resource.key.cloned(),
+            rules: subject.rules.cloned(),
+            actions,
+            needs,
+            values: ConditionKey::ALL.iter().filter_map(value).collect(),
+        }
+    }
+}
+
+impl ObjectCheck for Deferred {
+    fn needs(&self) -> NeededFacts {
+        self.needs
+    }
+
+    fn check(&self, object: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed> {
+        let object = object.map_or(KnownObject::Missing, KnownObject::Facts);
+        let value = |key: ConditionKey| {
+            let value = self.values.iter().find(|(of, _)| *of == key);
+            value.map(|(_, text)| Cow::Borrowed(&**text))
+        };
+        let allows = |action| {
+            let question = Question {
+                requester: &self.requester,
+                action,
+                resource: Resource { bucket: self.bucket.as_ref(), key: self.key.as_ref() },
+                rules: self.rules.as_deref(),
+                object,
+                values: &value,
+            };
+            self.authorizer.decide(&question) == Decision::Allow
+        };
+        // A write may have gone on for long.
+        if !has_ended(&self.requester) && self.actions.iter().all(allows) { Ok(()) } else { Err(NotAllowed) }
+    }
+}

@@ -1,0 +1,40 @@
+//! The rules of a request's bucket.
+
+use std::sync::Arc;
+
+use backend::{BucketState, DocumentKind};
+use iam::{Account, AccountId, BucketRules};
+
+/// The rules of a bucket, and whether they can be trusted. Made once for each state of the bucket,
+/// and kept in it.
+#[derive(Debug)]
+pub struct KnownRules {
+    /// The rules.
+    pub rules: Arc<BucketRules>,
+    /// The reason why only root may use the bucket, though the storage could read its documents.
+    pub closed: Option<&'static str>,
+}
+
+impl KnownRules {
+    /// The rules of a bucket. `account` owns those that name no owner. `None` if something else is
+    /// kept in the state, which nobody does.
+    pub fn of<'s>(state: &'s BucketState, account: &Arc<Account>) -> Option<&'s Self> {
+        state.parsed.get_or_make(|| Self::read(state, account))
+    }
+
+    fn read(state: &BucketState, account: &Arc<Account>) -> Self {
+        let (owner, closed) = match state.owner.as_deref().map(AccountId::new) {
+            None => (Arc::clone(account), None),
+            Some(Ok(id)) => (Arc::new(Account::new(id)), None),
+            Some(Err(_)) => (Arc::clone(account), Some("its owner is not the id of an account")),
+        };
+        let document = |kind| state.documents.get(&kind).cloned();
+        let rules = BucketRules {
+            owner,
+            policy: document(DocumentKind::Policy),
+            acl: document(DocumentKind::Acl),
+            public_access_block: document(DocumentKind::PublicAccessBlock),
+        };
+        Self { rules: Arc::new(rules), closed }
+    }
+}

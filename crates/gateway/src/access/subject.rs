@@ -1,0 +1,20 @@
+use std::sync::Arc;
+
+use iam::{BucketRules, Resource};
+
+/// What a permission is asked about: a resource, with the rules of its bucket that the request was
+/// checked with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Subject<'a> {
+    /// The resource.
+    pub resource: Resource<'a>,
+    /// The rules; `None` for the service, and for a bucket that is to be made.
+    pub rules: Option<&'a Arc<BucketRules>>,
+}
+
+impl Subject<'_> {
+    /// The bucket of the resource.
+    pub fn bucket(self) -> Self {
+        Self { resource: Resource { key: None, ..self.resource }, ..self }
+    }
+}
