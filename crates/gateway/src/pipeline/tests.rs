@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use iam::{Account, AccountId, ConditionKey};
-use s3_types::Timestamp;
+use s3_types::{ChecksumAlgorithm, Checksummer, Timestamp};
 use s3_wire::operation::{OPERATIONS, Operation, Support};
 
 use rows::{Header, MD5_OF_GONE, MD5_OF_TWO_KEYS, ROWS, Row, TWO_KEYS};
@@ -214,6 +214,35 @@ async fn a_requester_without_a_signature_is_asked_about_like_others() {
     // Before its document is read, which is none.
     let sent = scene.send("PUT", "/other", &[], "<nothing", Signed::Not, &[]).await;
     assert_eq!(sent.0, 403, "{}", sent.1);
+}
+
+/// Whoever asks to delete keys is asked about each of them, before the first one is deleted.
+#[tokio::test]
+async fn anybody_may_delete_the_keys_that_are_allowed() {
+    let scene = Scene::with_object();
+    std::fs::write(scene.tree.path().join("bkt/x"), "").unwrap();
+    std::fs::write(scene.tree.path().join("bkt/y"), "").unwrap();
+    scene.deny(&["DeleteObjectVersion bkt/y"]);
+    let send =
+        async || scene.send("POST", "/bkt?delete", &[MD5_OF_TWO_KEYS], TWO_KEYS, Signed::Not, &[]).await;
+    let (status, answer) = send().await;
+    assert!(status == 200 && answer.contains("<Deleted><Key>x</Key>"), "{status} {answer}");
+    assert!(answer.contains("<Code>AccessDenied<") && answer.contains("<Key>y</Key>"), "{answer}");
+    assert_eq!((scene.has("bkt/x"), scene.has("bkt/y")), (false, true));
+    assert_eq!(scene.questions(), ["DeleteObject bkt/x", "DeleteObjectVersion bkt/y VersionId=null"]);
+    let keys: Vec<_> = (0..200).map(|n| format!("many{n}")).collect();
+    for key in &keys {
+        std::fs::write(scene.tree.path().join("bkt").join(key), "").unwrap();
+    }
+    let objects: Vec<_> = keys.iter().map(|key| format!("<Object><Key>{key}</Key></Object>")).collect();
+    let body = format!("<Delete>{}</Delete>", objects.concat());
+    let md5 = Checksummer::of(ChecksumAlgorithm::Md5, body.as_bytes()).to_string();
+    scene.watch("bkt/many0");
+    let (status, answer) = scene.ask("POST", "/bkt?delete", &[("content-md5", &*md5)], &body).await;
+    assert_eq!(status, 200, "{answer}");
+    let asked = scene.asked();
+    assert!(asked.len() == 200 && asked.iter().all(|asked| asked.watched));
+    assert!(keys.iter().all(|key| !scene.has(&format!("bkt/{key}"))));
 }
 
 /// What depends on the object is decided before anything of it is told, and again where it is

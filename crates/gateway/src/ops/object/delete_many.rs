@@ -1,7 +1,7 @@
 use backend::{BackendError, DeleteReceipt, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
 use iam::Resource;
-use s3_types::{ActionSet, BucketName, S3Action, VersionId};
+use s3_types::{ActionSet, BucketName, Conditions, ObjectKey, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
@@ -31,9 +31,9 @@ impl<'a> Handler<'a> for DeleteObjects {
         Ok(Self { checksum })
     }
 
-    /// Each key is asked for by itself. An anonymous requester is refused before the body is read.
-    fn needs(&self, call: &Call<'a>) -> ActionSet {
-        if call.asker.requester.is_anonymous() { call.action().into() } else { ActionSet::NONE }
+    /// Each key is asked about by itself, and nothing about the bucket.
+    fn needs(&self, _: &Call<'a>) -> ActionSet {
+        ActionSet::NONE
     }
 
     async fn perform(self, mut call: Call<'a>, _: Authorized<'a>) -> Result<Outcome> {
@@ -42,8 +42,11 @@ impl<'a> Handler<'a> for DeleteObjects {
         let bytes_max = limits::DELETE_BODY_BYTES_MAX;
         let request = call.read_document(self.checksum, bytes_max, DeleteObjectsRequest::parse).await?;
         let call = &call;
+        // All are decided before the first one is deleted.
+        let allowed: Vec<_> =
+            request.objects.iter().map(|entry| Deletion::allow(call, bucket, entry)).collect();
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
-        let deletions: Vec<_> = request.objects.iter().map(|entry| delete_one(call, bucket, entry)).collect();
+        let deletions: Vec<_> = allowed.into_iter().map(|deletion| delete_one(call, deletion)).collect();
         let outcomes: Vec<_> = stream::iter(deletions).buffered(DELETE_CONCURRENCY).collect().await;
         let writer = delete_result(request.objects.len());
         let outcomes = request.objects.into_iter().zip(outcomes);
@@ -68,19 +71,40 @@ fn marker(receipt: &DeleteReceipt) -> Option<DeleteMarker<'_>> {
     version.map(|id| DeleteMarker { version_id: id.as_str() })
 }
 
-async fn delete_one(call: &Call<'_>, bucket: &BucketName, entry: &DeleteEntry) -> Result<DeleteReceipt> {
-    let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
-    // Whatever the storage says of the id: DeleteObject alone says that it is invalid.
-    let no_such_version = || S3Error::new(ErrorCode::NoSuchVersion);
-    let version = entry.version_id.as_deref().map(VersionId::new).transpose();
-    let version = version.map_err(|_| no_such_version())?;
+/// A deletion that is allowed.
+struct Deletion<'r> {
+    storage: Authorized<'r>,
+    bucket: &'r BucketName,
+    key: &'r ObjectKey,
+    version: Option<VersionId>,
+    conditions: &'r Conditions,
+}
+
+impl<'r> Deletion<'r> {
+    fn allow<'a: 'r>(call: &Call<'a>, bucket: &'r BucketName, entry: &'r DeleteEntry) -> Result<Self> {
+        let key = entry.key.as_ref().map_err(|none| S3Error::new(none.code))?;
+        let version = entry.version_id.as_deref().map(VersionId::new).transpose();
+        let version = version.map_err(|_| no_such_version())?;
+        let conditions = &entry.conditions;
+        let about = About { version: version.as_ref(), conditions: Some(conditions) };
+        let resource = Resource { bucket: Some(bucket), key: Some(key) };
+        let subject = Subject { resource, rules: call.rules };
+        let actions = about.actions(S3Action::DeleteObject);
+        let storage = call.authorize(subject, actions, &|key| about.value(key))?;
+        Ok(Self { storage, bucket, key, version, conditions })
+    }
+}
+
+/// The error for a version, whatever the storage says of its id: DeleteObject alone says that an id
+/// is invalid.
+fn no_such_version() -> S3Error {
+    S3Error::new(ErrorCode::NoSuchVersion)
+}
+
+async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<DeleteReceipt> {
+    let Deletion { storage, bucket, key, version, conditions } = deletion?;
     let object = ObjectRef::current(bucket, key).of(version.as_ref());
-    let about = About { version: version.as_ref(), conditions: Some(&entry.conditions) };
-    let resource = Resource { bucket: Some(bucket), key: Some(key) };
-    let subject = Subject { resource, rules: call.rules };
-    let storage = call.authorize(subject, about.actions(S3Action::DeleteObject), &|key| about.value(key))?;
-    let request = DeleteRequest { object, conditions: &entry.conditions, check: None };
-    let deleted = storage.delete_object(request).await;
+    let deleted = storage.delete_object(DeleteRequest { object, conditions, check: None }).await;
     deleted.map_err(|error| {
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();
