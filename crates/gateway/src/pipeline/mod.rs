@@ -30,6 +30,7 @@ use crate::errors::{self, ErrorSite};
 use crate::gateway::{Gateway, Settings};
 use crate::observers::Report;
 use crate::ops;
+use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::phase::Phase;
 use crate::reply::{self, Reply};
@@ -110,15 +111,35 @@ async fn perform<'h>(
     }
     let signed =
         SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
-    let Authenticated { requester, payload, headers, signed, signature } =
-        authenticate(gateway, settings.identities.as_ref(), cx, &signed).await?;
-    (known.requester, known.signed) = (Some(requester.clone()), Some(signed));
-    let backend_cx = cx.backend_context(&requester);
+    let by = authenticate(gateway, settings.identities.as_ref(), cx, &signed).await?;
+    (known.requester, known.signed) = (Some(by.requester.clone()), Some(by.signed));
     // S3 checks the names of bucket and key after the signature.
     let target = target?;
-    if has(&headers, RDMA_TOKEN) {
+    if has(&by.headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
+    let outcome = operate(Verified { gateway, settings, cx, head, query, target, by }, route, body).await?;
+    known.effects = outcome.effects;
+    Ok(outcome.reply)
+}
+
+/// A request of which it is known who made it.
+struct Verified<'a> {
+    gateway: &'a Gateway,
+    settings: &'a Settings,
+    cx: &'a RequestContext,
+    head: &'a Parts,
+    query: &'a Query<'a>,
+    target: &'a Target,
+    by: Authenticated<'a>,
+}
+
+/// Looks for the bucket, and performs the operation. Errors of a request whose bucket is gone say
+/// so.
+async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut RequestBody) -> Result<Outcome> {
+    let Verified { gateway, settings, cx, head, query, target, by } = request;
+    let Authenticated { requester, payload, headers, signed, signature } = by;
+    let backend_cx = cx.backend_context(&requester);
     let bucket = RequestBucket::of(&gateway.storage, &backend_cx, &settings.account, call::resource(target));
     let operation = match route {
         Some(Route::Operation(operation)) => operation,
@@ -152,12 +173,10 @@ async fn perform<'h>(
         body,
         payload: Some(payload),
     };
-    let outcome = match ops::dispatch(call).await {
-        Ok(outcome) => outcome,
-        Err(error) => return Err(bucket.refusal(error).await),
-    };
-    known.effects = outcome.effects;
-    Ok(outcome.reply)
+    match ops::dispatch(call).await {
+        Ok(outcome) => Ok(outcome),
+        Err(error) => Err(bucket.refusal(error).await),
+    }
 }
 
 /// A client that could move the object by RDMA sends this header. The answer's header

@@ -29,15 +29,8 @@ impl<'a> Handler<'a> for ListObjects<'a> {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page = page(
-            &call,
-            &storage,
-            asked.prefix,
-            asked.delimiter,
-            asked.start().map(position_of),
-            asked.max_keys,
-        )
-        .await?;
+        let start = asked.start().map(position_of);
+        let page = page(&call, &storage, asked.prefix, asked.delimiter, start, asked.max_keys).await?;
         let next = next_marker(&page, asked.prefix, asked.delimiter);
         let result = ListObjectsResult {
             bucket: bucket.as_str(),

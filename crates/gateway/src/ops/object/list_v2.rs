@@ -28,15 +28,8 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
 
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         let (bucket, Self(asked)) = (call.bucket()?, self);
-        let page = page(
-            &call,
-            &storage,
-            asked.prefix,
-            asked.delimiter,
-            asked.start().map(position_of),
-            asked.max_keys,
-        )
-        .await?;
+        let start = asked.start().map(position_of);
+        let page = page(&call, &storage, asked.prefix, asked.delimiter, start, asked.max_keys).await?;
         let token = page.next.as_ref().map(|next| start_of(next).to_token());
         let result = ListObjectsV2Result {
             bucket: bucket.as_str(),
