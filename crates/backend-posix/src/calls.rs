@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest,
+    AbortRequest, Backend, BackendError, BucketPage, BucketState, Capabilities, ChangeBucketRequest, Check,
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
     ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
@@ -32,11 +32,18 @@ impl PosixBackend {
         cx.unix_account().filter(|_| self.store.options.chown)
     }
 
-    fn target(&self, cx: &Context, object: ObjectRef<'_>, conditions: &Conditions) -> Target {
+    fn target(
+        &self,
+        cx: &Context,
+        object: ObjectRef<'_>,
+        conditions: &Conditions,
+        check: Check<'_>,
+    ) -> Target {
         Target {
             bucket: object.bucket.clone(),
             place: ObjectPath::of(object.key.as_str()),
             conditions: conditions.clone(),
+            check: check.cloned(),
             predecessor: None,
             owner: self.owner(cx),
         }
@@ -60,7 +67,7 @@ impl PosixBackend {
     }
 
     async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
-        let backend::ReadRequest { object, selector, conditions } = request;
+        let backend::ReadRequest { object, selector, conditions, check } = request;
         self.check_version(object, object.bucket).await?;
         let request = ReadRequest {
             bucket: object.bucket.clone(),
@@ -68,6 +75,7 @@ impl PosixBackend {
             place: ObjectPath::of(object.key.as_str()),
             selector,
             conditions: conditions.clone(),
+            check: check.cloned(),
             body,
         };
         self.store.presence.check()?;
@@ -162,10 +170,9 @@ impl Backend for PosixBackend {
 
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         self.store.presence.check()?;
-        let PutRequest { object, options } = request;
-        let target = self.target(cx, object, &options.conditions);
-        let nothing_to_check =
-            options.conditions.is_empty() && !options.size_hint.is_some_and(object::is_much);
+        let PutRequest { object, options, check } = request;
+        let target = self.target(cx, object, &options.conditions, check);
+        let nothing_to_check = !target.needs_facts() && !options.size_hint.is_some_and(object::is_much);
         if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
             let (target, key, announced) = (target.clone(), object.key.clone(), options.size_hint);
             let begin = move |store: &Store| {
@@ -180,7 +187,7 @@ impl Backend for PosixBackend {
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         self.check_version(request.object, request.object.bucket).await?;
-        let target = self.target(cx, request.object, request.conditions);
+        let target = self.target(cx, request.object, request.conditions, request.check);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
         };
@@ -191,7 +198,7 @@ impl Backend for PosixBackend {
         self.check_source_version(request.source.object, request.target.bucket).await?;
         let copy = Copy {
             source: request.source.into(),
-            target: self.target(cx, request.target, &request.conditions),
+            target: self.target(cx, request.target, &request.conditions, request.check),
             target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
             website_redirect_location: request.website_redirect_location,
@@ -258,10 +265,10 @@ impl Backend for PosixBackend {
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
-        let CompleteRequest { upload, complete } = request;
+        let CompleteRequest { upload, complete, check } = request;
         let complete = Complete {
             upload: UploadName::from(upload),
-            target: self.target(cx, upload.object, &complete.conditions),
+            target: self.target(cx, upload.object, &complete.conditions, check),
             request: complete,
             default: DEFAULT_CHECKSUM,
         };

@@ -61,7 +61,8 @@ async fn get(subject: &Subject, object: ObjectRef<'_>) -> Result<()> {
 }
 
 async fn put(subject: &Subject, object: ObjectRef<'_>, conditions: Conditions) -> Result<()> {
-    let request = PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() }, check: None };
+    let request =
+        PutRequest { object, options: WriteOptions { conditions, ..WriteOptions::default() }, check: None };
     subject.writer.put_object(&Context::default(), request).await.map(drop)
 }
 

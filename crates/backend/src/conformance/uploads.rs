@@ -143,7 +143,11 @@ async fn copied_part(
 ) -> CompletedPart {
     let (cx, source_key) = (&upload.fixture.cx, key("source"));
     let request = CopyPartRequest {
-        source: CopySource { object: upload.fixture.object(&source_key), conditions: if_match(source), check: None },
+        source: CopySource {
+            object: upload.fixture.object(&source_key),
+            conditions: if_match(source),
+            check: None,
+        },
         range: Some(0..bytes.len() as u64),
         upload: upload.name(),
         part_number,
