@@ -9,7 +9,8 @@
 use rustix::fd::AsFd;
 
 use super::companion::{Companion, remove_companion, split, write_companion};
-use super::sidecar::{self, Sidecar};
+use super::sidecar::Sidecar;
+use super::sidecars;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info;
 use crate::layout::keymap::join;
@@ -91,7 +92,7 @@ pub(crate) fn put<R: Kind>(
     if bucket.store.sidecars() {
         let info = file_info::of(&file).attempt("stat a file")?;
         let inode = bucket.store.identity(file, &info).inode;
-        return sidecar::write(bucket, directory, name, (&record::to_bytes(record), inode), None);
+        return sidecars::write(bucket, directory, name, (&record::to_bytes(record), inode), None);
     }
     put_attribute(bucket, &join(&directory.path, name), file, record)
 }
@@ -104,7 +105,7 @@ pub(crate) fn put_of_directory<R: Kind>(
     record: &R,
 ) -> Result<(), Fail> {
     if bucket.store.sidecars() {
-        return sidecar::write_of_directory(bucket, directory, record);
+        return sidecars::write_of_directory(bucket, directory, record);
     }
     if record::is_empty(record) {
         return attribute::remove(directory).attempt("remove a record");
@@ -136,18 +137,18 @@ pub(crate) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &
     if Sidecar::read(&directory, OF_DIRECTORY).attempt("read a record")?.is_some() {
         return Ok(());
     }
-    sidecar::write_of_directory(bucket, directory, record)
+    sidecars::write_of_directory(bucket, directory, record)
 }
 
 /// Removes a record that can't be understood; the caller holds the key's lock.
 pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecar::remove(store, directory, name) } else { attribute::remove(file) }
+    if store.sidecars() { sidecars::remove(store, directory, name) } else { attribute::remove(file) }
 }
 
 /// Removes the record of a name whose file is gone; the caller holds the key's lock. An attribute
 /// went with its file. False if the record stays: then it belongs to no file, and is never served.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
-    !store.sidecars() || sidecar::remove(store, directory, name).is_ok()
+    !store.sidecars() || sidecars::remove(store, directory, name).is_ok()
 }
 
 /// Prepares a record for a file that will also have another name, in a directory that nobody sees
@@ -157,13 +158,13 @@ pub(crate) fn take_along(
     from: (impl AsFd, &str),
     to: (impl AsFd, &str),
 ) -> Result<(), Fail> {
-    if bucket.store.sidecars() { sidecar::take_along(bucket, from, to) } else { Ok(()) }
+    if bucket.store.sidecars() { sidecars::take_along(bucket, from, to) } else { Ok(()) }
 }
 
 /// Removes the records in a directory that will be removed; ENOTEMPTY if there are records of
 /// files.
 pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecar::remove_folder(store, directory) } else { Ok(()) }
+    if store.sidecars() { sidecars::remove_folder(store, directory) } else { Ok(()) }
 }
 
 /// The part of a staged file's record that is written when the file is published.

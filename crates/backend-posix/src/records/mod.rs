@@ -4,6 +4,7 @@
 mod companion;
 mod kept;
 mod sidecar;
+mod sidecars;
 mod update;
 
 pub(crate) use companion::{
@@ -16,5 +17,6 @@ pub(crate) use kept::{
     Rest, clear, forget, mark, of, of_directory, put_of_directory, put_staged, raw_of, raw_of_directory,
     read, remove, take_along,
 };
-pub(crate) use sidecar::{Sidecar, write as write_sidecar};
+pub(crate) use sidecar::Sidecar;
+pub(crate) use sidecars::write as write_sidecar;
 pub(crate) use update::{Present, update};
