@@ -11,7 +11,7 @@ use s3_types::{
     ObjectMetadata,
 };
 
-use crate::base::options::Options;
+use crate::base::options::{Metadata, Options};
 use crate::buckets::documents::Initial;
 use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
@@ -154,11 +154,16 @@ impl Scene {
         target.publish(self.bucket(), None, sealed).map(drop)
     }
 
+    /// True if its records are in files beside the objects'.
+    pub fn has_sidecars(&self) -> bool {
+        self.store.metadata() == Metadata::Sidecar
+    }
+
     /// True, with a message, if the test can't say anything because what is attached to a file that
     /// was changed is not known here.
     pub fn skips_changes(&self) -> bool {
         let births = crate::fs::file_info::born_ns(&*self.bucket().fd).is_some();
-        let skips = self.store.sidecars() && !(self.store.volume.inodes_last && births);
+        let skips = self.has_sidecars() && !(self.store.volume.inodes_last && births);
         if skips {
             eprintln!(
                 "\n*** SKIPPED: files are not told apart here, so what is attached is NOT tested ***\n"
@@ -170,7 +175,7 @@ impl Scene {
     /// Puts something else in the place of the record that the file or directory at a path has.
     pub fn set_raw_record(&self, path: &str, raw: &[u8]) {
         let path = self.path().join(path);
-        if !self.store.sidecars() {
+        if !self.has_sidecars() {
             let flags = rustix::fs::XattrFlags::empty();
             return rustix::fs::setxattr(path, crate::layout::records::ATTRIBUTE, raw, flags).unwrap();
         }
@@ -181,7 +186,7 @@ impl Scene {
     /// Removes the record of the file or directory at a path.
     pub fn remove_record(&self, path: &str) {
         let path = self.path().join(path);
-        if self.store.sidecars() {
+        if self.has_sidecars() {
             std::fs::remove_file(sidecar_of(&path)).unwrap();
         } else {
             rustix::fs::removexattr(path, crate::layout::records::ATTRIBUTE).unwrap();
@@ -191,7 +196,7 @@ impl Scene {
     /// Moves a file of the bucket with its record, also a record in another file.
     pub fn move_file(&self, from: &str, to: &str) {
         let [from, to] = [from, to].map(|path| self.path().join(path));
-        if self.store.sidecars() {
+        if self.has_sidecars() {
             let records = [&from, &to].map(|path| sidecar_of(path));
             std::fs::create_dir_all(records[1].parent().unwrap()).unwrap();
             std::fs::rename(&records[0], &records[1]).unwrap();

@@ -117,17 +117,22 @@ fn birth_ns(directory: impl AsFd) -> Io<i128> {
 
 /// Writes down when a bucket was created.
 pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
-    let time_ns = Some(nanoseconds(created));
-    records::mark(bucket, &bucket.fd, &BucketRecord { time_ns, unknown: Unknown::none() })
+    records::mark(bucket, &bucket.fd, &record_of(created))
+}
+
+/// [`mark`] for a bucket that stays although its record was removed with those of its directories.
+pub(super) fn restore(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
+    records::restore(bucket, &bucket.fd, &record_of(created))
+}
+
+fn record_of(created: Timestamp) -> BucketRecord {
+    BucketRecord { time_ns: Some(nanoseconds(created)), unknown: Unknown::none() }
 }
 
 /// Puts the record of a bucket on disk, whatever the durability level.
 pub(super) fn sync_record(bucket: &Bucket<'_>) -> Io<()> {
     step("a bucket's record is put on disk")?;
-    if bucket.store.sidecars() {
-        // It is in a file, in a directory of its own.
-        rustix::fs::syncfs(&bucket.fd)?;
-    }
+    records::sync(bucket.store, &bucket.fd)?;
     sync_always(&bucket.fd)
 }
 

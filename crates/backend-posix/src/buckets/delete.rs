@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::aside::Aside;
-use super::attributes::{head, mark, sync_root};
+use super::attributes::{head, restore, sync_root};
 use super::documents;
 use crate::base::step::step;
 use crate::error::{self, Fail, Op, retrying};
@@ -71,7 +71,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
             remove(store, name)
         });
         let done = matches!(removed, Ok(Removal::Done));
-        let marked = if !done && store.sidecars() { mark(&bucket, created) } else { Ok(()) };
+        let marked = if done { Ok(()) } else { restore(&bucket, created) };
         drop(locks);
         if done {
             sync_root(store)?;

@@ -311,14 +311,10 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     // What is not understood keeps no one from seeing that the file is there.
     let closed = record == Reading::Closed;
     let record = record.known();
-    // Beside a file that has lost its name meanwhile, there is none, or another's.
-    if bucket.store.sidecars()
-        && record.as_ref().is_none_or(|record| record.content.stamp != Some(info.stamp))
+    if record.as_ref().is_none_or(|record| record.content.stamp != Some(info.stamp))
+        && !records::is_sure(bucket.store, &bucket.fd, path, info)
     {
-        let named = resolve::plain(&bucket.fd, path, PLACE).and_then(file_info::of);
-        if !named.is_ok_and(|named| named.id() == info.id()) {
-            return Err(Errno::STALE);
-        }
+        return Err(Errno::STALE);
     }
     let shown = bucket.store.lasting(file, info);
     if closed {

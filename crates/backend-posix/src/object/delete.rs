@@ -16,7 +16,7 @@ use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 use crate::write::note::Note;
 use crate::write::publish::{DirectoryObject, Target, sync_names};
-use crate::write::{directories, key_lock};
+use crate::write::{directories, key_lock, orphans};
 
 /// Removes the object, and directories that PUTs made for it if they are empty now.
 pub(crate) fn delete(store: &Store, target: &Target) -> Result<DeleteReceipt> {
@@ -109,7 +109,7 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     target.check(spot.current.as_ref())?;
     aliases::refuse_delete(&parent, above)?;
     let path = join(&spot.directory.path, &spot.name);
-    let of_record = Note::of_record(bucket, &path);
+    let of_record = orphans::note(bucket, &path);
     let removed = noted(bucket, &spot.directory, 1, || unlink(&spot));
     let settled = removed.is_err() || records::forget(bucket.store, &spot.directory, &spot.name);
     if let Some(note) = of_record.filter(|_| settled) {

@@ -9,6 +9,7 @@ use s3_types::BucketName;
 
 use super::beside;
 use super::found::{Found, found};
+use crate::base::options::Metadata;
 use crate::error::{Fail, Io, Op, retrying};
 use crate::facts::foreign::{self, Peer};
 use crate::facts::place::existing_directory;
@@ -95,7 +96,7 @@ fn try_open(
     place: &ObjectPath,
     lost_companions: &mut usize,
 ) -> Result<Opened, Fail> {
-    let found = if store.sidecars() {
+    let found = if store.metadata() == Metadata::Sidecar {
         beside::find(&store.bucket(bucket)?, place)?.ok_or(BackendError::NoSuchKey)?
     } else {
         find(store, bucket, place)?

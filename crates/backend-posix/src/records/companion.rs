@@ -35,7 +35,7 @@ pub(super) fn split<R: Kind>(record: &R, encoded: Encoded) -> Option<(R, Compani
 /// Writes a companion, with the path of its file or directory; flushes it to disk if the durability
 /// level says so. Only under the lock of the object's key, which keeps DeleteBucket and the sweep
 /// from taking it for a leftover.
-pub(crate) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
+pub(super) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
     let record = record::with_path(&companion.record.0, Some(path))
@@ -108,7 +108,7 @@ pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, pat
 
 /// Removes a companion that no object has. If that fails, it only costs space, and the sweep finds
 /// it.
-pub(crate) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
+pub(super) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id
         && let Ok(directory) = bucket.own_existing(OVERFLOW)
     {

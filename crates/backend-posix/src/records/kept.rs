@@ -1,21 +1,20 @@
-//! Reads and writes records where they are kept: in extended attributes, or in files beside the
-//! objects'.
+//! Reads and writes records where the tree keeps them: in extended attributes ([`attributes`]), or
+//! in files beside the objects' ([`sidecars`]).
 //!
-//! All but a few callers (assemblies, which only exist where there are attributes) use this, and
-//! need not know where. A file is named by an open directory and a path below it, since a record
-//! beside a file is found by the name. If the file is open, its attribute is read through its
-//! descriptor.
+//! All but a few callers use this, and need not know where. Those are assemblies, which only exist
+//! where there are attributes, and what looks for records that lost their files (`write::orphans`,
+//! `tools::fsck::sidecars`). A file is named by an open directory and a path below it, since a
+//! record beside a file is found by the name. If the file is open, its attribute is read through
+//! its descriptor.
 
 use rustix::fd::AsFd;
 
-use super::companion::{Companion, remove_companion, split, write_companion};
-use super::sidecar::Sidecar;
-use super::sidecars;
+use super::{attributes, sidecars};
+use crate::base::options::Metadata::{Sidecar, Xattr};
 use crate::error::{Fail, Io, Op};
-use crate::fs::file_info;
+use crate::fs::file_info::FileInfo;
 use crate::layout::keymap::join;
-use crate::layout::records::OF_DIRECTORY;
-use crate::record::{self, Encoded, Kind, OfFile, Raw, Reading, attribute};
+use crate::record::{Kind, Raw, Reading, attribute};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -23,15 +22,10 @@ use crate::tree::store::Store;
 /// and without its parts. NOENT if there is no file. What is attached is missing if the file was
 /// changed since.
 pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
-    if !store.sidecars() {
-        return attribute::read(directory, name);
+    match store.metadata() {
+        Xattr => attribute::read(directory, name),
+        Sidecar => sidecars::read(store, directory, name),
     }
-    let info = file_info::at(&directory, name)?;
-    if !info.is_file() {
-        return Ok(Reading::Nothing);
-    }
-    let identity = store.identity(&directory, &info);
-    Ok(Sidecar::read(directory, name)?.map_or(Reading::Nothing, |sidecar| sidecar.brief(Some(identity))))
 }
 
 /// The record of an open file that has this name.
@@ -41,12 +35,10 @@ pub(crate) fn of<R: Kind>(
     path: &str,
     file: impl AsFd,
 ) -> Io<Reading<R>> {
-    if !store.sidecars() {
-        return attribute::peek(file);
+    match store.metadata() {
+        Xattr => attribute::peek(file),
+        Sidecar => sidecars::of(store, directory, path, file),
     }
-    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Reading::Nothing) };
-    let identity = store.identity(&file, &file_info::of(&file)?);
-    Ok(sidecar.recognize(identity, || file_info::born_ns(file)).record(Some(identity)))
 }
 
 /// [`of`], as it is stored.
@@ -56,29 +48,35 @@ pub(crate) fn raw_of<R: Kind>(
     path: &str,
     file: impl AsFd,
 ) -> Io<Raw<R>> {
-    if !store.sidecars() {
-        return attribute::raw(file).map(Raw::from);
+    match store.metadata() {
+        Xattr => attribute::raw(file).map(Raw::from),
+        Sidecar => sidecars::raw_of(store, directory, path, file),
     }
-    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(Raw::Absent) };
-    let identity = store.identity(&file, &file_info::of(&file)?);
-    Ok(sidecar.recognize(identity, || file_info::born_ns(file)).raw(Some(identity)))
+}
+
+/// False if [`of`] may have found nothing for an open file because the file has lost its name:
+/// `info` describes the file.
+pub(crate) fn is_sure(store: &Store, directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
+    match store.metadata() {
+        Xattr => true,
+        Sidecar => sidecars::has_name(directory, path, info),
+    }
 }
 
 /// The record of an open directory.
 pub(crate) fn of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Reading<R>> {
-    if store.sidecars() {
-        Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Reading::Nothing, |sidecar| sidecar.record(None)))
-    } else {
-        attribute::peek(directory)
+    match store.metadata() {
+        Xattr => attribute::peek(directory),
+        Sidecar => sidecars::of_directory(directory),
     }
 }
 
 /// [`of_directory`], as it is stored.
 pub(crate) fn raw_of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Raw<R>> {
-    if !store.sidecars() {
-        return attribute::raw(directory).map(Raw::from);
+    match store.metadata() {
+        Xattr => attribute::raw(directory).map(Raw::from),
+        Sidecar => sidecars::raw_of_directory(directory),
     }
-    Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
 /// Writes the record of a file that already has its name; the caller holds the key's lock.
@@ -89,12 +87,10 @@ pub(crate) fn put<R: Kind>(
     file: impl AsFd,
     record: &R,
 ) -> Result<(), Fail> {
-    if bucket.store.sidecars() {
-        let info = file_info::of(&file).attempt("stat a file")?;
-        let inode = bucket.store.identity(file, &info).inode;
-        return sidecars::write(bucket, directory, name, (&record::to_bytes(record), inode), None);
+    match bucket.store.metadata() {
+        Xattr => attributes::put(bucket, &join(&directory.path, name), file, record),
+        Sidecar => sidecars::put(bucket, directory, name, file, record),
     }
-    put_attribute(bucket, &join(&directory.path, name), file, record)
 }
 
 /// Writes the record of a directory, or removes it if `record` is empty; the caller holds the
@@ -104,51 +100,35 @@ pub(crate) fn put_of_directory<R: Kind>(
     directory: &Directory,
     record: &R,
 ) -> Result<(), Fail> {
-    if bucket.store.sidecars() {
-        return sidecars::write_of_directory(bucket, directory, record);
+    match bucket.store.metadata() {
+        Xattr => attributes::put_of_directory(bucket, directory, record),
+        Sidecar => sidecars::put_of_directory(bucket, directory, record),
     }
-    if record::is_empty(record) {
-        return attribute::remove(directory).attempt("remove a record");
-    }
-    put_attribute(bucket, &directory.path, directory, record)
-}
-
-fn put_attribute<R: Kind>(bucket: &Bucket<'_>, path: &str, file: impl AsFd, record: &R) -> Result<(), Fail> {
-    let encoded = Encoded::of(record);
-    if attribute::set(&file, &encoded).attempt("write a record")? {
-        return Ok(());
-    }
-    let Some((short, companion)) = split(record, encoded) else {
-        return attribute::set_small(file, record).attempt("write a record");
-    };
-    write_companion(bucket, &companion, path)?;
-    let written = attribute::set_small(file, &short);
-    if written.is_err() {
-        remove_companion(bucket, Some(companion.id));
-    }
-    written.attempt("write a record")
 }
 
 /// Writes the record of a directory that has none.
 pub(crate) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
-    if !bucket.store.sidecars() {
-        return attribute::mark(directory, record).attempt("mark a directory");
+    match bucket.store.metadata() {
+        Xattr => attribute::mark(directory, record).attempt("mark a directory"),
+        Sidecar => sidecars::mark(bucket, directory, record),
     }
-    if Sidecar::read(&directory, OF_DIRECTORY).attempt("read a record")?.is_some() {
-        return Ok(());
-    }
-    sidecars::write_of_directory(bucket, directory, record)
 }
 
 /// Removes a record that can't be understood; the caller holds the key's lock.
 pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecars::remove(store, directory, name) } else { attribute::remove(file) }
+    match store.metadata() {
+        Xattr => attribute::remove(file),
+        Sidecar => sidecars::remove(store, directory, name),
+    }
 }
 
 /// Removes the record of a name whose file is gone; the caller holds the key's lock. An attribute
 /// went with its file. False if the record stays: then it belongs to no file, and is never served.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
-    !store.sidecars() || sidecars::remove(store, directory, name).is_ok()
+    match store.metadata() {
+        Xattr => true,
+        Sidecar => sidecars::remove(store, directory, name).is_ok(),
+    }
 }
 
 /// Prepares a record for a file that will also have another name, in a directory that nobody sees
@@ -158,36 +138,35 @@ pub(crate) fn take_along(
     from: (impl AsFd, &str),
     to: (impl AsFd, &str),
 ) -> Result<(), Fail> {
-    if bucket.store.sidecars() { sidecars::take_along(bucket, from, to) } else { Ok(()) }
+    match bucket.store.metadata() {
+        Xattr => Ok(()),
+        Sidecar => sidecars::take_along(bucket, from, to),
+    }
 }
 
 /// Removes the records in a directory that will be removed; ENOTEMPTY if there are records of
-/// files.
+/// files. An attribute goes with its directory.
 pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
-    if store.sidecars() { sidecars::remove_folder(store, directory) } else { Ok(()) }
+    match store.metadata() {
+        Xattr => Ok(()),
+        Sidecar => sidecars::clear(store, directory),
+    }
 }
 
-/// The part of a staged file's record that is written when the file is published.
-#[derive(Debug)]
-pub(crate) enum Rest {
-    /// The part that does not fit its attribute.
-    Companion(Companion),
-    /// The whole record.
-    Sidecar(Encoded),
+/// Writes the record of a directory again that stays although [`clear`] removed its record. An
+/// attribute is still there.
+pub(crate) fn restore<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
+    match bucket.store.metadata() {
+        Xattr => Ok(()),
+        Sidecar => sidecars::mark(bucket, directory, record),
+    }
 }
 
-/// Writes as much of a staged file's record as possible.
-pub(crate) fn put_staged<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<Rest>> {
-    let encoded = Encoded::of(record);
-    if store.sidecars() {
-        return Ok(Some(Rest::Sidecar(encoded)));
+/// Puts the record of a directory on disk, as far as a flush of the directory does not: a sidecar
+/// is in a directory of its own.
+pub(crate) fn sync(store: &Store, directory: impl AsFd) -> Io<()> {
+    match store.metadata() {
+        Xattr => Ok(()),
+        Sidecar => rustix::fs::syncfs(directory),
     }
-    if attribute::set(&file, &encoded)? {
-        return Ok(None);
-    }
-    let Some((short, companion)) = split(record, encoded) else {
-        return attribute::set_small(file, record).map(|()| None);
-    };
-    attribute::set_small(file, &short)?;
-    Ok(Some(Rest::Companion(companion)))
 }

@@ -1,22 +1,26 @@
 //! Where records are kept: in attributes, or in files beside the objects'; what is too long for an
 //! attribute in a file of its own.
+//!
+//! The functions here are the only ones that read and write records of objects and directories:
+//! each does it in the place that the tree has for them ([`kept`]).
 
+mod attributes;
 mod companion;
 mod kept;
 mod sidecar;
 mod sidecars;
+mod staged;
 mod update;
 
 pub(crate) use companion::{
-    complete, doubt_companion, move_companion, read as read_companion, release_companion, remove_companion,
-    write_companion,
+    complete, doubt_companion, move_companion, read as read_companion, release_companion,
 };
 #[cfg(test)]
 pub(crate) use kept::put;
 pub(crate) use kept::{
-    Rest, clear, forget, mark, of, of_directory, put_of_directory, put_staged, raw_of, raw_of_directory,
-    read, remove, take_along,
+    clear, forget, is_sure, mark, of, of_directory, put_of_directory, raw_of, raw_of_directory, read, remove,
+    restore, sync, take_along,
 };
 pub(crate) use sidecar::Sidecar;
-pub(crate) use sidecars::write as write_sidecar;
+pub(crate) use staged::{Rest, stage};
 pub(crate) use update::{Present, update};

@@ -1,4 +1,4 @@
-//! Writes and removes sidecars ([`Sidecar`]).
+//! Reads, writes and removes records in sidecars ([`Sidecar`]).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use s3_types::UnixAccount;
 use super::sidecar::{Entry, Sidecar};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op};
-use crate::fs::file_info::{self, FileIdentity};
+use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::flat::Naming;
 use crate::fs::linking::create_whole;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
@@ -20,15 +20,110 @@ use crate::fs::{files, removing};
 use crate::layout::keymap::RECORDS;
 use crate::layout::records::OF_DIRECTORY;
 use crate::layout::scattered::scattered_name;
-use crate::record::{self, Kind};
+use crate::record::{self, Kind, Raw, Reading};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::tree::{made, ours, trust};
 
+/// Reads the record of a name in a directory, without opening the file.
+pub(super) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
+    let info = file_info::at(&directory, name)?;
+    if !info.is_file() {
+        return Ok(Reading::Nothing);
+    }
+    let identity = store.identity(&directory, &info);
+    Ok(Sidecar::read(directory, name)?.map_or(Reading::Nothing, |sidecar| sidecar.brief(Some(identity))))
+}
+
+/// The sidecar of the open file at `path`, if it has one, and the file's identity.
+fn of_open(
+    store: &Store,
+    directory: impl AsFd,
+    path: &str,
+    file: impl AsFd,
+) -> Io<Option<(Sidecar, FileIdentity)>> {
+    let Some(sidecar) = Sidecar::read(directory, path)? else { return Ok(None) };
+    let identity = store.identity(&file, &file_info::of(&file)?);
+    Ok(Some((sidecar.recognize(identity, || file_info::born_ns(file)), identity)))
+}
+
+/// The record of the open file at `path`.
+pub(super) fn of<R: Kind>(
+    store: &Store,
+    directory: impl AsFd,
+    path: &str,
+    file: impl AsFd,
+) -> Io<Reading<R>> {
+    let found = of_open(store, directory, path, file)?;
+    Ok(found.map_or(Reading::Nothing, |(sidecar, identity)| sidecar.record(Some(identity))))
+}
+
+/// [`of`], as it is stored.
+pub(super) fn raw_of<R: Kind>(
+    store: &Store,
+    directory: impl AsFd,
+    path: &str,
+    file: impl AsFd,
+) -> Io<Raw<R>> {
+    let found = of_open(store, directory, path, file)?;
+    Ok(found.map_or(Raw::Absent, |(sidecar, identity)| sidecar.raw(Some(identity))))
+}
+
+/// The record of an open directory.
+pub(super) fn of_directory<R: Kind>(directory: impl AsFd) -> Io<Reading<R>> {
+    let sidecar = Sidecar::read(directory, OF_DIRECTORY)?;
+    Ok(sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(None)))
+}
+
+/// [`of_directory`], as it is stored.
+pub(super) fn raw_of_directory<R: Kind>(directory: impl AsFd) -> Io<Raw<R>> {
+    Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
+}
+
+/// True if the open file at `path`, which `info` describes, still has that name: a sidecar there
+/// that has no record of the file may have been written for another one since.
+pub(super) fn has_name(directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
+    let named = resolve::plain(directory, path, PLACE).and_then(file_info::of);
+    named.is_ok_and(|named| named.id() == info.id())
+}
+
+/// Writes the record of a file that already has its name; the caller holds the key's lock.
+pub(super) fn put<R: Kind>(
+    bucket: &Bucket<'_>,
+    directory: impl AsFd,
+    name: &str,
+    file: impl AsFd,
+    record: &R,
+) -> Result<(), Fail> {
+    let info = file_info::of(&file).attempt("stat a file")?;
+    let inode = bucket.store.identity(file, &info).inode;
+    write(bucket, directory, name, (&record::to_bytes(record), inode), None)
+}
+
+/// Writes the record of a directory, or removes it if `record` is empty.
+pub(super) fn put_of_directory<R: Kind>(
+    bucket: &Bucket<'_>,
+    directory: impl AsFd,
+    record: &R,
+) -> Result<(), Fail> {
+    if record::is_empty(record) {
+        return remove(bucket.store, directory, OF_DIRECTORY).attempt("remove a record");
+    }
+    write(bucket, directory, OF_DIRECTORY, (&record::to_bytes(record), 0), None)
+}
+
+/// Writes the record of a directory that has none.
+pub(super) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
+    if Sidecar::read(&directory, OF_DIRECTORY).attempt("read a record")?.is_some() {
+        return Ok(());
+    }
+    put_of_directory(bucket, directory, record)
+}
+
 /// Writes the sidecar of `name` in `directory`: the record of the new file, whose inode number is
 /// `inode` (0 if such numbers don't last), and that of the file `current`, which still has the
 /// name. Only under the lock of the file's key.
-pub(crate) fn write(
+pub(super) fn write(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
     name: &str,
@@ -51,21 +146,9 @@ pub(crate) fn write(
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
 }
 
-/// [`write`] for a directory's own record.
-pub(super) fn write_of_directory<R: Kind>(
-    bucket: &Bucket<'_>,
-    directory: impl AsFd,
-    record: &R,
-) -> Result<(), Fail> {
-    if record::is_empty(record) {
-        return remove(bucket.store, directory, OF_DIRECTORY).attempt("remove a record");
-    }
-    write(bucket, directory, OF_DIRECTORY, (&record::to_bytes(record), 0), None)
-}
-
 /// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if the
 /// file with its name is not a record; a folder that is not ours has none.
-pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
+pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
@@ -112,7 +195,7 @@ pub(super) fn take_along(
 
 /// Removes the folder of records of a directory that will be removed, if it contains only the
 /// directory's own record.
-pub(super) fn remove_folder(store: &Store, directory: impl AsFd) -> Io<()> {
+pub(super) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
     remove(store, &directory, OF_DIRECTORY)?;
     match removing::remove_directory(directory, RECORDS) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),

@@ -9,7 +9,7 @@ use s3_types::BucketName;
 
 use super::link::{self, Found, Link};
 use super::locate::{self, LocateError, Located};
-use crate::base::options::Options;
+use crate::base::options::{Metadata, Options};
 use crate::error::leads_nowhere;
 use crate::facts::foreign::{self, Peer};
 use crate::facts::versitygw::{Attributes, Source};
@@ -312,11 +312,11 @@ fn raw_record<R: record::Kind>(
     };
     let store = Store::attach(&located.root, Options::default())?;
     if inspection.kind == Kind::Directory {
-        return Ok((records::raw_of_directory(&store, file)?, store.sidecars()));
+        return Ok((records::raw_of_directory(&store, file)?, store.metadata() == Metadata::Sidecar));
     }
     let bucket = located.bucket.as_ref().map(|name| store.bucket(name)).transpose()?;
     let Some(bucket) = bucket else { return Ok((Raw::Absent, false)) };
-    Ok((records::raw_of(&store, &bucket.fd, &located.path, file)?, store.sidecars()))
+    Ok((records::raw_of(&store, &bucket.fd, &located.path, file)?, store.metadata() == Metadata::Sidecar))
 }
 
 fn standing_of_directory(record: &Raw<DirectoryRecord>, located: Option<&Located>) -> Standing {

@@ -349,7 +349,7 @@ mod tests {
             drop(lock);
             let metadata = ObjectMetadata::default();
             let adopted = file.adopt(|old| rehashed(old, &digests, &metadata)).unwrap();
-            assert!(adopted || !scene.store.sidecars());
+            assert!(adopted || !scene.has_sidecars());
             let record: Reading<ObjectRecord> = records::of(&scene.store, &top, "a", &file.file).unwrap();
             let record = record.known().unwrap();
             assert_eq!(record.attached.unknown, Unknown(vec![(0x41, (*b"a").into())]));

@@ -186,7 +186,7 @@ mod tests {
                 Found::NotText(path) => panic!("{}", path.display()),
             };
             // Where records are in files, each directory of objects has a folder of them.
-            if !(path.ends_with(RECORDS) && scene.store.sidecars()) {
+            if !(path.ends_with(RECORDS) && scene.has_sidecars()) {
                 assert!(seen.lock().unwrap().insert(path));
             }
         };
@@ -214,7 +214,7 @@ mod tests {
             &last,
         ];
         assert_eq!(*seen.lock().unwrap(), expected.iter().map(ToString::to_string).collect());
-        assert!(scene.store.sidecars() || progress.entries() == expected.len() as u64);
+        assert!(scene.has_sidecars() || progress.entries() == expected.len() as u64);
         seen.lock().unwrap().clear();
         for_each(&scene.bucket(), "a/b", 1, &progress, &note).unwrap();
         assert_eq!(seen.lock().unwrap().iter().collect::<Vec<_>>(), ["a/b"]);

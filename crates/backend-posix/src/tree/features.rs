@@ -107,7 +107,7 @@ mod tests {
         let check = || {
             assert_eq!(fs::read_to_string(own.join(FILE)).unwrap(), "format = 2\nregion = \"r\"\n");
             assert_eq!(fs::read_to_string(own.join(FEATURES_FILE)).unwrap(), "bucket-documents\n");
-            assert!(is_noted(&own, if scene.store.sidecars() { "sidecar" } else { "xattr" }));
+            assert!(is_noted(&own, if scene.has_sidecars() { "sidecar" } else { "xattr" }));
             assert!(!own.join(PENDING_FILE).exists());
             format::check_at(&scene.store.root).unwrap().unwrap();
         };

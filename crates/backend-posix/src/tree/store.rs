@@ -255,8 +255,14 @@ impl Store {
         Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
+    /// Where records are kept. Read and written by [`records`](crate::records) alone, which asks;
+    /// so do the few that are about one of the two places.
+    pub fn metadata(&self) -> Metadata {
+        if self.sidecars { Metadata::Sidecar } else { Metadata::Xattr }
+    }
+
     /// True if records are in files beside the objects', not in attributes.
-    pub fn sidecars(&self) -> bool {
+    pub(super) fn sidecars(&self) -> bool {
         self.sidecars
     }
 

@@ -58,9 +58,7 @@ impl Destination for PartTarget {
     /// Opens the upload's assembly at the part's slot, or a file for the part alone.
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
-        // An assembly's layout is an attribute.
         if let Some(announced) = self.announced
-            && !store.sidecars()
             && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
         {
             return Ok(Stage {

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::assembly::{Layout, is_shared, remove};
 use super::part::PartTarget;
+use crate::base::options::Metadata;
 use crate::error::{Fail, Op};
 use crate::fs::{file_info, resolve};
 use crate::layout::uploads::{ASSEMBLIES, DESCRIPTION, claim_name};
@@ -37,6 +38,10 @@ impl Slot {
     /// Claims the slot for a part of `size_bytes`, and opens the assembly. `None` if the part needs
     /// a file of its own: it does not fit the slots, or its slot is already claimed.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
+        // The layout of an assembly is an attribute, wherever records are.
+        if bucket.store.metadata() == Metadata::Sidecar {
+            return Ok(None);
+        }
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
                 Some(layout) => Some(layout),

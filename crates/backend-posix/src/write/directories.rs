@@ -20,7 +20,7 @@ use crate::fs::file_info::{self, FileInfo};
 use crate::fs::flat::{self, Naming};
 use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{files, linking, removing};
+use crate::fs::{files, linking};
 use crate::layout::keymap::{self, join};
 use crate::layout::scattered::scattered_name;
 use crate::layout::{exchanged, staged};
@@ -226,7 +226,7 @@ impl NewDirectory<'_> {
         if !file.is_file() {
             return Err(obstacle());
         }
-        let note = Note::of_record(bucket, &path);
+        let note = orphans::note(bucket, &path);
         let result = self.convert(&file);
         // It may be in the directory also if something failed after that.
         let settled = match file_info::at(parent, name) {
@@ -291,9 +291,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         return Ok(false);
     }
     // Records of files that someone removed by hand would keep it.
-    if bucket.store.sidecars()
-        && !orphans::remove_all(bucket, &bucket.directory(path).attempt("open a directory")?)?
-    {
+    if !orphans::remove_all(bucket, path)? {
         return Ok(false);
     }
     // A directory becomes an object under this lock.
@@ -303,34 +301,12 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     if !is_prunable(bucket, path)? {
         return Ok(false);
     }
-    let removed = if bucket.store.sidecars() {
-        remove_with_record(bucket, &parent, name)?
-    } else {
-        removing::remove_directory(&parent, name)
-    };
-    match removed {
+    match orphans::remove_directory(bucket, &parent, name)? {
         Ok(()) => Ok(true),
         // Someone has just put something there, and with its last object it goes.
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
         Err(errno) => Err(errno).attempt("remove a directory"),
     }
-}
-
-/// Removes a directory that holds nothing but its own record; if that fails, both stay.
-fn remove_with_record(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
-    // After a crash, the sweep knows by it that the directory was one of ours.
-    let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
-    let directory = child(bucket, parent, name).attempt("open a directory")?;
-    let removed =
-        records::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
-    if removed.is_err() {
-        // Someone put something there: then it keeps the record that was removed first.
-        records::mark(bucket, &directory, &DirectoryRecord::made())?;
-    }
-    if let Some(note) = note {
-        note.remove();
-    }
-    Ok(removed)
 }
 
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {

@@ -66,10 +66,10 @@ impl Note {
         let _ = rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty());
     }
 
-    /// Notes that the record of the file at `path` may be left without the file, if it is in a file
-    /// of its own.
-    pub fn of_record(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
-        if bucket.store.sidecars() { Self::write(bucket, format!("{OF_RECORD}{path}")) } else { None }
+    /// Notes that the record of the file at `path`, which is in a file of its own, may be left
+    /// without the file.
+    pub(super) fn of_record(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
+        Self::write(bucket, format!("{OF_RECORD}{path}"))
     }
 
     /// Notes that the directory at `path`, which has a name of our own, is being prepared.

@@ -13,20 +13,61 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
+use super::note::Note;
 use super::{key_lock, leftovers};
-use crate::error::{Fail, Op, leads_nowhere};
+use crate::base::options::Metadata;
+use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::reading::{entries, has_other_names};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, removing};
-use crate::layout::keymap::{self, RECORDS};
+use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
 use crate::layout::staged::is_scattered;
-use crate::records::Sidecar;
+use crate::record::DirectoryRecord;
+use crate::records::{self, Sidecar};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// Removes the records of files that are gone from a directory. True if no others remain except the
-/// directory's own.
-pub(crate) fn remove_all(bucket: &Bucket<'_>, directory: &Directory) -> Result<bool, Fail> {
+/// Notes that the record of the file at `path` may be left without the file. None is needed where
+/// a record goes with its file.
+pub(crate) fn note(bucket: &Bucket<'_>, path: &str) -> Option<Note> {
+    if may_be_left(bucket) { Note::of_record(bucket, path) } else { None }
+}
+
+fn may_be_left(bucket: &Bucket<'_>) -> bool {
+    bucket.store.metadata() == Metadata::Sidecar
+}
+
+/// Removes a directory that holds nothing but its own record; if that fails, both stay.
+pub(crate) fn remove_directory(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
+    if !may_be_left(bucket) {
+        return Ok(removing::remove_directory(parent, name));
+    }
+    let directory = match resolve::plain(parent, name, DIRECTORY) {
+        // A link is not a directory.
+        Err(Errno::LOOP) => return Ok(Err(Errno::NOTDIR)),
+        result => result.attempt("open a directory")?,
+    };
+    // After a crash, the sweep knows by it that the directory was one of ours.
+    let note = Note::to_make(bucket, &join(&parent.path, name), &parent.path);
+    let removed =
+        records::clear(bucket.store, &directory).and_then(|()| removing::remove_directory(parent, name));
+    if removed.is_err() {
+        // Someone put something there: then it keeps the record that was removed first.
+        records::restore(bucket, &directory, &DirectoryRecord::made())?;
+    }
+    if let Some(note) = note {
+        note.remove();
+    }
+    Ok(removed)
+}
+
+/// Removes the records of files that are gone from the directory at `path`. True if no others
+/// remain except the directory's own.
+pub(crate) fn remove_all(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
+    if !may_be_left(bucket) {
+        return Ok(true);
+    }
+    let directory = &bucket.directory(path).attempt("open a directory")?;
     let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("open a directory's records")?,
@@ -148,13 +189,13 @@ mod tests {
         fs::remove_file(scene.path().join("d/gone")).unwrap();
         let folder = scene.path().join("d").join(RECORDS);
         fs::write(folder.join("thesis"), "years").unwrap();
-        let _note = crate::write::note::Note::of_record(&scene.bucket(), "d/thesis").unwrap();
+        let _note = note(&scene.bucket(), "d/thesis").unwrap();
         object::delete(&scene.store, &scene.target("d/a")).unwrap();
         let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
         assert_eq!(sweep::sweep(&scene.store, &scene.name, &options).unwrap().unswept, 0);
         assert_eq!(fs::read(folder.join("thesis")).unwrap(), b"years");
         assert!(!folder.join("gone").exists());
         fs::remove_file(folder.join("thesis")).unwrap();
-        assert!(remove_all(&scene.bucket(), &scene.bucket().directory("d").unwrap()).unwrap());
+        assert!(remove_all(&scene.bucket(), "d").unwrap());
     }
 }

@@ -11,7 +11,7 @@ use s3_types::{BucketName, Conditions, Digests, ObjectFacts, ObjectMetadata, Uni
 use super::note::Note;
 use super::sealed::Sealed;
 use super::staging::Staged;
-use super::{directories, key_lock};
+use super::{directories, key_lock, orphans};
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place::{self, Current, Facts, Found};
 use crate::facts::predecessor;
@@ -262,7 +262,7 @@ pub(crate) fn put_in_place(
 ) -> Result<(), Fail> {
     // What is replaced has a record already, and a crash leaves it one.
     let path = join(&directory.path, name);
-    let note = if replace { None } else { Note::of_record(bucket, &path) };
+    let note = if replace { None } else { orphans::note(bucket, &path) };
     let described = sealed.describe(bucket, directory, name);
     let result = described.and_then(|()| {
         if replace {
@@ -341,7 +341,7 @@ impl DirectoryObject {
         if self.file.is_none() {
             return Ok(());
         }
-        let note = Note::of_record(bucket, &join(&directory.path, DIRECTORY_DATA));
+        let note = orphans::note(bucket, &join(&directory.path, DIRECTORY_DATA));
         match rustix::fs::unlinkat(directory, DIRECTORY_DATA, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno).attempt("remove a file"),

@@ -95,7 +95,7 @@ impl Staged {
             return Err(BackendError::Changed);
         }
         record.set_stamp(info.stamp);
-        let rest = records::put_staged(bucket.store, &self.file, &record).op("write a record")?;
+        let rest = records::stage(bucket.store, &self.file, &record).op("write a record")?;
         let store = bucket.store;
         let ordered = flush == Flush::WithName
             && rest.is_none()
@@ -137,44 +137,16 @@ impl Sealed {
     /// Writes the rest of the record before the file is published as `name`; the caller holds the
     /// lock of the key.
     pub fn describe(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
-        match &mut self.rest {
-            None => Ok(()),
-            Some(Rest::Companion(companion)) => {
-                records::write_companion(bucket, companion, &join(&directory.path, name))
-            }
-            Some(Rest::Sidecar(record)) => {
-                let identity = |info| bucket.store.identity(directory, &info);
-                let current = match file_info::at(directory, name) {
-                    Ok(info) => info.is_file().then(|| identity(info)),
-                    Err(Errno::NOENT) => None,
-                    Err(errno) => return Err(errno).attempt("look up a name"),
-                };
-                if current.is_some_and(|current| current.stamp == self.stamp) {
-                    self.stamp = set_apart(&self.staged.file, self.stamp)?;
-                    let restamped = record.with_stamp(self.stamp).map_err(|_| Errno::INVAL);
-                    *record = restamped.attempt("write a record")?;
-                }
-                let own = identity(file_info::of(&self.staged.file).attempt("stat a file")?);
-                records::write_sidecar(bucket, directory, name, (&record.0, own.inode), current)
-            }
+        if let Some(rest) = &mut self.rest {
+            rest.put(bucket, (directory, name), &self.staged.file, &mut self.stamp)?;
         }
+        Ok(())
     }
 
     /// Undoes [`Sealed::describe`] if the file could not be published. False if a record without a
     /// file is left.
     pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
-        match &self.rest {
-            None => true,
-            Some(Rest::Companion(companion)) => {
-                records::remove_companion(bucket, Some(companion.id));
-                true
-            }
-            // What is there has its own record still.
-            Some(Rest::Sidecar(_)) if matches!(file_info::at(directory, name), Err(Errno::NOENT)) => {
-                records::forget(bucket.store, directory, name)
-            }
-            Some(Rest::Sidecar(_)) => true,
-        }
+        self.rest.as_ref().is_none_or(|rest| rest.take_back(bucket, (directory, name)))
     }
 
     /// Gives the file a name that it keeps until it is published, permanently if it is not. False
@@ -269,19 +241,6 @@ impl Sealed {
         self.staged.name = Some(StagedName { directory, name, keep: false, note });
         Ok(())
     }
-}
-
-/// Gives a file another time than that in `stamp`: the next one that the file system can
-/// distinguish.
-fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
-    for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {
-        set_time(file, stamp.modified_ns + step_ns).attempt("set a file's time")?;
-        let changed = file_info::of(file).attempt("stat a file")?.stamp;
-        if changed != stamp {
-            return Ok(changed);
-        }
-    }
-    Err(Fail::Storage(BackendError::Changed))
 }
 
 #[cfg(test)]

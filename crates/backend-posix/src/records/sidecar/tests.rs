@@ -252,8 +252,8 @@ fn the_sweep_removes_records_of_nothing_that_are_noted() {
     scene.put("d/a", b"1").unwrap();
     scene.put("d/b", b"1").unwrap();
     fs::remove_file(scene.path().join("d/a")).unwrap();
-    let _left = crate::write::note::Note::of_record(&scene.bucket(), "d/a").unwrap();
-    let _wrong = crate::write::note::Note::of_record(&scene.bucket(), "d/b").unwrap();
+    let _left = crate::write::orphans::note(&scene.bucket(), "d/a").unwrap();
+    let _wrong = crate::write::orphans::note(&scene.bucket(), "d/b").unwrap();
     let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
     sweep::sweep(&scene.store, &scene.name, &options).unwrap();
     assert!(!scene.path().join("d/.slipway,records/a").exists());

@@ -186,7 +186,7 @@ fn is_denied(updated: Result<bool, Fail>, what: &str) {
 #[test]
 fn a_file_that_may_not_be_written_is_denied() {
     let scene = Scene::new();
-    if scene.store.sidecars() {
+    if scene.has_sidecars() {
         return;
     }
     scene.put("a", b"1").unwrap();

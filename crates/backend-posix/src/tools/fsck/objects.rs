@@ -7,6 +7,7 @@ use super::check::{Check, ProblemKind, Repair};
 use super::companions::{self, Named};
 use super::own::leftover;
 use super::sidecars;
+use crate::base::options::Metadata;
 use crate::error::{Op, retrying};
 use crate::facts::foreign;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -29,7 +30,7 @@ pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
         }
         Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
         Found::Entry { directory, name, kind: FileType::Directory }
-            if name == RECORDS && check.bucket.store.sidecars() =>
+            if name == RECORDS && check.bucket.store.metadata() == Metadata::Sidecar =>
         {
             (join(&directory.path, &name), sidecars::check(check, &directory))
         }

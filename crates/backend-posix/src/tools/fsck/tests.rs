@@ -199,7 +199,7 @@ fn a_part_that_was_set_aside_goes_or_returns() {
     fs::write(scene.path().join(path("damaged-x")), "by a person").unwrap();
     expect(&scene, &path("damaged-x"), ProblemKind::Stranger, false);
     fs::remove_file(scene.path().join(path("damaged-x"))).unwrap();
-    if scene.store.sidecars() {
+    if scene.has_sidecars() {
         return;
     }
     for newer_one in [false, true] {
@@ -413,7 +413,7 @@ fn empty_directories_go_if_a_put_made_them() {
     let scene = Scene::new();
     scene.put("a/b/c", b"1").unwrap();
     fs::create_dir(scene.path().join("a/mine")).unwrap();
-    if scene.store.sidecars() {
+    if scene.has_sidecars() {
         scene.remove_record("a/b/c");
     }
     fs::remove_file(scene.path().join("a/b/c")).unwrap();
