@@ -1,12 +1,10 @@
 //! One file per operation on objects.
 
 pub(crate) mod aliases;
-mod beside;
 mod body;
 mod cache;
 mod copy;
 mod delete;
-mod found;
 mod open;
 mod read;
 mod write;

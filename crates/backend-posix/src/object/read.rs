@@ -89,7 +89,7 @@ pub(crate) fn read_inline(
         return Some(answer_again(request, &entry));
     }
     let inline = Inline { store, cache, request, volume, begun_ns, cached_as: &path };
-    if request.body { inline.get(name, &place) } else { inline.head(&place) }
+    inline.read(name, &place)
 }
 
 /// A name to open: a path below an open directory.
@@ -112,46 +112,41 @@ struct Inline<'a> {
 }
 
 impl Inline<'_> {
-    /// Answers HEAD, without opening the file.
-    fn head(&self, place: &OwnedFd) -> Option<Result<ObjectRead>> {
-        let (attributes, stamp) = ordinary(record::peek_place(place))?;
-        let info = file_info::of(place).ok()?;
-        self.is_still(&info, stamp)?;
-        self.cache.keep(self.state(&info), self.cached_as.to_owned(), &attributes, None);
-        let range = select(&attributes, self.request);
-        Some(
-            range.map(|range| answer(self.store, self.request, attributes, range, Bytes::new(), None, stamp)),
-        )
-    }
-
-    /// Answers GET. Looks for a record before it opens anything, so that it opens no FIFO and no
-    /// device (decision 0010).
+    /// Answers with what is in memory, by the steps of [`open`]: looks at the record of the held
+    /// name, opens the file (for HEAD, that is not needed), and looks again. What has no record is
+    /// not opened here, so that no FIFO and no device is (decision 0010).
     ///
-    /// The bytes are read before the one `fstat`, which then confirms both record and bytes: the
-    /// record's stamp is that of the file after the read, and since the file has had its name for a
-    /// while, the record was this file's.
-    fn get(&self, name: Name<'_>, place: &OwnedFd) -> Option<Result<ObjectRead>> {
+    /// The bytes are read before the second look, one `fstat`, which then confirms both record and
+    /// bytes: the record's stamp is that of the file after the read, and since the file has had its
+    /// name for a while, the record was this file's.
+    fn read(&self, name: Name<'_>, place: &OwnedFd) -> Option<Result<ObjectRead>> {
         let Self { store, request, .. } = *self;
         let (attributes, stamp) = ordinary(record::peek_place(place))?;
-        let file = resolve::cached(name.above, name.path, READ).ok()?;
+        let opened = request.body.then(|| resolve::cached(name.above, name.path, READ));
+        let file = opened.transpose().ok()?;
         let range = select(&attributes, request);
         let mut bytes = Bytes::new();
-        if let Ok(range) = &range
+        if let (Some(file), Ok(range)) = (&file, &range)
             && let Some(wanted) = small(&attributes, range.as_ref(), request)
         {
-            bytes = self.read_now(&file, wanted)?.into();
+            bytes = self.read_now(file, wanted)?.into();
         }
-        let info = file_info::of(&file).ok()?;
+        let info = file_info::of(file.as_ref().unwrap_or(place)).ok()?;
         self.is_still(&info, stamp)?;
         let state = self.state(&info);
         // Named just now, it may have been put in the place of the file whose record that was.
-        if state.is_none() && ordinary(record::peek_short(&file))?.0 != attributes {
+        if let Some(file) = &file
+            && state.is_none()
+            && ordinary(record::peek_short(file))?.0 != attributes
+        {
             return None;
         }
-        if bytes.len() as u64 == stamp.size_bytes {
+        if file.is_none() {
+            self.cache.keep(state, self.cached_as.to_owned(), &attributes, None);
+        } else if bytes.len() as u64 == stamp.size_bytes {
             self.cache.keep(state, self.cached_as.to_owned(), &attributes, Some(&bytes));
         }
-        Some(range.map(|range| answer(store, request, attributes, range, bytes, Some(file), stamp)))
+        Some(range.map(|range| answer(store, request, attributes, range, bytes, file, stamp)))
     }
 
     fn state(&self, info: &FileInfo) -> Option<State> {

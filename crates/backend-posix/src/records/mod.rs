@@ -7,6 +7,7 @@
 mod attributes;
 mod companion;
 mod kept;
+mod look;
 mod sidecar;
 mod sidecars;
 mod staged;
@@ -21,6 +22,7 @@ pub(crate) use kept::{
     clear, forget, is_sure, mark, of, of_directory, put_of_directory, raw_of, raw_of_directory, read, remove,
     restore, sync, take_along,
 };
+pub(crate) use look::{Held, Look};
 pub(crate) use sidecar::Sidecar;
 pub(crate) use staged::{Rest, stage};
 pub(crate) use update::{Present, update};

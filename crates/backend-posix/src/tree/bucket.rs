@@ -87,18 +87,12 @@ impl Bucket<'_> {
     /// [`Bucket::open`] for reading a file or directory; ENXIO for anything else. Also returns the
     /// path without links.
     pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
-        self.content_after(path, |_| ()).map(|(file, path, ())| (file, path))
-    }
-
-    /// [`Bucket::content_at`], after `look` at the entry, whose result is returned too.
-    pub fn content_after<T>(&self, path: &str, look: impl FnOnce(&OwnedFd) -> T) -> Io<(OwnedFd, String, T)> {
         let (place, path) = match resolve::plain(&self.fd, path, PLACE) {
             Err(Errno::LOOP) => self.follow(path, PLACE)?,
             result => (result?, path.to_owned()),
         };
-        let seen = look(&place);
         let file = resolve::reopen(&place, || resolve::plain(&self.fd, &path, READ))?;
-        Ok((file, path, seen))
+        Ok((file, path))
     }
 
     /// Opens a directory of the bucket; "" is the bucket itself.
