@@ -19,7 +19,7 @@ use crate::base::options::DEFAULT_CHECKSUM;
 use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::object::{Copy, NewObject, ReadRequest, Writer};
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
@@ -41,7 +41,7 @@ impl PosixBackend {
     ) -> Target {
         Target {
             bucket: object.bucket.clone(),
-            place: ObjectPath::of(object.key.as_str()),
+            place: KeyPath::of(object.key.as_str()),
             conditions: conditions.clone(),
             check: check.cloned(),
             predecessor: None,
@@ -72,7 +72,7 @@ impl PosixBackend {
         let request = ReadRequest {
             bucket: object.bucket.clone(),
             key: object.key.as_str().to_owned(),
-            place: ObjectPath::of(object.key.as_str()),
+            place: KeyPath::of(object.key.as_str()),
             selector,
             conditions: conditions.clone(),
             check: check.cloned(),

@@ -14,7 +14,7 @@ use s3_types::{
 use crate::base::options::{Metadata, Options};
 use crate::buckets::documents::Initial;
 use crate::buckets::{self, NewBucket};
-use crate::layout::keymap::{OWN_DIRECTORY, ObjectPath, RECORDS};
+use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, RECORDS};
 use crate::limits::TIMES_SETTLE;
 use crate::object::{self, ReadRequest};
 use crate::record::ObjectRecord;
@@ -138,7 +138,7 @@ impl Scene {
     }
 
     pub fn target(&self, key: &str) -> Target {
-        let (place, conditions) = (ObjectPath::of(key), Conditions::default());
+        let (place, conditions) = (KeyPath::of(key), Conditions::default());
         Target { bucket: self.name.clone(), place, conditions, check: None, predecessor: None, owner: None }
     }
 
@@ -208,7 +208,7 @@ impl Scene {
         let request = ReadRequest {
             bucket: self.name.clone(),
             key: key.to_owned(),
-            place: ObjectPath::of(key),
+            place: KeyPath::of(key),
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
             body: true,

@@ -117,7 +117,7 @@ mod tests {
         let mut scene = crate::testing::Scene::new();
         std::fs::write(scene.path().join("a"), "x").unwrap();
         let etag = |scene: &crate::testing::Scene| {
-            let path = crate::layout::keymap::ObjectPath::of("a");
+            let path = crate::layout::keymap::KeyPath::of("a");
             crate::object::open(&scene.store, &scene.name, "a", &path).unwrap().attributes.etag.to_string()
         };
         scene.store.volume.inodes_last = true;

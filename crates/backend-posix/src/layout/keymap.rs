@@ -89,14 +89,14 @@ fn is_reserved(name: &str) -> bool {
 
 /// The path of a key's object, relative to its bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ObjectPath {
+pub(crate) struct KeyPath {
     /// The path of the file, or of the directory for a directory object. Never empty.
     pub path: String,
     /// True for a directory object.
     pub directory: bool,
 }
 
-impl ObjectPath {
+impl KeyPath {
     /// The place of `key`, which is not empty.
     pub fn of(key: &str) -> Self {
         match key.strip_suffix('/') {
@@ -286,8 +286,8 @@ mod tests {
 
     use super::*;
 
-    /// The inverse of [`ObjectPath::of`].
-    fn key_of(place: &ObjectPath) -> Option<String> {
+    /// The inverse of [`KeyPath::of`].
+    fn key_of(place: &KeyPath) -> Option<String> {
         if place.directory { key_of_directory(&place.path) } else { key_of_file(&place.path) }
     }
 
@@ -296,14 +296,14 @@ mod tests {
         for key in
             ["a", "a/b.txt", ".hidden", "..a", "...", ".slipwayx", "ü/漢字", "a b\n\u{1}", &"x".repeat(255)]
         {
-            assert_eq!(ObjectPath::of(key), ObjectPath { path: key.into(), directory: false });
+            assert_eq!(KeyPath::of(key), KeyPath { path: key.into(), directory: false });
         }
-        assert_eq!(ObjectPath::of("a/b/"), ObjectPath { path: "a/b".into(), directory: true });
+        assert_eq!(KeyPath::of("a/b/"), KeyPath { path: "a/b".into(), directory: true });
     }
 
     #[test]
     fn odd_components_are_escaped() {
-        let path = |key| ObjectPath::of(key).path;
+        let path = |key| KeyPath::of(key).path;
         assert_eq!(path("a//b"), "a/.slipway,empty/b");
         assert_eq!(path("/"), ".slipway,empty");
         assert_eq!(path("//"), ".slipway,empty/.slipway,empty");
@@ -396,7 +396,7 @@ mod tests {
 
         #[test]
         fn every_key_has_one_path_and_back(key in key()) {
-            let place = ObjectPath::of(&key);
+            let place = KeyPath::of(&key);
             prop_assert_eq!(key_of(&place), Some(key));
             let reserved = |n: &str| matches!(n, "" | "." | ".." | OWN_DIRECTORY | SELF | DIRECTORY_DATA);
             prop_assert!(place.path.split('/').all(|n| n.len() <= NAME_BYTES_MAX && !n.contains('\0') && !reserved(n)));
@@ -404,7 +404,7 @@ mod tests {
 
         #[test]
         fn no_two_keys_share_a_path(a in key(), b in key()) {
-            prop_assert_eq!(ObjectPath::of(&a) == ObjectPath::of(&b), a == b);
+            prop_assert_eq!(KeyPath::of(&a) == KeyPath::of(&b), a == b);
         }
     }
 }

@@ -13,7 +13,7 @@ use s3_types::BucketName;
 use crate::error::Op;
 use crate::facts::place::existing_directory;
 use crate::fs::file_info;
-use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF};
 use crate::tree::bucket::Directory;
 use crate::tree::store::Store;
 
@@ -39,7 +39,7 @@ pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&Bucket
 /// `None` if the directory does not exist.
 fn whereabouts(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<((u64, u64), String)>> {
     let bucket = store.bucket(bucket)?;
-    let place = ObjectPath::of(key);
+    let place = KeyPath::of(key);
     let (above, name) = keymap::split(&place.path);
     let (directory, name) = match existing_directory(&bucket, &place.path)? {
         Some(directory) => (directory, if place.directory { DIRECTORY_DATA } else { SELF }),

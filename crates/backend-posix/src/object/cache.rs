@@ -109,7 +109,7 @@ mod tests {
     use backend::{BackendError, NotAllowed, ObjectBody, ObjectCheck, ReadSelector};
     use s3_types::{Conditions, NeededFacts, ObjectFacts};
 
-    use crate::layout::keymap::ObjectPath;
+    use crate::layout::keymap::KeyPath;
     use crate::limits::TIMES_SETTLE;
     use crate::object::read::{ReadRequest, read_inline};
     use crate::testing::{Scene, just_after};
@@ -118,7 +118,7 @@ mod tests {
         ReadRequest {
             bucket: scene.name.clone(),
             key: key.to_owned(),
-            place: ObjectPath::of(key),
+            place: KeyPath::of(key),
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),
             check: None,

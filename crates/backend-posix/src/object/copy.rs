@@ -21,7 +21,7 @@ use super::open::{Opened, open};
 use super::write::check_early;
 use crate::error::{Io, Op};
 use crate::fs::{file_info, files};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::{ObjectContent, ObjectRecord};
 use crate::tree::store::Store;
@@ -63,7 +63,7 @@ impl Source {
     }
 
     fn find(&self, store: &Store) -> Result<Opened> {
-        let opened = open(store, &self.bucket, &self.key, &ObjectPath::of(&self.key))?;
+        let opened = open(store, &self.bucket, &self.key, &KeyPath::of(&self.key))?;
         if let Some(check) = &self.check {
             check.check(Some(&ObjectFacts::default()))?;
         }

@@ -17,7 +17,7 @@ use crate::facts::place::existing_directory;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
-use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF, join};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{Attached, DirectoryRecord, Divided, ObjectRecord, Reading};
 use crate::records::{self, Held, Look};
@@ -54,7 +54,7 @@ impl Opened {
 }
 
 /// Opens an object.
-pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &ObjectPath) -> Result<Opened> {
+pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &KeyPath) -> Result<Opened> {
     let (mut lost_companions, mut bad_inodes) = (0, 0);
     retrying(|| match try_open(store, bucket, key, place, &mut lost_companions) {
         // FUSE, of a file that another mount made a directory of since its name was looked up.
@@ -82,7 +82,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &Object
 
 /// The path whose lock keeps an object's name from being missing for a moment; `None` if there is
 /// no directory that could have the name.
-fn path_of(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<String>, Fail> {
+fn path_of(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<String>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
     let end = if place.directory { "/" } else { "" };
@@ -93,7 +93,7 @@ fn try_open(
     store: &Store,
     bucket: &BucketName,
     key: &str,
-    place: &ObjectPath,
+    place: &KeyPath,
     lost_companions: &mut usize,
 ) -> Result<Opened, Fail> {
     let find = if place.directory { find_directory } else { find_file };

@@ -17,7 +17,7 @@ use crate::error::{Io, Op};
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
 use crate::fs::resolve::{self, PLACE, READ};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::limits::{READ_CHANGES_MAX, READ_INLINE_BYTES_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::tree::store::Store;
@@ -29,7 +29,7 @@ use crate::volume::description::{Reads, Volume};
 pub(crate) struct ReadRequest {
     pub bucket: BucketName,
     pub key: String,
-    pub place: ObjectPath,
+    pub place: KeyPath,
     pub selector: ReadSelector,
     pub conditions: Conditions,
     pub check: Option<Arc<dyn ObjectCheck>>,
@@ -286,7 +286,7 @@ mod tests {
     fn a_part_is_one_of_the_object() {
         let scene = Scene::new();
         scene.put("a", b"12345").unwrap();
-        let mut attributes = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap().attributes;
+        let mut attributes = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap().attributes;
         let mut ranges = |sizes: [u64; 2]| {
             let part = |(part_number, size_bytes)| ObjectPart { part_number, size_bytes, checksum: None };
             attributes.parts = Some((1..).zip(sizes).map(part).collect());

@@ -15,7 +15,7 @@ use super::rehash::{Rehashed, rehash_file};
 use crate::error::{Op, leads_nowhere, storage_error};
 use crate::facts::versitygw::{Attributes, Source};
 use crate::fs::{file_info, resolve};
-use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, SELF};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF};
 use crate::limits::{LAZY_AGE_MIN, LAZY_QUEUE_LENGTH, LAZY_SMALL_BYTES};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
@@ -120,7 +120,7 @@ fn work(store: &Store, queue: &Queue) {
 /// `None` if the file is gone, or is left alone.
 fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
     let bucket = store.bucket(bucket)?;
-    let Some((directory, name)) = locate(&bucket, &ObjectPath::of(key))? else { return Ok(None) };
+    let Some((directory, name)) = locate(&bucket, &KeyPath::of(key))? else { return Ok(None) };
     let file = match resolve::content(&directory, &name) {
         Err(errno) if leads_nowhere(errno) => return Ok(None),
         result => result.op("open a file")?,
@@ -138,7 +138,7 @@ fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehash
 }
 
 /// Where the object's file is, if no symbolic link leads there.
-fn locate(bucket: &Bucket<'_>, place: &ObjectPath) -> Result<Option<(Directory, String)>> {
+fn locate(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<(Directory, String)>> {
     let (above, name) = if place.directory {
         (place.path.as_str(), DIRECTORY_DATA)
     } else {

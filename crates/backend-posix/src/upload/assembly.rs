@@ -19,7 +19,7 @@ use super::in_progress::UploadName;
 use super::part::PartTarget;
 use crate::error::{Fail, Io, Op};
 use crate::fs::{file_info, resolve};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
 use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::record::{self, CompletionRecord, LayoutRecord, ObjectRecord, PartRecord, Reading};
@@ -219,7 +219,7 @@ pub(super) fn remove_if_there(directory: &Directory, name: &str) -> Io<()> {
 fn target_of(upload: &UploadName) -> Target {
     Target {
         bucket: upload.bucket.clone(),
-        place: ObjectPath::of(&upload.key),
+        place: KeyPath::of(&upload.key),
         conditions: Conditions::default(),
         check: None,
         predecessor: None,

@@ -13,7 +13,7 @@ use super::in_progress::{Sync, Upload, UploadName};
 use super::receipt::answer;
 use crate::error::{Fail, Op};
 use crate::fs::{file_info, files};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
 use crate::record::{self, CompletionRecord, Unknown};
@@ -23,7 +23,7 @@ use crate::write::publish::sync_names;
 
 /// The object, if this upload made it.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
-    match open(store, &upload.bucket, &upload.key, &ObjectPath::of(&upload.key)) {
+    match open(store, &upload.bucket, &upload.key, &KeyPath::of(&upload.key)) {
         Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
             let attributes = opened.attributes;
             Ok(Some(WriteReceipt {

@@ -35,7 +35,7 @@ use crate::facts::predecessor;
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, files, linking, removing};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{self, COMPLETED, DESCRIPTION, ID_LENGTH, UPLOADS, is_id};
 use crate::object;
 use crate::record::{self, Attached, Predecessor, Unknown, Unread, UploadRecord};
@@ -90,7 +90,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
 /// The object that a key has now, for a conditional Complete to compare with later. `None` if it
 /// can't be looked at: then conditions are decided as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
-    let opened = match object::open(store, bucket, key, &ObjectPath::of(key)) {
+    let opened = match object::open(store, bucket, key, &KeyPath::of(key)) {
         Ok(opened) => opened,
         Err(BackendError::NoSuchKey) => return Ok(Some(Predecessor::Nothing)),
         Err(error) if is_of_one(&error) => return Ok(None),

@@ -18,7 +18,7 @@ use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
 use crate::fs::flat::{self, Naming};
-use crate::layout::keymap::{self, DIRECTORY_DATA, ObjectPath, join};
+use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, join};
 use crate::record::{Attached, DirectoryRecord, Predecessor};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
@@ -28,7 +28,7 @@ use crate::tree::store::Store;
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub bucket: BucketName,
-    pub place: ObjectPath,
+    pub place: KeyPath,
     pub conditions: Conditions,
     /// Decides, with the facts of the object that is replaced or deleted.
     pub check: Option<Arc<dyn ObjectCheck>>,
@@ -376,7 +376,7 @@ mod tests {
             let etag = ETag::Multipart { md5: [7; 16], parts: 10_000 };
             let record = of_parts(etag, Arc::clone(&parts));
             scene.put_record(key, b"1", record).unwrap();
-            let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+            let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
             assert_eq!(opened.attributes.parts.as_deref(), Some(&parts[..]));
             scene.put(key, b"2").unwrap();
             let overflow = scene.path().join(".slipway/overflow");

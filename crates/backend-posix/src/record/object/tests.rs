@@ -9,7 +9,7 @@ use s3_types::{ChecksumAlgorithm, Conditions, ETag};
 
 use super::*;
 use crate::base::options::{Metadata, Options};
-use crate::layout::keymap::ObjectPath;
+use crate::layout::keymap::KeyPath;
 use crate::object::{self, Copy, Source, open};
 use crate::record::{Raw, UploadRecord, from_bytes, to_bytes};
 use crate::records;
@@ -58,7 +58,7 @@ fn halves(record: &ObjectRecord) -> (bool, bool) {
 }
 
 fn attached(scene: &Scene, key: &str) -> bool {
-    let opened = open(&scene.store, &scene.name, key, &ObjectPath::of(key)).unwrap();
+    let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
     !opened.attached.unknown.0.is_empty()
 }
 
@@ -106,7 +106,7 @@ fn a_file_that_another_program_changes_keeps_what_is_attached() {
             scene.put_record("a", b"1", record(b"1")).unwrap();
             assert_eq!((halves(&stored(&scene, "a")), attached(&scene, "a")), ((true, true), true), "{what}");
             change(&scene);
-            let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
+            let opened = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
             assert!(crate::facts::foreign::is_foreign(&opened.attributes.etag), "{what}");
             if scene.skips_changes() {
                 continue;
@@ -118,7 +118,7 @@ fn a_file_that_another_program_changes_keeps_what_is_attached() {
             rehash_one(&scene, "a");
             assert_eq!(attached(&scene, "a"), kept, "{what}, rehashed");
             let body = fs::read(scene.path().join("a")).unwrap();
-            let opened = open(&scene.store, &scene.name, "a", &ObjectPath::of("a")).unwrap();
+            let opened = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
             assert_eq!(opened.attributes.etag, digests(&body).etag, "{what}");
         }
     }
