@@ -71,7 +71,6 @@ impl PosixBackend {
         self.check_version(object, object.bucket).await?;
         let request = ReadRequest {
             bucket: object.bucket.clone(),
-            key: object.key.as_str().to_owned(),
             place: KeyPath::of(object.key.as_str()),
             selector,
             conditions: conditions.clone(),
@@ -174,9 +173,9 @@ impl Backend for PosixBackend {
         let target = self.target(cx, object, &options.conditions, check);
         let nothing_to_check = !target.needs_facts() && !options.size_hint.is_some_and(object::is_much);
         if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
-            let (target, key, announced) = (target.clone(), object.key.clone(), options.size_hint);
+            let (target, announced) = (target.clone(), options.size_hint);
             let begin = move |store: &Store| {
-                let begun = object::begin(store, &target, key.as_str(), announced);
+                let begun = object::begin(store, &target, announced);
                 begun.map_err(|error| error.of_write(&target.conditions))
             };
             self.run_in(object.bucket, begin).await?;
@@ -199,7 +198,6 @@ impl Backend for PosixBackend {
         let copy = Copy {
             source: request.source.into(),
             target: self.target(cx, request.target, &request.conditions, request.check),
-            target_key: request.target.key.as_str().to_owned(),
             metadata: request.metadata,
             website_redirect_location: request.website_redirect_location,
             checksum_algorithm: request.checksum_algorithm,

@@ -207,7 +207,6 @@ impl Scene {
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {
         let request = ReadRequest {
             bucket: self.name.clone(),
-            key: key.to_owned(),
             place: KeyPath::of(key),
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),

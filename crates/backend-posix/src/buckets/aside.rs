@@ -338,6 +338,7 @@ mod tests {
 
     use super::*;
     use crate::buckets::delete;
+    use crate::layout::keymap::KeyPath;
     use crate::maintenance::sweep;
     use crate::testing::{Scene, fixture};
     use crate::upload::{self, UploadName};
@@ -389,7 +390,7 @@ mod tests {
     fn uploads_of_a_delete_that_crashed_return_or_go() {
         let scene = Scene::new();
         let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
-        let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id };
+        let name = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
         let sweep = || {
             sweep_asides(&scene.store, &NOW).unwrap();
             if scene.store.bucket(&scene.name).is_ok() {

@@ -87,9 +87,11 @@ fn is_reserved(name: &str) -> bool {
     }
 }
 
-/// The path of a key's object, relative to its bucket.
+/// A key, and the path of its object relative to the bucket. Made once for each request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyPath {
+    /// The key, which is not empty.
+    pub key: String,
     /// The path of the file, or of the directory for a directory object. Never empty.
     pub path: String,
     /// True for a directory object.
@@ -97,12 +99,13 @@ pub(crate) struct KeyPath {
 }
 
 impl KeyPath {
-    /// The place of `key`, which is not empty.
+    /// The path of `key`, which is not empty.
     pub fn of(key: &str) -> Self {
-        match key.strip_suffix('/') {
-            Some(directory) => Self { path: encode(directory), directory: true },
-            None => Self { path: encode(key), directory: false },
-        }
+        let (path, directory) = match key.strip_suffix('/') {
+            Some(directory) => (encode(directory), true),
+            None => (encode(key), false),
+        };
+        Self { key: key.to_owned(), path, directory }
     }
 }
 
@@ -296,9 +299,10 @@ mod tests {
         for key in
             ["a", "a/b.txt", ".hidden", "..a", "...", ".slipwayx", "ü/漢字", "a b\n\u{1}", &"x".repeat(255)]
         {
-            assert_eq!(KeyPath::of(key), KeyPath { path: key.into(), directory: false });
+            assert_eq!(KeyPath::of(key), KeyPath { key: key.into(), path: key.into(), directory: false });
         }
-        assert_eq!(KeyPath::of("a/b/"), KeyPath { path: "a/b".into(), directory: true });
+        let directory = KeyPath { key: "a/b/".into(), path: "a/b".into(), directory: true };
+        assert_eq!(KeyPath::of("a/b/"), directory);
     }
 
     #[test]

@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(companions(&scene), 2);
         }
         for key in ["a", "moved"] {
-            let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
             assert_eq!(opened.attributes.parts.map(|parts| parts.len()), Some(10_000));
         }
     }
@@ -310,7 +310,7 @@ mod tests {
         }
         let scene = Scene::new();
         let parts = |key: &str| {
-            let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
             opened.attributes.parts.map(|parts| parts.len())
         };
         put_big(&scene, "d/a");
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 0);
             fs::rename(&moved, scene.path().join("d/a")).unwrap();
         }
-        let opened = open(&scene.store, &scene.name, "d/a", &KeyPath::of("d/a")).unwrap();
+        let opened = open(&scene.store, &scene.name, &KeyPath::of("d/a")).unwrap();
         assert_eq!(opened.attributes.parts.map(|parts| parts.len()), Some(10_000));
         // On FUSE, what is open keeps another name.
         drop(opened.file);
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(companions(&scene), 1, "of the file that no key leads to");
         fs::rename(moved.join(OsStr::from_bytes(b"\xff")), scene.path().join("c")).unwrap();
         assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 0);
-        let opened = open(&scene.store, &scene.name, "c", &KeyPath::of("c")).unwrap();
+        let opened = open(&scene.store, &scene.name, &KeyPath::of("c")).unwrap();
         assert_eq!(opened.attributes.parts.map(|parts| parts.len()), Some(10_000));
         assert!(opened.attributes.metadata.user.is_empty());
     }

@@ -24,7 +24,11 @@ pub(crate) fn refuse_delete(opened: &Directory, path: &str) -> Result<()> {
 
 /// Refuses to copy an object onto itself by two different keys. This also finds directories that
 /// are mounted a second time.
-pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&BucketName, &str)) -> Result<()> {
+pub(crate) fn refuse_copy(
+    store: &Store,
+    from: (&BucketName, &KeyPath),
+    to: (&BucketName, &KeyPath),
+) -> Result<()> {
     if from == to {
         return Ok(());
     }
@@ -37,9 +41,8 @@ pub(crate) fn refuse_copy(store: &Store, from: (&BucketName, &str), to: (&Bucket
 
 /// Device and inode of the directory that has a key's file, or would have it, and the file's name.
 /// `None` if the directory does not exist.
-fn whereabouts(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<((u64, u64), String)>> {
+fn whereabouts(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Option<((u64, u64), String)>> {
     let bucket = store.bucket(bucket)?;
-    let place = KeyPath::of(key);
     let (above, name) = keymap::split(&place.path);
     let (directory, name) = match existing_directory(&bucket, &place.path)? {
         Some(directory) => (directory, if place.directory { DIRECTORY_DATA } else { SELF }),

@@ -117,7 +117,6 @@ mod tests {
     fn request(scene: &Scene, key: &str) -> ReadRequest {
         ReadRequest {
             bucket: scene.name.clone(),
-            key: key.to_owned(),
             place: KeyPath::of(key),
             selector: ReadSelector::Whole,
             conditions: Conditions::default(),

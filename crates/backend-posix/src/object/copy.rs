@@ -32,7 +32,7 @@ use crate::write::staging::Staged;
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub bucket: BucketName,
-    pub key: String,
+    pub place: KeyPath,
     pub conditions: Conditions,
     pub check: Option<Arc<dyn ObjectCheck>>,
 }
@@ -40,15 +40,15 @@ pub(crate) struct Source {
 impl From<CopySource<'_>> for Source {
     fn from(source: CopySource<'_>) -> Self {
         let CopySource { object, conditions, check } = source;
-        let (bucket, key) = (object.bucket.clone(), object.key.as_str().to_owned());
-        Self { bucket, key, conditions, check: check.cloned() }
+        let (bucket, place) = (object.bucket.clone(), KeyPath::of(object.key.as_str()));
+        Self { bucket, place, conditions, check: check.cloned() }
     }
 }
 
 impl Source {
     /// The bucket and key.
-    pub fn name(&self) -> (&BucketName, &str) {
-        (&self.bucket, &self.key)
+    pub fn name(&self) -> (&BucketName, &KeyPath) {
+        (&self.bucket, &self.place)
     }
 
     /// Reports what forbids to read the source, before anything else about it is told.
@@ -63,7 +63,7 @@ impl Source {
     }
 
     fn find(&self, store: &Store) -> Result<Opened> {
-        let opened = open(store, &self.bucket, &self.key, &KeyPath::of(&self.key))?;
+        let opened = open(store, &self.bucket, &self.place)?;
         if let Some(check) = &self.check {
             check.check(Some(&ObjectFacts::default()))?;
         }
@@ -80,7 +80,6 @@ impl Source {
 pub(crate) struct Copy {
     pub source: Source,
     pub target: Target,
-    pub target_key: String,
     pub metadata: Option<ObjectMetadata>,
     pub website_redirect_location: Option<String>,
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
@@ -104,9 +103,9 @@ pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm
 }
 
 fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
-    check_early(store, &copy.target, &copy.target_key)?;
+    check_early(store, &copy.target)?;
     copy.source.check_access(store)?;
-    aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target_key))?;
+    aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target.place))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
         let kept = source.attributes.checksum;

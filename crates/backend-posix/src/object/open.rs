@@ -54,9 +54,9 @@ impl Opened {
 }
 
 /// Opens an object.
-pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &KeyPath) -> Result<Opened> {
+pub(crate) fn open(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Opened> {
     let (mut lost_companions, mut bad_inodes) = (0, 0);
-    retrying(|| match try_open(store, bucket, key, place, &mut lost_companions) {
+    retrying(|| match try_open(store, bucket, place, &mut lost_companions) {
         // FUSE, of a file that another mount made a directory of since its name was looked up.
         Err(Fail::Storage(BackendError::Io { ref source, .. }))
             if Errno::from_io_error(source) == Some(Errno::IO)
@@ -69,7 +69,7 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, key: &str, place: &KeyPat
         Err(Fail::Storage(BackendError::NoSuchKey)) => {
             let bucket_fd = store.bucket(bucket)?;
             let volume = store.volume_at(&bucket_fd.fd);
-            let look = || match try_open(store, bucket, key, place, &mut lost_companions) {
+            let look = || match try_open(store, bucket, place, &mut lost_companions) {
                 Err(Fail::Storage(BackendError::NoSuchKey)) => Ok(None),
                 result => result.map(Some),
             };
@@ -92,7 +92,6 @@ fn path_of(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<String>, Fail>
 fn try_open(
     store: &Store,
     bucket: &BucketName,
-    key: &str,
     place: &KeyPath,
     lost_companions: &mut usize,
 ) -> Result<Opened, Fail> {
@@ -103,7 +102,7 @@ fn try_open(
                 whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
                     Whole::All(record) => record,
                     Whole::Short(mut record) => {
-                        record.metadata = foreign::metadata(key);
+                        record.metadata = foreign::metadata(&place.key);
                         record
                     }
                 });
@@ -117,7 +116,7 @@ fn try_open(
     let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
         Whole::Short(mut record) => {
-            record.content.metadata = foreign::metadata(key);
+            record.content.metadata = foreign::metadata(&place.key);
             record
         }
     });
@@ -130,7 +129,7 @@ fn try_open(
         &file,
         record,
         &store.lasting(&file, &info),
-        key,
+        &place.key,
         Peer::for_reads(&store.options),
     );
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id, attached })

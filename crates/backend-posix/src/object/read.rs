@@ -28,7 +28,6 @@ use crate::volume::description::{Reads, Volume};
 #[derive(Debug, Clone)]
 pub(crate) struct ReadRequest {
     pub bucket: BucketName,
-    pub key: String,
     pub place: KeyPath,
     pub selector: ReadSelector,
     pub conditions: Conditions,
@@ -40,7 +39,7 @@ pub(crate) struct ReadRequest {
 /// Reads an object. May wait for a disk.
 pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
     for _ in 0..READ_CHANGES_MAX {
-        let mut opened = open(store, &request.bucket, &request.key, &request.place)?;
+        let mut opened = open(store, &request.bucket, &request.place)?;
         let range = select(&opened.attributes, request)?;
         let mut bytes = Vec::new();
         if let (Some(file), Some(wanted)) = (&opened.file, small(&opened.attributes, range.as_ref(), request))
@@ -286,7 +285,7 @@ mod tests {
     fn a_part_is_one_of_the_object() {
         let scene = Scene::new();
         scene.put("a", b"12345").unwrap();
-        let mut attributes = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap().attributes;
+        let mut attributes = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap().attributes;
         let mut ranges = |sizes: [u64; 2]| {
             let part = |(part_number, size_bytes)| ObjectPart { part_number, size_bytes, checksum: None };
             attributes.parts = Some((1..).zip(sizes).map(part).collect());

@@ -311,25 +311,25 @@ pub(crate) fn is_much(announced: u64) -> bool {
 }
 
 /// Reports errors that are known before the body is received.
-pub(crate) fn begin(store: &Store, target: &Target, key: &str, announced: Option<u64>) -> Result<()> {
+pub(crate) fn begin(store: &Store, target: &Target, announced: Option<u64>) -> Result<()> {
     let bucket = store.bucket(&target.bucket)?;
     check_space(&bucket.fd, announced)?;
-    check_early(store, target, key)
+    check_early(store, target)
 }
 
 /// Reports what forbids a write, and conditions that fail, before the body is received.
-pub(crate) fn check_early(store: &Store, target: &Target, key: &str) -> Result<()> {
-    if target.needs_facts() { target.check(look(store, target, key)?.as_ref()) } else { Ok(()) }
+pub(crate) fn check_early(store: &Store, target: &Target) -> Result<()> {
+    if target.needs_facts() { target.check(look(store, target)?.as_ref()) } else { Ok(()) }
 }
 
 /// Reports what forbids a write, and no conditions.
-pub(crate) fn check_access(store: &Store, target: &Target, key: &str) -> Result<()> {
-    if target.check.is_some() { target.check_access(look(store, target, key)?.as_ref()) } else { Ok(()) }
+pub(crate) fn check_access(store: &Store, target: &Target) -> Result<()> {
+    if target.check.is_some() { target.check_access(look(store, target)?.as_ref()) } else { Ok(()) }
 }
 
 /// The object that a key has now.
-fn look(store: &Store, target: &Target, key: &str) -> Result<Option<Current>> {
-    match open(store, &target.bucket, key, &target.place) {
+fn look(store: &Store, target: &Target) -> Result<Option<Current>> {
+    match open(store, &target.bucket, &target.place) {
         Ok(Opened { attributes, .. }) => Ok(Some(Current {
             facts: Some(Facts {
                 etag: attributes.etag,

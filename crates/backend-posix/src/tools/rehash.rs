@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(again.len(), 6);
         assert!(again.values().all(|done| matches!(done, Rehashed::Known)), "{again:?}");
         for (key, text) in [("new.html", "<p>"), ("edited", "22"), ("both", "33"), ("dir/", "44")] {
-            let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
             let expected = digests(text.as_bytes());
             assert_eq!(
                 (opened.attributes.etag, opened.attributes.checksum),
@@ -320,7 +320,7 @@ mod tests {
         let old = file.digest_by_default(&Progress::default()).unwrap();
         scene.put("a", b"2").unwrap();
         assert!(!file.adopt(|_| rehashed(None, &old, &ObjectMetadata::default())).unwrap());
-        let opened = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
+        let opened = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();
         assert_eq!(opened.attributes.etag, digests(b"2").etag);
     }
 

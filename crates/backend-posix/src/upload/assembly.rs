@@ -19,7 +19,6 @@ use super::in_progress::UploadName;
 use super::part::PartTarget;
 use crate::error::{Fail, Io, Op};
 use crate::fs::{file_info, resolve};
-use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{ASSEMBLIES, WHOLE, assembly_name, layout_name};
 use crate::limits::{SEAL_WAIT_MAX, SEAL_WAIT_STEP, SHARED_PAGE_BYTES};
 use crate::record::{self, CompletionRecord, LayoutRecord, ObjectRecord, PartRecord, Reading};
@@ -219,7 +218,7 @@ pub(super) fn remove_if_there(directory: &Directory, name: &str) -> Io<()> {
 fn target_of(upload: &UploadName) -> Target {
     Target {
         bucket: upload.bucket.clone(),
-        place: KeyPath::of(&upload.key),
+        place: upload.place.clone(),
         conditions: Conditions::default(),
         check: None,
         predecessor: None,
@@ -234,6 +233,7 @@ mod tests {
     use backend::NewUpload;
 
     use super::*;
+    use crate::layout::keymap::KeyPath;
     use crate::testing::{Scene, digests};
     use crate::upload::create;
     use crate::upload::in_progress::Upload;
@@ -246,7 +246,7 @@ mod tests {
         for name in ["assembly1", "layout1"] {
             fs::write(path.join(name), "1").unwrap();
         }
-        let name = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+        let name = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
         let directory = Upload::open(&scene.bucket(), &name).unwrap().directory;
         let part = |size_bytes| {
             let mut part = PartRecord::of_bytes(digests(b""));

@@ -33,7 +33,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
     let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
-        check_access(store, &complete.target, &name.key)?;
+        check_access(store, &complete.target)?;
         let upload = match Upload::open(&bucket, name) {
             Err(BackendError::NoSuchUpload) => {
                 return Ok(repeated(&complete.request, earlier_receipt(&bucket, name)?)?);
@@ -68,7 +68,7 @@ fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteRece
 /// The receipt of the upload, if it was completed before.
 fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
     let receipt = receipt::receipt(bucket, name.id.as_str())?
-        .filter(|record| record.key.as_deref() == Some(&name.key))
+        .filter(|record| record.key.as_deref() == Some(&name.place.key))
         .and_then(receipt::answer);
     match receipt {
         Some(receipt) => Ok(receipt),
@@ -99,7 +99,7 @@ fn publish(
     };
     // Before anything is moved where possible, since that may take long.
     check_whole(given, checksum.as_ref())?;
-    check_early(store, target, &complete.upload.key)?;
+    check_early(store, target)?;
     let Gathered { stage, sealed: held } = gather(store, target, upload, &parts, size_bytes)?;
     if checksum.is_none() {
         checksum = Some(Checksum::full_object(read_checksum(&stage.staged, algorithm)?));
@@ -272,6 +272,7 @@ mod tests {
 
     use super::super::create;
     use super::*;
+    use crate::layout::keymap::KeyPath;
     use crate::testing::{Scene, digests};
 
     /// An object that was replaced by one with the same bytes is another object, also on a device
@@ -310,7 +311,7 @@ mod tests {
                 conditions: s3_types::Conditions { if_match, ..Default::default() },
                 ..scene.target("a")
             };
-            let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+            let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
             let default = ChecksumAlgorithm::Crc64Nvme;
             let completed = complete(&scene.store, &Complete { upload, target, request, default });
             assert!(matches!(completed, Err(BackendError::ChangedSinceCreation(_))), "{completed:?}");
@@ -327,7 +328,7 @@ mod tests {
         scene.put("part", b"1").unwrap();
         let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
         fs::rename(scene.path().join("part"), &part).unwrap();
-        let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id };
+        let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
         let complete = |etag| {
             let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
             let request = CompleteUpload { parts, ..CompleteUpload::default() };

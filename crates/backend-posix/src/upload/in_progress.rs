@@ -13,7 +13,7 @@ use crate::base::unique;
 use crate::error::{Fail, Op};
 use crate::fs::locking::try_lock_file;
 use crate::fs::{files, removing, resolve};
-use crate::layout::keymap::{OWN_DIRECTORY, join};
+use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, join};
 use crate::layout::uploads::{DESCRIPTION, UPLOADS, is_id};
 use crate::record::{self, UploadRecord};
 use crate::tree::bucket::{Bucket, Directory};
@@ -23,14 +23,14 @@ use crate::tree::lock::{Lock, lock_file};
 #[derive(Debug, Clone)]
 pub(crate) struct UploadName {
     pub bucket: BucketName,
-    pub key: String,
+    pub place: KeyPath,
     pub id: UploadId,
 }
 
 impl From<UploadRef<'_>> for UploadName {
     fn from(upload: UploadRef<'_>) -> Self {
-        let (bucket, key) = (upload.object.bucket.clone(), upload.object.key.as_str().to_owned());
-        Self { bucket, key, id: upload.id.clone() }
+        let UploadRef { object, id } = upload;
+        Self { bucket: object.bucket.clone(), place: KeyPath::of(object.key.as_str()), id: id.clone() }
     }
 }
 
@@ -54,7 +54,7 @@ impl Upload {
     /// Opens an upload of this key. A completed upload does not exist.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         Self::open_id(bucket, name.id.as_str())?
-            .filter(|upload| upload.record.key.as_deref() == Some(&name.key))
+            .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
             .ok_or(BackendError::NoSuchUpload)
     }
 

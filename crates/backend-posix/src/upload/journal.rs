@@ -13,7 +13,6 @@ use super::in_progress::{Sync, Upload, UploadName};
 use super::receipt::answer;
 use crate::error::{Fail, Op};
 use crate::fs::{file_info, files};
-use crate::layout::keymap::KeyPath;
 use crate::layout::uploads::{COMPLETED, JOURNAL, WHOLE, WHOLE_NAME};
 use crate::object::open;
 use crate::record::{self, CompletionRecord, Unknown};
@@ -23,7 +22,7 @@ use crate::write::publish::sync_names;
 
 /// The object, if this upload made it.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
-    match open(store, &upload.bucket, &upload.key, &KeyPath::of(&upload.key)) {
+    match open(store, &upload.bucket, &upload.place) {
         Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
             let attributes = opened.attributes;
             Ok(Some(WriteReceipt {
@@ -50,7 +49,7 @@ pub(super) fn begin(
     file: Option<u8>,
 ) -> Result<(), Fail> {
     let record = CompletionRecord {
-        key: Some(name.key.clone()),
+        key: Some(name.place.key.clone()),
         etag: Some(receipt.etag.clone()),
         checksum: receipt.checksum,
         size_bytes: Some(receipt.size_bytes),

@@ -180,6 +180,7 @@ mod tests {
 
     use super::*;
     use crate::base::options::Options;
+    use crate::layout::keymap::KeyPath;
     use crate::layout::uploads::ID_LENGTH;
     use crate::testing::Scene;
 
@@ -262,7 +263,7 @@ mod tests {
         fs::create_dir(new.with_file_name("else")).unwrap();
         fs::write(new.with_file_name("else").join("upload"), &description).unwrap();
         assert_eq!(all(), ["a", "b", "c"]);
-        let name = UploadName { bucket: scene.name.clone(), key: "a".into(), id: ids[0].clone() };
+        let name = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id: ids[0].clone() };
         crate::upload::abort(&scene.store, &name, None).unwrap();
         create("d");
         assert_eq!(all(), ["b", "c", "d"]);

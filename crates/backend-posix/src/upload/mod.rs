@@ -90,7 +90,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
 /// The object that a key has now, for a conditional Complete to compare with later. `None` if it
 /// can't be looked at: then conditions are decided as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
-    let opened = match object::open(store, bucket, key, &KeyPath::of(key)) {
+    let opened = match object::open(store, bucket, &KeyPath::of(key)) {
         Ok(opened) => opened,
         Err(BackendError::NoSuchKey) => return Ok(Some(Predecessor::Nothing)),
         Err(error) if is_of_one(&error) => return Ok(None),
@@ -162,7 +162,7 @@ pub(crate) fn sweep(
         match upload {
             Some(upload) => {
                 let (Some(key), Ok(id)) = (upload.record.key.clone(), UploadId::new(&id)) else { continue };
-                let name = UploadName { bucket: bucket_name.clone(), key, id };
+                let name = UploadName { bucket: bucket_name.clone(), place: KeyPath::of(&key), id };
                 sweep_upload(bucket, &uploads, &upload, &name, options, report);
             }
             // Of one that crashed while it was created, completed or aborted.

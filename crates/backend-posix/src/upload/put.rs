@@ -113,7 +113,7 @@ fn try_copy(
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
     copy.source.check_access(store)?;
-    aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.key))?;
+    aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.place))?;
     let source = copy.source.open(store)?;
     let size_bytes = source.attributes.size_bytes;
     let range = copy.range.clone().unwrap_or(0..size_bytes);

@@ -193,7 +193,7 @@ mod tests {
         let mut scene = Scene::new();
         scene.store.volume.ordered = ordered;
         let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
-        let upload = UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id: id.clone() };
+        let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id: id.clone() };
         let (founded, announced) = (&scene.caches.founded, Some(PART_BYTES_MIN));
         let parts = [1, 2].map(|number| {
             PartTarget::open(&scene.store, founded, upload.clone(), number, announced, None).unwrap().0

@@ -376,7 +376,7 @@ mod tests {
             let etag = ETag::Multipart { md5: [7; 16], parts: 10_000 };
             let record = of_parts(etag, Arc::clone(&parts));
             scene.put_record(key, b"1", record).unwrap();
-            let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
             assert_eq!(opened.attributes.parts.as_deref(), Some(&parts[..]));
             scene.put(key, b"2").unwrap();
             let overflow = scene.path().join(".slipway/overflow");

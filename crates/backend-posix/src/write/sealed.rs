@@ -15,7 +15,6 @@ use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::{self, set_time};
 use crate::fs::flat::Naming;
 use crate::fs::linking::{link_unnamed, move_to_free};
-use crate::layout::keymap::join;
 use crate::record::{OfFile, PartRecord};
 use crate::records::{self, Rest};
 use crate::tree::bucket::{Bucket, Directory};

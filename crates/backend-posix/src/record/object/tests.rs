@@ -58,7 +58,7 @@ fn halves(record: &ObjectRecord) -> (bool, bool) {
 }
 
 fn attached(scene: &Scene, key: &str) -> bool {
-    let opened = open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap();
+    let opened = open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap();
     !opened.attached.unknown.0.is_empty()
 }
 
@@ -106,7 +106,7 @@ fn a_file_that_another_program_changes_keeps_what_is_attached() {
             scene.put_record("a", b"1", record(b"1")).unwrap();
             assert_eq!((halves(&stored(&scene, "a")), attached(&scene, "a")), ((true, true), true), "{what}");
             change(&scene);
-            let opened = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();
             assert!(crate::facts::foreign::is_foreign(&opened.attributes.etag), "{what}");
             if scene.skips_changes() {
                 continue;
@@ -118,7 +118,7 @@ fn a_file_that_another_program_changes_keeps_what_is_attached() {
             rehash_one(&scene, "a");
             assert_eq!(attached(&scene, "a"), kept, "{what}, rehashed");
             let body = fs::read(scene.path().join("a")).unwrap();
-            let opened = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
+            let opened = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();
             assert_eq!(opened.attributes.etag, digests(&body).etag, "{what}");
         }
     }
@@ -173,7 +173,7 @@ fn a_copy_has_no_field_that_is_not_understood() {
             scene.put_record(from, b"1", record(b"1")).unwrap();
             let source = Source {
                 bucket: scene.name.clone(),
-                key: from.to_owned(),
+                place: KeyPath::of(from),
                 conditions: Conditions::default(),
                 check: None,
             };
@@ -181,7 +181,6 @@ fn a_copy_has_no_field_that_is_not_understood() {
             let copy = Copy {
                 source,
                 target: scene.target(to),
-                target_key: to.to_owned(),
                 metadata: None,
                 website_redirect_location: None,
                 checksum_algorithm: None,
@@ -210,7 +209,7 @@ fn an_object_that_is_completed_has_no_field_that_is_not_understood() {
         let etag: ETag = digests(b"1").etag;
         let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];
         let complete = Complete {
-            upload: UploadName { bucket: scene.name.clone(), key: "a".to_owned(), id: id.clone() },
+            upload: UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id: id.clone() },
             target: scene.target("a"),
             request: CompleteUpload { parts, ..CompleteUpload::default() },
             default: ChecksumAlgorithm::Crc64Nvme,

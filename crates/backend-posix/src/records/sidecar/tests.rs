@@ -18,7 +18,7 @@ fn scene() -> Scene {
 }
 
 fn etag(scene: &Scene, key: &str) -> ETag {
-    open(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap().attributes.etag
+    open(&scene.store, &scene.name, &KeyPath::of(key)).unwrap().attributes.etag
 }
 
 fn seal(scene: &Scene, key: &str, body: &'static [u8]) -> Sealed {
@@ -237,7 +237,7 @@ fn records_of_a_former_file_are_not_taken_along() {
         eprintln!("\n*** SKIPPED: the inode number was not given out again ***\n");
     }
     scene.put("a/b", b"3").unwrap();
-    let open = open(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap();
+    let open = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();
     assert_eq!(open.upload_id, None);
 }
 

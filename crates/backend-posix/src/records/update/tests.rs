@@ -251,7 +251,7 @@ fn the_sweep_takes_the_companion_that_no_record_names_any_more() {
 /// True if the object is read with its parts.
 fn records_are_whole(scene: &Scene) -> bool {
     let place = crate::layout::keymap::KeyPath::of("a");
-    crate::object::open(&scene.store, &scene.name, "a", &place).unwrap().attributes.parts.is_some()
+    crate::object::open(&scene.store, &scene.name, &place).unwrap().attributes.parts.is_some()
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn copy_keeps_its_companion(scene: &Scene, is_changed: bool) {
     sweep_all(scene);
     assert_eq!(companions(scene), 1);
     let place = crate::layout::keymap::KeyPath::of("b");
-    let read = crate::object::open(&scene.store, &scene.name, "b", &place).unwrap();
+    let read = crate::object::open(&scene.store, &scene.name, &place).unwrap();
     assert_eq!(read.attributes.parts, record.content.parts);
     fs::remove_file(to).unwrap();
     sweep_all(scene);

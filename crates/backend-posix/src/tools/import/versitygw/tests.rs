@@ -77,7 +77,7 @@ fn objects_keep_what_they_had() {
     assert_eq!(run(&scene, &dry)["a/b"], expected);
     assert_eq!(record::peek(fs::File::open(&path).unwrap()).unwrap(), Reading::<ObjectRecord>::Nothing);
     assert_eq!(run(&scene, &PLAIN)["a/b"], expected);
-    let opened = open_object(&scene.store, &scene.name, "a/b", &KeyPath::of("a/b")).unwrap();
+    let opened = open_object(&scene.store, &scene.name, &KeyPath::of("a/b")).unwrap();
     let attributes = opened.attributes;
     assert_eq!((attributes.etag, attributes.checksum), (digests(b"bytes").etag, digests(b"bytes").checksum));
     assert_eq!(attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
@@ -177,7 +177,7 @@ fn multipart_etags_are_proven_by_their_parts() {
     }
     assert_eq!(done["d"], outcome("Stale"));
     let attributes =
-        |key: &str| open_object(&scene.store, &scene.name, key, &KeyPath::of(key)).unwrap().attributes;
+        |key: &str| open_object(&scene.store, &scene.name, &KeyPath::of(key)).unwrap().attributes;
     let sizes: Vec<_> = attributes("a").parts.unwrap().iter().map(|part| part.size_bytes).collect();
     assert_eq!((sizes, attributes("a").etag), (vec![4, 4, 2], multipart(&[4, 4, 2], body).0));
     assert_eq!(attributes("e").checksum, Some(Checksum::full_object(value)));
@@ -202,7 +202,7 @@ fn directory_objects_and_leftovers() {
     let left = outcome("Left");
     let expected = [("", left.clone()), (".sgwtmp", left), ("d", outcome("Done"))];
     assert_eq!(done, expected.map(|(path, what)| (path.to_owned(), what)).into());
-    let opened = open_object(&scene.store, &scene.name, "d/", &KeyPath::of("d/")).unwrap();
+    let opened = open_object(&scene.store, &scene.name, &KeyPath::of("d/")).unwrap();
     assert_eq!(opened.attributes.metadata.user, [("colour".to_owned(), "blue".to_owned())]);
     assert_eq!(run(&scene, &PLAIN).get("d"), None, "its attributes are gone");
     assert!(scene.path().join(".sgwtmp/multipart/abc/def/1").exists());
@@ -223,7 +223,7 @@ fn sidecars_are_read_and_left() {
     fs::write(meta.join("content-type"), "text/x-peer").unwrap();
     let done = run(&scene, &ImportOptions { sidecar: Some(sidecar.path().to_owned()), ..PLAIN });
     assert_eq!(done["d/a"], outcome("Done"));
-    let opened = open_object(&scene.store, &scene.name, "d/a", &KeyPath::of("d/a")).unwrap();
+    let opened = open_object(&scene.store, &scene.name, &KeyPath::of("d/a")).unwrap();
     assert_eq!(opened.attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
     assert_eq!(fs::read_dir(meta).unwrap().count(), 2);
 }
@@ -237,8 +237,7 @@ fn on_the_fly_only_headers_are_believed() {
     }
     let mut scene = Scene::new();
     let path = file(&scene, "a", b"bytes");
-    let read =
-        |scene: &Scene| open_object(&scene.store, &scene.name, "a", &KeyPath::of("a")).unwrap().attributes;
+    let read = |scene: &Scene| open_object(&scene.store, &scene.name, &KeyPath::of("a")).unwrap().attributes;
     let attributes = read(&scene);
     assert!(matches!(attributes.etag, ETag::Opaque(_)));
     assert_eq!(attributes.metadata.content_type.as_deref(), Some("text/x-peer"));
