@@ -181,6 +181,7 @@ mod tests {
     use bytes::Bytes;
     use s3_types::limits::PART_BYTES_MIN;
 
+    use crate::layout::keymap::KeyPath;
     use crate::object::Destination as _;
     use crate::testing::{Scene, digests};
     use crate::upload::create;
