@@ -1,0 +1,164 @@
+//! TLS: the certificates that are trusted, and how those of servers are verified.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio_rustls::TlsConnector;
+
+use crate::sentence::Result;
+
+/// Where systems keep the certificates they trust.
+const SYSTEM_ROOTS: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// The certificates that are trusted.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    /// A PEM file with the certificates of authorities, in place of the system's.
+    pub ca: Option<PathBuf>,
+    /// True if any certificate is trusted.
+    pub insecure: bool,
+}
+
+/// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
+/// advice in the error of a system without trusted certificates.
+pub fn tls_client(
+    host: &str,
+    trust: &Trust,
+    without_roots: &str,
+) -> Result<(TlsConnector, ServerName<'static>)> {
+    Ok((connector(trust, without_roots)?, server_name(host)?))
+}
+
+fn server_name(host: &str) -> Result<ServerName<'static>> {
+    ServerName::try_from(host.to_owned())
+        .map_err(|_| format!("{host:?} is not a name that a certificate can have"))
+}
+
+fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let trusted = if trust.insecure {
+        None
+    } else {
+        let file = roots(trust, &SYSTEM_ROOTS, without_roots)?;
+        Some(Trusted::new(file, trust.ca.is_some(), &provider)?)
+    };
+    let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// The file with the certificates that are trusted: that of `--ca`, or the system's.
+fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
+    let of_system = || system.iter().map(Path::new).find(|path| path.exists());
+    let file = trust.ca.as_deref().or_else(of_system);
+    file.ok_or_else(|| format!("this system has no list of certificate authorities: {without_roots}"))
+}
+
+/// The certificates that `--ca` or the system trusts.
+#[derive(Debug)]
+struct Trusted {
+    authorities: Arc<WebPkiServerVerifier>,
+    /// The certificates in the file of `--ca`. A server may show one of these itself: self-signed
+    /// certificates often call themselves authorities, which the rules for chains forbid a server.
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl Trusted {
+    fn new(file: &Path, is_named: bool, provider: &Arc<CryptoProvider>) -> Result<Self> {
+        let bad = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
+        let certificates = CertificateDer::pem_file_iter(file).map_err(|e| bad(&e))?;
+        let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|e| bad(&e))?;
+        let mut roots = RootCertStore::empty();
+        // A system's list may have some that rustls does not take.
+        let (taken, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+        if taken == 0 || (is_named && taken < certificates.len()) {
+            return Err(bad(&"the file contains no certificates, or damaged ones"));
+        }
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let authorities = authorities.build().map_err(|e| bad(&e))?;
+        Ok(Self { authorities, named: if is_named { certificates } else { Vec::new() } })
+    }
+}
+
+/// Verifies that a server's certificate is trusted; if any is, only that the server holds its key.
+#[derive(Debug)]
+struct Verifier {
+    provider: Arc<CryptoProvider>,
+    trusted: Option<Trusted>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        match &self.trusted {
+            None => {}
+            Some(trusted) if trusted.named.contains(shown) => {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+            }
+            Some(trusted) => return trusted.authorities.verify_server_cert(shown, chain, name, ocsp, now),
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authorities_of_the_system() {
+        let none = Trust::default();
+        assert_eq!(roots(&none, &["/nonexistent", "/"], ""), Ok(Path::new("/")));
+        let error = roots(&none, &["/nonexistent"], "do this").unwrap_err();
+        assert_eq!(error, "this system has no list of certificate authorities: do this");
+        let named = Trust { ca: Some("/named".into()), insecure: false };
+        assert_eq!(roots(&named, &["/"], ""), Ok(Path::new("/named")));
+    }
+}
