@@ -99,6 +99,10 @@ const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("agreement.rs", "notes the format that the files of a tree have"),
 ];
 
+/// Where the gateway knows the load generator: its command, and those that read its reports or
+/// write figures as it does.
+const KNOW_BENCH: &[&str] = &["cli", "commands"];
+
 /// Where unsafe code may be, below `crates/`.
 const UNSAFE: &[&str] = &["digest-lanes/src/sys/", "kernel-calls/src/lib.rs"];
 
@@ -216,6 +220,16 @@ fn the_gateway_does_not_know_how_a_backend_stores() {
         for name in BACKENDS {
             assert!(may || !without_tests(&text).contains(name), "{}: {name}", path.display());
         }
+    }
+}
+
+#[test]
+fn what_serves_does_not_know_the_load_generator() {
+    let folder = root().join("crates/gateway/src");
+    for (path, text) in sources("gateway") {
+        let below = path.strip_prefix(&folder).unwrap();
+        let may = below == Path::new("main.rs") || KNOW_BENCH.iter().any(|place| below.starts_with(place));
+        assert!(may || !without_tests(&text).contains("bench::"), "{}", path.display());
     }
 }
 

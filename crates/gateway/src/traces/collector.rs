@@ -4,15 +4,14 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use bench::Trust;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     USER_AGENT,
 };
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
-use rustls::pki_types::ServerName;
-use tokio_rustls::TlsConnector;
+use s3_client::{Endpoint, Trust};
 
 use super::span::text;
 use crate::version;
@@ -53,8 +52,8 @@ impl TracesTo {
     }
 }
 
-/// Parses a URL. Returns it and its port. Errors do not repeat it.
-fn url(text: &str) -> Result<(Uri, u16), String> {
+/// Parses a URL. Errors do not repeat it.
+fn url(text: &str) -> Result<Uri, String> {
     let expected = || "expected a URL such as http://127.0.0.1:4318, or env".to_owned();
     let uri: Uri = text.parse().map_err(|_| expected())?;
     let authority = uri.authority().ok_or_else(expected)?;
@@ -70,9 +69,8 @@ fn url(text: &str) -> Result<(Uri, u16), String> {
     if uri.query().is_some() {
         return Err("the collector's URL must not have a query (?...)".to_owned());
     }
-    let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
-    let port = bench::port(authority, default)?;
-    Ok((uri, port))
+    s3_client::port(authority, 0)?;
+    Ok(uri)
 }
 
 /// An OpenTelemetry collector, reached by OTLP over HTTP with Protocol Buffers.
@@ -80,16 +78,12 @@ fn url(text: &str) -> Result<(Uri, u16), String> {
 pub struct Collector {
     /// The URL, as the log shows it.
     pub url: String,
-    /// The host's name or address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
+    /// The server.
+    pub endpoint: Endpoint,
     /// The path that spans are posted to.
-    pub path: String,
+    pub path: PathAndQuery,
     /// The headers that are sent with spans.
     pub headers: HeaderMap,
-    /// The connector for TLS, for https.
-    pub tls: Option<(TlsConnector, ServerName<'static>)>,
     /// The fields of `Resource`, encoded for OTLP, except for the instance.
     pub resource: Vec<u8>,
 }
@@ -106,42 +100,27 @@ impl Collector {
         // A variable that is empty counts as none, says their specification.
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
         let first = |names: [&'static str; 2]| names.into_iter().find_map(|name| Some((name, env(name)?)));
-        let (uri, port) = match to {
-            TracesTo::Url(text) => {
-                let (uri, port) = url(text).map_err(|e| format!("--traces: {e}"))?;
-                (with_path(uri), port)
-            }
+        let uri = match to {
+            TracesTo::Url(text) => with_path(url(text).map_err(|e| format!("--traces: {e}"))?),
             TracesTo::Environment => from_environment(env)?,
         };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err("--traces: expected a URL with scheme and host".to_owned());
         };
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let tls = if scheme == "https" {
-            let ca = first(CERTIFICATES);
-            let trust = Trust { ca: ca.as_ref().map(|(_, file)| PathBuf::from(file)), insecure: false };
-            let source = ca.map_or("--traces", |(name, _)| name);
-            let client = bench::tls_client(&host, &trust, WITHOUT_ROOTS);
-            Some(client.map_err(|e| format!("{source}: {e}"))?)
-        } else {
-            None
-        };
+        let ca = first(CERTIFICATES).filter(|_| scheme == "https");
+        let trust = Trust { ca: ca.as_ref().map(|(_, file)| PathBuf::from(file)), insecure: false };
+        let source = ca.map_or("--traces", |(name, _)| name);
+        let endpoint = Endpoint::new(&format!("{scheme}://{authority}"), &trust, WITHOUT_ROOTS);
+        let endpoint = endpoint.map_err(|e| format!("{source}: {e}"))?;
         let mut headers = HeaderMap::new();
         if let Some((name, list)) = first(HEADERS) {
             read_headers(&mut headers, &list).map_err(|e| format!("{name}: {e}"))?;
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("slipway/", env!("CARGO_PKG_VERSION"))));
-        headers.insert(HOST, HeaderValue::from_str(authority.as_str()).map_err(|e| e.to_string())?);
-        Ok(Self {
-            url: uri.to_string(),
-            port,
-            path: uri.path().to_owned(),
-            host,
-            headers,
-            tls,
-            resource: resource(env)?,
-        })
+        headers.remove(HOST);
+        let path = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static(PATH));
+        Ok(Self { url: uri.to_string(), endpoint, path, headers, resource: resource(env)? })
     }
 }
 
@@ -151,11 +130,11 @@ fn with_path(uri: Uri) -> Uri {
         return uri;
     }
     let mut parts = uri.clone().into_parts();
-    parts.path_and_query = Some(http::uri::PathAndQuery::from_static(PATH));
+    parts.path_and_query = Some(PathAndQuery::from_static(PATH));
     Uri::from_parts(parts).unwrap_or(uri)
 }
 
-fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<(Uri, u16), String> {
+fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Uri, String> {
     for name in PROTOCOLS {
         if let Some(protocol) = env(name).filter(|protocol| protocol != "http/protobuf") {
             let only = "slipway supports only http/protobuf (usually port 4318)";

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use bench::Answer;
-use http::StatusCode;
+use bytes::Bytes;
+use http::Method;
+use http::header::RETRY_AFTER;
+use s3_client::{Answer, Client, ErrorKind, Payload, Request, Settings};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::Connection;
 use super::collector::Collector;
 use super::protobuf::{self, Value, begin_message, message};
 use super::shared::{Buffer, Shared, lock};
 use super::span::{SCHEMA, text};
 use crate::limits::{
-    TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX, TRACES_RETRY_TIME_MAX,
-    TRACES_WARN_INTERVAL, TRACES_WHY_CHARACTERS_MAX,
+    TRACES_ANSWER_BYTES_MAX, TRACES_INTERVAL, TRACES_PAUSE_MAX, TRACES_PAUSE_MIN, TRACES_POST_TIME_MAX,
+    TRACES_RETRY_TIME_MAX, TRACES_WARN_INTERVAL, TRACES_WHY_CHARACTERS_MAX,
 };
 use crate::version;
 
@@ -36,7 +37,8 @@ pub struct Exporter {
     resource: Vec<u8>,
     /// The program that made them: `ScopeSpans.scope`, and its schema.
     scope: Vec<u8>,
-    connection: Option<Connection>,
+    client: Client,
+    request: Request,
     trouble: Trouble,
 }
 
@@ -111,7 +113,23 @@ impl Exporter {
             protobuf::bytes(out, 2, version::NUMBER.as_bytes());
         });
         protobuf::bytes(&mut scope, 3, SCHEMA.as_bytes());
-        Self { shared, end, collector, resource, scope, connection: None, trouble: Trouble::default() }
+        let limit = TRACES_POST_TIME_MAX;
+        let settings = Settings {
+            connections_max: 1,
+            connect_time: limit,
+            answer_time: limit,
+            stall_time: limit,
+            ..Settings::default()
+        };
+        let client = Client::new(collector.endpoint.clone(), settings);
+        let request = Request {
+            headers: collector.headers.clone(),
+            payload: Payload::Unsigned,
+            // Spans that arrive twice are one: they have ids.
+            is_repeatable: true,
+            ..Request::new(Method::POST, collector.path.clone())
+        };
+        Self { shared, end, collector, resource, scope, client, request, trouble: Trouble::default() }
     }
 
     /// Sends spans as they come, and the remaining ones at the end.
@@ -153,7 +171,7 @@ impl Exporter {
 
     /// Sends these spans, repeatedly if necessary.
     async fn export(&mut self, bytes: Vec<u8>, spans: u64) {
-        let body = self.request(&bytes);
+        let body = Bytes::from(self.body(&bytes));
         drop(bytes);
         let (started, mut pause) = (Instant::now(), TRACES_PAUSE_MIN);
         let counts = Arc::clone(&self.shared);
@@ -161,7 +179,7 @@ impl Exporter {
         loop {
             // Read before the attempt: the last one is made after the end began.
             let is_last = self.is_ending();
-            let posted = timeout(TRACES_POST_TIME_MAX, self.post(&body)).await;
+            let posted = timeout(TRACES_POST_TIME_MAX, self.post(body.clone())).await;
             let refusal = match posted {
                 Ok(Ok(rejected)) => {
                     let lost = rejected.spans.min(spans);
@@ -175,9 +193,6 @@ impl Exporter {
                     again_after: Some(Duration::ZERO),
                 },
             };
-            if refusal.again_after.is_some() {
-                self.connection = None;
-            }
             self.tell_refused(&refusal.why);
             let wait = refusal.again_after.map(|least| pause.max(least));
             let may_wait = |wait: &Duration| !is_last && started.elapsed() + *wait < TRACES_RETRY_TIME_MAX;
@@ -218,7 +233,7 @@ impl Exporter {
     }
 
     /// `ExportTraceServiceRequest`, with these spans.
-    fn request(&self, spans: &[u8]) -> Vec<u8> {
+    fn body(&self, spans: &[u8]) -> Vec<u8> {
         let mut head = Vec::new();
         begin_message(&mut head, SCOPE_SPANS, self.scope.len() + spans.len());
         let length = self.resource.len() + head.len() + self.scope.len() + spans.len();
@@ -231,20 +246,9 @@ impl Exporter {
     }
 
     /// Sends a request once.
-    async fn post(&mut self, body: &[u8]) -> Result<Rejected, Refusal> {
-        // One that was kept may have been closed by the other side since: then it is tried again.
-        if let Some(mut kept) = self.connection.take()
-            && let Ok(answer) = kept.post(&self.collector, body).await
-        {
-            let read = read(answer);
-            self.connection = kept.is_reusable().then_some(kept);
-            return read;
-        }
-        let mut connection = Connection::open(&self.collector).await.map_err(|e| Refusal::passing(&e))?;
-        let answer = connection.post(&self.collector, body).await.map_err(|e| Refusal::passing(&e))?;
-        let read = read(answer);
-        self.connection = connection.is_reusable().then_some(connection);
-        read
+    async fn post(&self, body: Bytes) -> Result<Rejected, Refusal> {
+        let answer = self.client.send(&self.request, body).await;
+        read(answer.map_err(|error| Refusal::passing(error.kind()))?).await
     }
 }
 
@@ -254,14 +258,22 @@ fn shown(why: &str) -> &str {
 }
 
 /// The outcome for the spans, from the collector's answer.
-fn read(answer: &Answer) -> Result<Rejected, Refusal> {
-    if (200..300).contains(&answer.status) {
-        return Ok(rejected(&answer.kept));
+async fn read(mut answer: Answer) -> Result<Rejected, Refusal> {
+    if answer.status.is_success() {
+        return match answer.body.read(TRACES_ANSWER_BYTES_MAX).await {
+            Ok(body) => Ok(rejected(&body)),
+            // Then only the status counts.
+            Err(error) if matches!(error.kind(), ErrorKind::TooLarge(_)) => Ok(Rejected::default()),
+            Err(error) => Err(Refusal::passing(error.kind())),
+        };
     }
-    let passes = matches!(answer.status, 429 | 502..=504);
-    let after = Duration::from_secs(answer.retry_after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
-    let status = StatusCode::from_u16(answer.status).map_or(answer.status.to_string(), |s| s.to_string());
-    Err(Refusal { why: format!("the collector answered {status}"), again_after: passes.then_some(after) })
+    let passes = matches!(answer.status.as_u16(), 429 | 502..=504);
+    let after = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let after = Duration::from_secs(after.unwrap_or(0)).min(TRACES_PAUSE_MAX);
+    let why = format!("the collector answered {}", answer.status);
+    // So that the connection can be used again.
+    let _ = answer.body.read(TRACES_ANSWER_BYTES_MAX).await;
+    Err(Refusal { why, again_after: passes.then_some(after) })
 }
 
 /// `ExportTraceServiceResponse.partial_success`.

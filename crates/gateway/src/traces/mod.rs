@@ -4,7 +4,6 @@
 //! encoded as OTLP is on the wire. A thread of its own sends the buffers to the collector. No
 //! request waits for that: if the collector does not keep up, spans are dropped and counted.
 
-mod client;
 mod collector;
 mod context;
 mod export;
