@@ -6,11 +6,12 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use s3_client::http1::Malformed;
+use s3_client::{ErrorKind as ClientError, Transport};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
-use crate::answer::{Answer, Malformed};
+use crate::answer::Answer;
 use crate::endpoint::Endpoint;
 use crate::request::{Block, Body, Prepared};
 
@@ -47,6 +48,13 @@ impl From<io::Error> for Trouble {
 }
 
 impl Trouble {
+    fn of_connect(error: ClientError) -> Self {
+        match error {
+            ClientError::Connect(error) | ClientError::Tls(error) => Self::Io(error),
+            other => Self::Io(io::Error::other(other)),
+        }
+    }
+
     /// Its name in reports.
     pub fn name(&self) -> String {
         match self {
@@ -64,37 +72,9 @@ impl Trouble {
     }
 }
 
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-impl Stream {
-    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-        }
-    }
-
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(_) => Poll::Ready(Ok(())),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
-    }
-}
-
 /// A connection, and the answer that came in last.
 pub(crate) struct Connection {
-    stream: Stream,
+    transport: Transport,
     pub answer: Answer,
     /// True if another request may be sent.
     pub reusable: bool,
@@ -103,12 +83,8 @@ pub(crate) struct Connection {
 impl Connection {
     pub async fn open(endpoint: &Endpoint) -> Result<Self, Trouble> {
         let stream = TcpStream::connect(&endpoint.addresses[..]).await?;
-        stream.set_nodelay(true)?;
-        let stream = match &endpoint.tls {
-            None => Stream::Plain(stream),
-            Some((connector, name)) => Stream::Tls(Box::new(connector.connect(name.clone(), stream).await?)),
-        };
-        Ok(Self { stream, answer: Answer::new(), reusable: true })
+        let transport = endpoint.server.over(stream).await.map_err(Trouble::of_connect)?;
+        Ok(Self { transport, answer: Answer::new(), reusable: true })
     }
 
     /// Sends a request and reads the whole answer.
@@ -154,7 +130,7 @@ impl Connection {
         shared: &Shared,
     ) -> Poll<Result<bool, Trouble>> {
         while !sending.is_done() {
-            match self.stream.poll_write(cx, &sending.slices()) {
+            match Pin::new(&mut self.transport).poll_write_vectored(cx, &sending.slices()) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Err(Trouble::Closed)),
                 Poll::Ready(Ok(sent)) => sending.advance(sent),
                 Poll::Ready(Err(e)) => return Poll::Ready(Err(e.into())),
@@ -167,7 +143,7 @@ impl Connection {
                 }
             }
         }
-        ready!(self.stream.poll_flush(cx))?;
+        ready!(Pin::new(&mut self.transport).poll_flush(cx))?;
         Poll::Ready(Ok(false))
     }
 
@@ -175,7 +151,7 @@ impl Connection {
     fn poll_receive(&mut self, cx: &mut Context<'_>, shared: &Shared) -> Poll<Result<bool, Trouble>> {
         let mut buffer = shared.buffer.borrow_mut();
         let mut buffer = ReadBuf::new(&mut buffer);
-        ready!(self.stream.poll_read(cx, &mut buffer))?;
+        ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer))?;
         let input = buffer.filled();
         if input.is_empty() {
             return Poll::Ready(if self.answer.end() { Ok(true) } else { Err(Trouble::Closed) });

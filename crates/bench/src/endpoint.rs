@@ -1,91 +1,43 @@
-//! The endpoints that requests go to, and TLS.
+//! The endpoints that requests go to.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use http::Uri;
-use http::uri::Authority;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio_rustls::TlsConnector;
+use s3_client::Trust;
 
 use crate::error::Result;
 
-/// Where systems keep the certificates they trust.
-const SYSTEM_ROOTS: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 /// The advice in the error of a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
 
-/// The certificates that are trusted.
-#[derive(Debug, Clone, Default)]
-pub struct Trust {
-    /// A PEM file with the certificates of authorities, in place of the system's.
-    pub ca: Option<PathBuf>,
-    /// True if any certificate is trusted.
-    pub insecure: bool,
-}
-
 /// A server, by the URL of its S3 endpoint.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The URL as it was given.
     pub url: String,
-    /// The value of `Host`.
-    pub(crate) authority: String,
+    pub(crate) server: s3_client::Endpoint,
     /// Its addresses.
     pub(crate) addresses: Vec<SocketAddr>,
-    pub(crate) tls: Option<(TlsConnector, ServerName<'static>)>,
-}
-
-impl std::fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.url)
-    }
 }
 
 impl Endpoint {
-    /// Reads `http://host:port` or `https://...`, and looks the name up.
+    /// Reads `http://host:port` or `https://...`, and looks the name up, once for all connections.
     pub fn new(url: &str, trust: &Trust) -> Result<Self> {
-        let bad = || format!("{url:?} is not an endpoint: expected a URL such as http://127.0.0.1:9000");
-        let uri: Uri = url.parse().map_err(|_| bad())?;
-        let authority = uri.authority().ok_or_else(bad)?;
-        if uri.path_and_query().is_some_and(|path| path.as_str() != "/") || authority.as_str().contains('@') {
-            return Err(format!("{url:?}: an endpoint consists only of scheme, host and port"));
-        }
-        let (tls, default_port) = match uri.scheme_str() {
-            Some("http") => (false, 80),
-            Some("https") => (true, 443),
-            _ => return Err(bad()),
+        let server = s3_client::Endpoint::new(url, trust, WITHOUT_ROOTS)?;
+        let Some((host, port)) = server.host_and_port() else {
+            return Err(format!(
+                "{url:?}: a load is sent over TCP: expected a URL such as http://127.0.0.1:9000"
+            ));
         };
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let port = port(authority, default_port).map_err(|e| format!("{url:?}: {e}"))?;
         let addresses: Vec<_> = (host, port).to_socket_addrs().map_err(|e| format!("{host}: {e}"))?.collect();
         if addresses.is_empty() {
             return Err(format!("{host}: the host name has no address"));
         }
-        let shown_host = authority.host();
-        Ok(Self {
-            url: url.trim_end_matches('/').to_owned(),
-            // Clients leave the default port out, and sign it so.
-            authority: if port == default_port {
-                shown_host.to_owned()
-            } else {
-                format!("{shown_host}:{port}")
-            },
-            addresses,
-            tls: if tls { Some(tls_client(host, trust, WITHOUT_ROOTS)?) } else { None },
-        })
+        Ok(Self { url: server.url().to_owned(), server, addresses })
+    }
+
+    /// The value of `Host`.
+    pub(crate) fn authority(&self) -> &str {
+        self.server.host_header()
     }
 
     /// The port, if the server is on this machine's loopback.
@@ -94,173 +46,19 @@ impl Endpoint {
     }
 }
 
-/// The port of a URL, `default` if it names none.
-pub fn port(authority: &Authority, default: u16) -> Result<u16> {
-    if authority.as_str().len() == authority.host().len() {
-        return Ok(default);
-    }
-    // `http` takes ports that are too large, and empty ones, and says that there is none.
-    let named = authority.port_u16().filter(|port| *port > 0);
-    named.ok_or_else(|| "the port must be a number from 1 to 65535".to_owned())
-}
-
-/// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
-/// advice in the error of a system without trusted certificates.
-pub fn tls_client(
-    host: &str,
-    trust: &Trust,
-    without_roots: &str,
-) -> Result<(TlsConnector, ServerName<'static>)> {
-    Ok((connector(trust, without_roots)?, server_name(host)?))
-}
-
-fn server_name(host: &str) -> Result<ServerName<'static>> {
-    ServerName::try_from(host.to_owned())
-        .map_err(|_| format!("{host:?} is not a name that a certificate can have"))
-}
-
-fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let trusted = if trust.insecure {
-        None
-    } else {
-        let file = roots(trust, &SYSTEM_ROOTS, without_roots)?;
-        Some(Trusted::new(file, trust.ca.is_some(), &provider)?)
-    };
-    let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
-}
-
-/// The file with the certificates that are trusted: that of `--ca`, or the system's.
-fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
-    let of_system = || system.iter().map(Path::new).find(|path| path.exists());
-    let file = trust.ca.as_deref().or_else(of_system);
-    file.ok_or_else(|| format!("this system has no list of certificate authorities: {without_roots}"))
-}
-
-/// The certificates that `--ca` or the system trusts.
-#[derive(Debug)]
-struct Trusted {
-    authorities: Arc<WebPkiServerVerifier>,
-    /// The certificates in the file of `--ca`. A server may show one of these itself: self-signed
-    /// certificates often call themselves authorities, which the rules for chains forbid a server.
-    named: Vec<CertificateDer<'static>>,
-}
-
-impl Trusted {
-    fn new(file: &Path, is_named: bool, provider: &Arc<CryptoProvider>) -> Result<Self> {
-        let bad = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
-        let certificates = CertificateDer::pem_file_iter(file).map_err(|e| bad(&e))?;
-        let certificates = certificates.collect::<std::result::Result<Vec<_>, _>>().map_err(|e| bad(&e))?;
-        let mut roots = RootCertStore::empty();
-        // A system's list may have some that rustls does not take.
-        let (taken, _) = roots.add_parsable_certificates(certificates.iter().cloned());
-        if taken == 0 || (is_named && taken < certificates.len()) {
-            return Err(bad(&"the file contains no certificates, or damaged ones"));
-        }
-        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-        let authorities = authorities.build().map_err(|e| bad(&e))?;
-        Ok(Self { authorities, named: if is_named { certificates } else { Vec::new() } })
-    }
-}
-
-/// Verifies that a server's certificate is trusted; if any is, only that the server holds its key.
-#[derive(Debug)]
-struct Verifier {
-    provider: Arc<CryptoProvider>,
-    trusted: Option<Trusted>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        shown: &CertificateDer<'_>,
-        chain: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        match &self.trusted {
-            None => {}
-            Some(trusted) if trusted.named.contains(shown) => {
-                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
-            }
-            Some(trusted) => return trusted.authorities.verify_server_cert(shown, chain, name, ocsp, now),
-        }
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn endpoints() {
+    fn addresses() {
         let at = |url: &str| Endpoint::new(url, &Trust { insecure: true, ca: None });
         let plain = at("http://127.0.0.1:9000/").unwrap();
-        assert_eq!(
-            (plain.url.as_str(), plain.authority.as_str()),
-            ("http://127.0.0.1:9000", "127.0.0.1:9000")
-        );
+        assert_eq!((plain.url.as_str(), plain.authority()), ("http://127.0.0.1:9000", "127.0.0.1:9000"));
         assert_eq!(plain.local_port(), Some(9000));
-        assert_eq!(at("http://127.0.0.1:80").unwrap().authority, "127.0.0.1");
-        assert_eq!(at("http://[::1]:9000").unwrap().authority, "[::1]:9000");
-        assert!(at("https://127.0.0.1").unwrap().tls.is_some());
         assert_eq!(at("http://192.0.2.1:1").unwrap().local_port(), None);
-        for bad in [
-            "127.0.0.1:9000",
-            "ftp://127.0.0.1",
-            "http://127.0.0.1/bucket",
-            "http://a:b@127.0.0.1",
-            "http://",
-            "",
-        ] {
-            assert!(at(bad).is_err(), "{bad}");
-        }
-        for bad in
-            ["http://127.0.0.1:0", "http://127.0.0.1:", "https://127.0.0.1:65536", "http://[::1]:99999"]
-        {
-            assert!(at(bad).unwrap_err().contains("from 1 to 65535"), "{bad}");
-        }
-    }
-    #[test]
-    fn authorities_of_the_system() {
-        let none = Trust::default();
-        assert_eq!(roots(&none, &["/nonexistent", "/"], ""), Ok(Path::new("/")));
-        let error = roots(&none, &["/nonexistent"], "do this").unwrap_err();
-        assert_eq!(error, "this system has no list of certificate authorities: do this");
-        let named = Trust { ca: Some("/named".into()), insecure: false };
-        assert_eq!(roots(&named, &["/"], ""), Ok(Path::new("/named")));
+        assert_eq!(at("http://[::1]:9000").unwrap().local_port(), Some(9000));
+        assert!(at("unix:/run/s3.socket").unwrap_err().contains("over TCP"));
+        assert!(at("http://127.0.0.1/bucket").is_err());
     }
 }

@@ -9,7 +9,6 @@
 mod answer;
 mod compare;
 mod connection;
-mod credentials;
 mod csv;
 mod device;
 mod endpoint;
@@ -33,12 +32,10 @@ mod verdict;
 mod watch;
 mod xml;
 
-pub use answer::{Answer, Malformed, Wanted};
 pub use compare::compare;
-pub use credentials::Credentials;
 pub use csv::csv;
 pub use device::{Device, DeviceUse};
-pub use endpoint::{Endpoint, Trust, port, tls_client};
+pub use endpoint::Endpoint;
 pub use error::Result;
 pub use html::html;
 pub use load::{Stop, default_threads};
@@ -48,5 +45,6 @@ pub use presets::{PRESETS, Preset, steps as preset_steps};
 pub use report::{FORMAT, Latency, OperationResult, PartResult, Report, Round, Settings, Stored};
 pub use request::{Operation, Payload};
 pub use run::{Event, run};
+pub use s3_client::{Credentials, Trust};
 pub use system::{LinkUse, SystemUse};
 pub use verdict::{Limit, Verdict};

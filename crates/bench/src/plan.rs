@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::credentials::Credentials;
 use crate::device::Device;
 use crate::endpoint::Endpoint;
 use crate::request::Payload;
 use crate::units::{Mix, Rate, show_size};
+use s3_client::Credentials;
 
 /// The most requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method};
+use s3_client::Credentials;
 use s3_types::Timestamp;
-use s3_wire::auth::sign::{Signer, Unsigned};
+use s3_wire::auth::sign::Unsigned;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Wanted;
-use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
 use crate::error::Result;
 use crate::units::hex;
@@ -194,15 +194,10 @@ impl<'a> Signing<'a> {
         }
         let has_body = matches!(method, Method::PUT | Method::POST);
         let mut headers = HeaderMap::new();
-        headers.insert(HOST, HeaderValue::from_str(&endpoint.authority).map_err(|e| e.to_string())?);
+        headers.insert(HOST, HeaderValue::from_str(endpoint.authority()).map_err(|e| e.to_string())?);
         let unsigned =
             Unsigned { method: &method, raw_path: &path, raw_query: subject.query, virtual_bucket: None };
-        let signer = Signer {
-            access_key: &self.credentials.access_key,
-            secret_key: &self.credentials.secret_key,
-            security_token: self.credentials.security_token.as_ref().map(|token| token.as_str()),
-            region: &self.credentials.region,
-        };
+        let signer = self.credentials.signer();
         let refused = |e| format!("requests cannot be signed with these keys: {e}");
         let query = if self.payload == Payload::Signed && has_body {
             let digest = match &body {
@@ -247,7 +242,7 @@ fn is_safe(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::Trust;
+    use s3_client::Trust;
 
     fn head(payload: Payload, operation: Operation, subject: &Subject<'_>, body: Body) -> String {
         let credentials = Credentials {

@@ -323,8 +323,8 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::endpoint::Trust;
     use crate::request::Operation;
+    use s3_client::Trust;
 
     /// Starts a server that answers each piece that it reads with 200.
     fn server() -> String {

@@ -13,9 +13,9 @@ use tokio::sync::{Semaphore, watch};
 
 use super::lane::{Context, Lane};
 use super::stop::Stop;
-use crate::credentials::Credentials;
 use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject};
 use crate::xml;
+use s3_client::Credentials;
 
 /// How often a part is sent before its upload is given up.
 const ATTEMPTS: u32 = 3;
