@@ -21,6 +21,25 @@ from .state import observe, shape
 ASIDE = ".slipway,deleting,"
 
 
+def run_tool(arguments: list[str], layer: FaultLayer | None = None) -> subprocess.CompletedProcess:
+    command = [str(binary()), *arguments]
+    process = subprocess.Popen(
+        layer.wrap(command) if layer else command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=layer.inherited if layer else (),
+    )
+    if layer:
+        layer.watch(process.pid)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 class ToolCampaign(Campaign):
     """All faults of one tool, on a tree of its own."""
 
@@ -34,22 +53,7 @@ class ToolCampaign(Campaign):
         return bucket, self.case.prepare(bucket)
 
     def tool(self, bucket: Bucket, layer: FaultLayer | None = None) -> subprocess.CompletedProcess:
-        command = [str(binary()), *self.case.command(bucket)]
-        process = subprocess.Popen(
-            layer.wrap(command) if layer else command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            pass_fds=layer.inherited if layer else (),
-        )
-        if layer:
-            layer.watch(process.pid)
-        try:
-            out, err = process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise
-        return subprocess.CompletedProcess(command, process.returncode, out, err)
+        return run_tool(self.case.command(bucket), layer)
 
     def reference(self) -> None:
         bucket, _ = self.make()
