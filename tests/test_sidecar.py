@@ -1,5 +1,6 @@
 """Records in files beside the objects', as on file systems without extended attributes."""
 
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,8 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.server import StartFailed, binary
+from support.faultlayer import FaultLayer, is_supported
+from support.server import Server, StartFailed, binary
 
 MIB = 1 << 20
 
@@ -182,3 +184,23 @@ class TestAfterAPowerCut:
         self.leave(bucket, what)
         expect.error(bucket.raw.put(bucket.path("a"), b"2"), "AccessDenied")
         assert bucket.read("a") == b"1"
+
+
+@pytest.mark.skipif(not is_supported(), reason="the filter knows the call numbers of x86-64 only")
+def test_a_record_that_cannot_get_its_name(tmp_path):
+    """Nothing is written then: the object stays what it was, with its own record."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    layer = FaultLayer()
+    server = Server(tree, "--metadata", "sidecar", log=tmp_path / "log", faults=layer)
+    try:
+        bucket = Bucket(server, "lab").create()
+        bucket.put("a", b"old", headers={"x-amz-meta-k": "old"})
+        layer.arm(errno.EIO, 1, only={"renameat"})
+        expect.error(bucket.raw.put(bucket.path("a"), b"new"), "InternalError")
+        assert layer.disarm().about == "a"
+        got = bucket.get("a")
+        assert (got.body, got.headers["x-amz-meta-k"]) == (b"old", "old")
+        assert fsck(bucket) == []
+    finally:
+        server.stop()
