@@ -205,3 +205,12 @@ class TestIfRange:
     def test_other_conditions_come_first(self, thing):
         sent = {"range": "bytes=1-2", "if-range": '"x"', "if-match": '"x"'}
         expect.error(thing.get("thing", headers=sent), "PreconditionFailed", Condition="If-Match")
+
+
+@pytest.mark.parametrize("year", ["99999", "32768", "00001994"])
+def test_a_year_of_more_than_four_digits(bucket, year):
+    """It is no date: the header counts for nothing."""
+    bucket.put("key", b"data")
+    date = f"Sun, 06 Nov {year} 08:49:37 GMT"
+    for name in ("if-modified-since", "if-unmodified-since"):
+        assert expect.ok(bucket.get("key", headers={name: date})).body == b"data"

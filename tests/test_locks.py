@@ -141,6 +141,13 @@ class TestWhereNamesBlink:
     def test_a_read_of_what_seems_to_be_missing(self, bucket):
         assert waits(key_locks(bucket), lambda: bucket.get("key").code) == "NoSuchKey"
 
+    def test_an_abort(self, bucket):
+        """The upload's description is moved away before it is removed: it is open, as its own lock."""
+        upload = bucket.create_upload("key")
+        expect.ok(bucket.abort("key", upload), 204)
+        assert list((bucket.tree / ".slipway" / "uploads").iterdir()) == []
+        expect.error(bucket.put_part("key", upload, 1, b"part"), "NoSuchUpload", UploadId=upload)
+
     def test_a_delete_of_what_comes_back(self, bucket):
         """The object is deleted, though it seemed to be missing."""
         bucket.put("key", b"1")

@@ -182,3 +182,18 @@ impl Default for SweepOptions {
         Self { staging_age: hours(1), completed_age: hours(24), upload_age: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ages that `slipway sweep --help` and docs/CONFIGURATION.md tell.
+    #[test]
+    fn what_is_swept_by_default() {
+        let SweepOptions { staging_age, completed_age, upload_age } = SweepOptions::default();
+        assert_eq!(
+            (staging_age, completed_age, upload_age),
+            (Duration::from_hours(1), Duration::from_hours(24), None)
+        );
+    }
+}
