@@ -5,12 +5,9 @@ goes.
 as it happens. If REQUESTS is not 0, each worker stops after so many, and the image is behind dm-log-writes,
 which is told of each acknowledgement too."""
 
-import ctypes
-import fcntl
 import itertools
 import os
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -20,54 +17,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from support.guest import DEVICE, MOUNT, PATH, boot, insert, run, tell
+
 SEED, WORKERS = int(sys.argv[1]), int(sys.argv[2])
 FILE_SYSTEM, DURABILITY, BINARY = sys.argv[3:6]
 # The kernel adds words of its own.
 REQUESTS = int(sys.argv[6]) or None
 PORT = 9000
-DEVICE, MOUNT = "/dev/ubda", "/mnt/disk"
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_console = threading.Lock()
 
 
-def tell(line: str) -> None:
-    with _console:
-        os.write(1, f"@@ {line}\n".encode())
-
-
-def run(*command: str) -> None:
-    subprocess.run(command, check=True)
-
-
-def insert(module: Path) -> None:
-    """`insmod`, which not every host has."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open(module, "rb") as file:
-        if libc.syscall(313, file.fileno(), b"", 0):  # finit_module
-            raise OSError(ctypes.get_errno(), str(module))
-
-
-def network() -> None:
-    """`ip link set lo up`, which not every host has."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        flags = 0x1 | 0x8 | 0x40  # UP, LOOPBACK, RUNNING
-        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", flags))
-
-
-def boot() -> None:
-    os.environ["PATH"] = PATH
-    run("mount", "-t", "proc", "proc", "/proc")
-    run("mount", "-t", "sysfs", "sysfs", "/sys")
-    if not os.path.exists(DEVICE):
-        run("mount", "-t", "devtmpfs", "devtmpfs", "/dev")
-    run("mount", "-t", "tmpfs", "tmpfs", "/mnt")
-    os.mkdir(MOUNT)
-    network()
+def mount() -> None:
     device = DEVICE
     if REQUESTS:
-        modules = f"/usr/lib/uml/modules/{os.uname().release}/kernel/drivers/md"
         for module in ("dm-mod", "dm-log-writes"):
-            insert(Path(modules, f"{module}.ko"))
+            insert(f"drivers/md/{module}")
         sectors = int(Path("/sys/block/ubda/size").read_text())
         os.environ["DM_DISABLE_UDEV"] = "1"
         run("dmsetup", "create", "logged", "--table", f"0 {sectors} log-writes {DEVICE} /dev/ubdb")
@@ -140,6 +103,7 @@ def work(worker: int) -> None:
 
 def main() -> None:
     boot()
+    mount()
     serve()
     from power.load import BUCKET
     from support.bucket import Bucket

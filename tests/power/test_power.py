@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .machine import KERNEL
+from support.virtual_machine import KERNEL
 
 HERE = Path(__file__).parent
 
