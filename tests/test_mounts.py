@@ -190,6 +190,19 @@ class TestOver:
             assert bucket.read("key") == bucket.read("key") == body
             (bucket.tree / "key").write_bytes(b"by a program")
             assert bucket.read("key") == b"by a program"
+        # Uploads can't be moved out of it, and so keep it; an empty directory of theirs does not.
+        upload_id = bucket.create_upload("object")
+        etag = expect.ok(bucket.put_part("object", upload_id, 1, b"part")).etag
+        expect.error(bucket.raw.delete(bucket.path()), "BucketNotEmpty")
+        expect.ok(bucket.delete("key"), 204)
+        refused = bucket.raw.delete(bucket.path())
+        expect.error(refused, "BucketNotEmpty", re.compile("holds files that are not objects"))
+        assert "its uploads in progress cannot be set aside" in bucket.server.log
+        expect.ok(bucket.complete("object", upload_id, [(1, etag)]))
+        assert bucket.read("object") == b"part"
+        expect.ok(bucket.delete("object"), 204)
+        expect.ok(bucket.raw.delete(bucket.path()), 204)
+        assert [path.name for path in tree.iterdir()] == [".slipway"]
 
     def test_many_other_mounts(self, bucket, mount, tmp_path):
         for number in range(50):

@@ -97,6 +97,17 @@ impl<'s> Aside<'s> {
         let moved = safe.and_then(|()| rustix::fs::renameat(own, UPLOADS, &aside.fd, UPLOADS));
         match moved {
             Ok(()) | Err(Errno::NOENT) => Ok(aside),
+            // The bucket is a subvolume, or has another project than DIR.
+            Err(Errno::XDEV) => match removing::remove_directory(own, UPLOADS) {
+                Ok(()) | Err(Errno::NOENT) => Ok(aside),
+                Err(errno) => {
+                    aside.remove();
+                    if matches!(errno, Errno::NOTEMPTY | Errno::EXIST) {
+                        return Err(keeps_uploads(name).into());
+                    }
+                    Err(errno).attempt("remove a directory")
+                }
+            },
             Err(errno) => {
                 aside.remove();
                 Err(errno).attempt("set uploads aside")
@@ -187,6 +198,17 @@ impl<'s> Aside<'s> {
             }
         }
     }
+}
+
+/// Why a bucket stays whose uploads have no place where they could wait until it is certain that it
+/// goes.
+fn keeps_uploads(bucket: &BucketName) -> BackendError {
+    tracing::info!(
+        bucket = bucket.as_str(),
+        "a bucket was not deleted: it is a subvolume, or has a quota of its own (project), so that its uploads in \
+         progress cannot be set aside. It can be deleted once they are completed or aborted"
+    );
+    BackendError::BucketHoldsFiles
 }
 
 /// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and

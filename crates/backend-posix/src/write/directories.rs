@@ -248,15 +248,27 @@ impl NewDirectory<'_> {
         let convert = |staging: &OwnedFd, prepared: &str| {
             exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
         };
+        let crosses = |result: &Result<(), Fail>| match result {
+            Err(Fail::Storage(BackendError::Io { source, .. })) => {
+                source.kind() == ErrorKind::CrossesDevices
+            }
+            _ => false,
+        };
         if !leaves_traits(parent) {
-            match convert(&bucket.staging_directory()?, &exchanged::name_in_staging()) {
-                Err(Fail::Storage(BackendError::Io { source, .. }))
-                    if source.kind() == ErrorKind::CrossesDevices => {}
-                result => return result,
+            let converted = convert(&bucket.staging_directory()?, &exchanged::name_in_staging());
+            if !crosses(&converted) {
+                return converted;
             }
         }
         let (staging, _) = scattered(bucket, parent)?;
-        convert(&staging, &exchanged::name_beside_file())
+        let converted = convert(&staging, &exchanged::name_beside_file());
+        if crosses(&converted) {
+            // On one file system only the ids of quotas separate them: the new directory has its
+            // parent's, and the kernel gives no name in there to a file with another one.
+            let operation = "move a file into a directory of another project (quota)";
+            return Err(BackendError::Denied { operation }.into());
+        }
+        converted
     }
 }
 
