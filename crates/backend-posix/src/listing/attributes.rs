@@ -54,7 +54,7 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(&bucket.store.options.quotas.helpers, threads - 1);
-    let begun_ns = i128::from(file_info::now_ns());
+    let begun_ns = i128::from(file_info::files_now_ns());
     let several = |found: &[Found]| {
         found.iter().filter_map(|one| summary(bucket, known, one, begun_ns).transpose()).collect()
     };
@@ -183,7 +183,7 @@ pub(super) fn settle(
                 key_lock::take_for_look(bucket, &join(&directory.path, name))
             }
         }?;
-        let begun_ns = i128::from(file_info::now_ns());
+        let begun_ns = i128::from(file_info::files_now_ns());
         let read = || attributes((bucket, known), &directory, key, source, begun_ns);
         let mut attributes = read();
         for _ in 0..READ_CHANGES_MAX {

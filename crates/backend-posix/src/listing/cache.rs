@@ -139,7 +139,7 @@ impl IndexCache {
         // Most directories are small, and cost no more than this.
         let mut before = *info;
         for _ in 0..DIRECTORY_READS_MAX {
-            let began_ns = file_info::now_ns();
+            let began_ns = file_info::files_now_ns();
             let Some(small) = read(INDEX_ENTRIES_MIN, 1)? else { break };
             let after = file_info::fresh(directory)?;
             if after.changed_ns == before.changed_ns
@@ -171,7 +171,7 @@ impl IndexCache {
         read: impl Fn() -> Io<DirectoryIndex>,
     ) -> Io<(Option<Arc<DirectoryIndex>>, Arc<DirectoryIndex>)> {
         let info = file_info::fresh(directory)?;
-        let began_ns = file_info::now_ns();
+        let began_ns = file_info::files_now_ns();
         let volume = bucket.store.volume_of(info.device, directory);
         let local = volume.is_ok_and(|volume| volume.kind.is_local());
         let watch = local.then(|| self.watch(directory)).flatten();

@@ -67,7 +67,7 @@ pub(crate) fn read_inline(
     if !store.reads_inline() || request.place.directory {
         return None;
     }
-    let begun_ns = i128::from(file_info::now_ns());
+    let begun_ns = i128::from(file_info::files_now_ns());
     let path = format!("{}/{}", request.bucket, request.place.path);
     let mounted;
     let (mut name, volume) = (Name { above: &store.root, path: &path }, store.volume);

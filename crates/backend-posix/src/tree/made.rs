@@ -3,7 +3,6 @@
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::time::ClockId;
 
 use crate::error::{Fail, Io};
 use crate::fs::file_info;
@@ -17,11 +16,9 @@ use crate::volume::kind::Kind;
 pub(crate) struct Before(i128);
 
 impl Before {
-    /// The present, by the clock from which the kernel sets files' times, which lags behind the
-    /// others.
+    /// The present.
     pub fn making() -> Self {
-        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
-        Self(file_info::nanoseconds(now.tv_sec, now.tv_nsec.unsigned_abs()))
+        Self(i128::from(file_info::files_now_ns()))
     }
 
     /// An error to try again after if an open directory already existed before. Unknown, and so

@@ -76,7 +76,7 @@ impl UploadIndexes {
             return Ok(index);
         }
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let began_ns = file_info::now_ns();
+        let began_ns = file_info::files_now_ns();
         let (info, is_true, old) = look()?;
         if let (true, Some(index)) = (is_true, &old) {
             return Ok(Arc::clone(index));

@@ -268,7 +268,7 @@ impl States {
         let store = &*self.store;
         for _ in 0..STATES_LOOKS_MAX {
             let root_changes = self.root_changes();
-            let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::now_ns());
+            let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::files_now_ns());
             let info = spot.info()?;
             if !spot.is_deepest(store)? {
                 continue;
@@ -331,7 +331,7 @@ impl States {
 
     fn look_at_root(&self) {
         let store = &*self.store;
-        let began_ns = file_info::now_ns();
+        let began_ns = file_info::files_now_ns();
         let look = if store.volume.kind.is_local() { file_info::of } else { file_info::fresh };
         let info = look(&store.root).ok().filter(|info| store.is_settled(&store.root, info, began_ns));
         let now_ns = info.map(|info| info.changed_ns);
