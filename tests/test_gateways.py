@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from file_systems import mounts
 
 from support import expect
 from support.bucket import Bucket
@@ -166,6 +167,8 @@ def test_parts_by_both_gateways(gateways, size):
 
 def test_a_bucket_is_deleted_by_the_other(gateways):
     here, there = gateways
+    if mounts.is_mounted(here.tree):
+        pytest.skip("a mount point is not deleted")
     for n in range(5):
         here.put("a", b"1")
         there.put("a/b", b"2" * 300_000)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 MIB = 1 << 20
@@ -24,6 +24,8 @@ class Mounted:
     directory: Path
     # The same by a second mount.
     second: Path | None = None
+    # What the suites need to know of it.
+    env: dict[str, str] = field(default_factory=dict)
 
 
 def run(*command: str | Path) -> None:
@@ -40,12 +42,31 @@ def need(*programs: str) -> None:
 def unmount(directory: Path) -> None:
     """Waits for those who are about to leave; then detaches it in any case."""
     for _ in range(50):
-        if not os.path.ismount(directory):
+        if not is_mounted(directory):
             return
         if subprocess.run(["umount", directory], capture_output=True).returncode == 0:
             return
         time.sleep(0.1)
     subprocess.run(["umount", "-l", directory], capture_output=True)
+
+
+def is_mounted(directory: Path) -> bool:
+    """False for a subvolume, which `os.path.ismount` takes for a mount point."""
+    return any(path == directory for path in mounted_paths())
+
+
+def mounted_paths() -> list[Path]:
+    return [Path(line.split()[1]) for line in Path("/proc/self/mounts").read_text().splitlines()]
+
+
+def mounts_below(directory: Path) -> list[Path]:
+    """The deepest first."""
+    return sorted((path for path in mounted_paths() if directory in path.parents), reverse=True)
+
+
+def unmount_below(directory: Path) -> None:
+    for path in mounts_below(directory):
+        unmount(path)
 
 
 def end(process: subprocess.Popen) -> None:
@@ -103,6 +124,26 @@ def xfs(place: Path, stack: ExitStack) -> Mounted:
 
 def btrfs(place: Path, stack: ExitStack) -> Mounted:
     return Mounted(loop(place, stack, "btrfs"))
+
+
+# Programs that give a new bucket a device of its own (`support.bucket`, tests/own_devices of backend-posix).
+MAKERS = Path(__file__).parent / "makers"
+
+
+def ext4_mounts(place: Path, stack: ExitStack) -> Mounted:
+    """Each bucket is an ext4 of its own."""
+    images, target = directory(place, "images"), loop(place, stack, "ext4")
+    # What the suites leave.
+    stack.callback(unmount_below, target)
+    env = {"SLIPWAY_BUCKET_MAKER": str(MAKERS / "own_ext4"), "SLIPWAY_BUCKET_IMAGES": str(images)}
+    return Mounted(target, env=env)
+
+
+def btrfs_subvolumes(place: Path, stack: ExitStack) -> Mounted:
+    """Each bucket is a subvolume."""
+    need("btrfs")
+    env = {"SLIPWAY_BUCKET_MAKER": str(MAKERS / "own_subvolume")}
+    return Mounted(loop(place, stack, "btrfs"), env=env)
 
 
 def tmpfs(place: Path, stack: ExitStack) -> Mounted:
@@ -316,8 +357,10 @@ OF_OURS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
 KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
     **OF_OURS,
     "ext4": ext4,
+    "ext4-mounts": ext4_mounts,
     "xfs": xfs,
     "btrfs": btrfs,
+    "btrfs-subvolumes": btrfs_subvolumes,
     "tmpfs": tmpfs,
     "bindfs": bindfs,
     "bindfs-plain": bindfs_plain,
@@ -338,8 +381,6 @@ def mounted(kind: str, place: Path) -> Iterator[Mounted]:
 
 def no_mounts(place: Path) -> bool:
     """False if something is still mounted below: then nothing there may be removed."""
-    lines = Path("/proc/self/mounts").read_text().splitlines()
-    left = [line.split()[1] for line in lines if line.split()[1].startswith(f"{place}/")]
-    if left:
-        print(f"still mounted: {left}", file=sys.stderr)
+    if left := mounts_below(place):
+        print(f"still mounted: {', '.join(map(str, left))}", file=sys.stderr)
     return not left

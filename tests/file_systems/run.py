@@ -140,8 +140,10 @@ def suite(
 
 def refused(why: str, directory: Path, log: Path, env: dict[str, str]) -> Counter[str]:
     """Starts a gateway, which must say why it does not serve the tree: `why` is part of that."""
+    # Of the suites' own variables it would say that they are none of its.
+    own = {name: value for name, value in env.items() if name in ("TMPDIR", *SIDECAR)}
     try:
-        Server(directory, log=log, env=KEYS | env).stop()
+        Server(directory, log=log, env=KEYS | own).stop()
     except StartFailed as failure:
         right = why in str(failure)
         print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}", flush=True)
@@ -151,46 +153,58 @@ def refused(why: str, directory: Path, log: Path, env: dict[str, str]) -> Counte
 
 
 def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> Counter[str]:
-    """Runs what is wanted on one file system."""
+    """Makes a file system, and runs what is wanted on it."""
+    with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
+        return check_mounted(kind, made, programs, options)
+
+
+def check_mounted(
+    kind: str, made: mounts.Mounted, programs: dict[str, Path], options: argparse.Namespace
+) -> Counter[str]:
     logs = LOGS / kind
     logs.mkdir(parents=True, exist_ok=True)
-    with mounts.mounted(kind, Path(tempfile.mkdtemp(prefix=f"slipway-{kind}-"))) as made:
-        for probe, answer in probes.table(made.directory, made.second).items():
-            print(f"  {probe:<24} {answer}")
-        temporary = made.directory / "tmp"
-        temporary.mkdir()
-        if options.probes:
-            return Counter()
-        known = KNOWN.get(kind, set())
-        results, env = [], {"TMPDIR": str(temporary), **MORE_ENV.get(kind, {})}
-        if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
-            results.append(refused(NO_ATTRIBUTES, temporary, logs / "serve.log", env))
-            env |= SIDECAR
-        if kind in MUST_REFUSE:
-            tree = mounts.directory(temporary, "tree")
-            results.append(refused(MUST_REFUSE[kind], tree, logs / "serve.log", env))
-            return sum(results, Counter())
-        narrow = kind in LACKING and not options.all
-        wanted = options.only or (TELLING if narrow else [*programs, *BLACK_BOX])
-        slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
-        left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
-        wanted = [name for name in wanted if name not in left_out]
-        for name in filter(programs.get, wanted):
-            command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
-            results.append(suite(name, command, where, logs / f"{name}.log", env, name in known))
-        if kind in BOUNDED:
-            env |= SHALLOW
-        if made.second:
-            env["SLIPWAY_TWO_MOUNTS"] = f"{made.directory}:{made.second}"
-        for name in wanted:
-            if name in programs:
-                continue
-            # pytest's own directory for it has a link that sshfs does not follow.
-            base = f"--basetemp={temporary / name}"
-            command = [sys.executable, "-m", "pytest", "-q", "-n0", base, f"{name}.py"]
-            log = logs / f"{name}.log"
-            results.append(suite(name, command, REPOSITORY / "tests", log, env, name in known))
+    for probe, answer in probes.table(made.directory, made.second).items():
+        print(f"  {probe:<24} {answer}")
+    temporary = made.directory / "tmp"
+    temporary.mkdir()
+    if options.probes:
+        return Counter()
+    known = KNOWN.get(kind, set())
+    results, env = [], {"TMPDIR": str(temporary), **made.env, **MORE_ENV.get(kind, {})}
+    if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
+        results.append(refused(NO_ATTRIBUTES, temporary, logs / "serve.log", env))
+        env |= SIDECAR
+    if kind in MUST_REFUSE:
+        tree = mounts.directory(temporary, "tree")
+        results.append(refused(MUST_REFUSE[kind], tree, logs / "serve.log", env))
         return sum(results, Counter())
+    wanted = wanted_suites(kind, programs, options)
+    for name in filter(programs.get, wanted):
+        command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
+        results.append(suite(name, command, where, logs / f"{name}.log", env, name in known))
+        mounts.unmount_below(made.directory)
+    if kind in BOUNDED:
+        env |= SHALLOW
+    if made.second:
+        env["SLIPWAY_TWO_MOUNTS"] = f"{made.directory}:{made.second}"
+    for name in wanted:
+        if name in programs:
+            continue
+        # pytest's own directory for it has a link that sshfs does not follow.
+        base = f"--basetemp={temporary / name}"
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", base, f"{name}.py"]
+        log = logs / f"{name}.log"
+        results.append(suite(name, command, REPOSITORY / "tests", log, env, name in known))
+        mounts.unmount_below(made.directory)
+    return sum(results, Counter())
+
+
+def wanted_suites(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> list[str]:
+    narrow = kind in LACKING and not options.all
+    wanted = options.only or (TELLING if narrow else [*programs, *BLACK_BOX])
+    slow = [] if options.all or options.only else LONG + SLOW.get(kind, [])
+    left_out = options.without + NOT_OF_FILES + LEFT_OUT.get(kind, []) + slow
+    return [name for name in wanted if name not in left_out]
 
 
 def main() -> int:

@@ -4,12 +4,15 @@ import base64
 import hashlib
 import itertools
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_plus
 
+from file_systems import mounts
+
 from . import expect, sigv4, xml
-from .server import Server, objects_on_disk
+from .server import MAKER, Server, objects_on_disk
 from .wire import RawClient, Response, key_path, poll
 
 _numbers = itertools.count(1)
@@ -54,7 +57,16 @@ class Bucket:
 
     def create(self) -> "Bucket":
         expect.ok(self.raw.put(self.path()))
+        if MAKER:
+            subprocess.run([MAKER, self.tree], check=True)
         return self
+
+    def remove(self) -> None:
+        """DeleteBucket, which must succeed. A mount point is refused, until its administrator has unmounted it."""
+        if mounts.is_mounted(self.tree):
+            expect.error(self.raw.delete(self.path()), "AccessDenied")
+            mounts.unmount(self.tree)
+        expect.ok(self.raw.delete(self.path()), 204)
 
     def put(self, key: str, body: bytes = b"", **options) -> Response:
         """PutObject, which must succeed."""

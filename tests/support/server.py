@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from file_systems import mounts
+
 from .faultlayer import FaultLayer
 from .sigv4 import Signer
 from .wire import Connection, RawClient, poll
@@ -28,6 +30,8 @@ START_SECONDS = 20
 RECORDS = ".slipway,records"
 # What a file is called that was removed through FUSE while it was open.
 LINGERING = re.compile(r"\.fuse_hidden[0-9a-f]{16}")
+# What gives a new bucket a device of its own, if there is such a program (file_systems/makers).
+MAKER = os.environ.get("SLIPWAY_BUCKET_MAKER")
 SIDECARS = os.environ.get("SLIPWAY_METADATA") == "sidecar"
 
 
@@ -267,5 +271,8 @@ def objects_on_disk(bucket: Path) -> list[str]:
 
 
 def remove_tree(path: Path) -> None:
-    """Python's own rmtree gives up on trees as deep as some keys are."""
+    """Python's own rmtree gives up on trees as deep as some keys are. Unmounts buckets that are mounts."""
+    if MAKER:
+        mounts.unmount_below(path)
+        mounts.unmount(path)
     subprocess.run(["rm", "-rf", "--", path], check=True)

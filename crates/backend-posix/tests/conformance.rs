@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;
+mod own_devices;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +15,8 @@ use backend::{BackendError, Call, CallObserver, Context, Maintenance as _, Meter
 use backend_posix::{Durability, Metadata, Options, PosixBackend, SweepOptions, Symlinks};
 
 async fn run(options: Options) {
-    run_with(options, |root, options| Subject::of(PosixBackend::open(root, options).unwrap())).await;
+    run_with(options, |root, options| own_devices::subject(root, PosixBackend::open(root, options).unwrap()))
+        .await;
 }
 
 /// Runs the suite on what `subject` opens.
@@ -71,8 +73,8 @@ async fn with_records_beside_the_files() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn by_another_gateway() {
     let open = |root: &Path, options: Options| Subject {
-        writer: Arc::new(PosixBackend::open(root, options.clone()).unwrap()),
-        reader: Arc::new(PosixBackend::open(root, options).unwrap()),
+        reader: Arc::new(PosixBackend::open(root, options.clone()).unwrap()),
+        ..own_devices::subject(root, PosixBackend::open(root, options).unwrap())
     };
     run_with(fixture::options(), open).await;
 }
@@ -86,7 +88,8 @@ async fn by_a_gateway_that_only_reads() {
         );
     }
     let root = tempfile::tempdir().unwrap();
-    let writer = Arc::new(PosixBackend::open(root.path(), fixture::options()).unwrap());
+    let writer = PosixBackend::open(root.path(), fixture::options()).unwrap();
+    let writer = own_devices::subject(root.path(), writer).writer;
     let reader = PosixBackend::open_to_read(root.path(), fixture::options()).unwrap();
     let subject = Subject { writer, reader: Arc::new(ReadOnly::new(Arc::new(reader))) };
     assert!(Arc::clone(&subject.reader).maintenance().is_none());
@@ -114,7 +117,7 @@ async fn through_what_tells_of_its_calls() {
     let observer = Arc::clone(&told);
     let open = |root: &Path, options| {
         let tree = PosixBackend::open(root, options).unwrap();
-        Subject::of(Metered::new(Arc::new(tree), observer))
+        own_devices::subject(root, Metered::new(Arc::new(tree), observer))
     };
     run_with(fixture::options(), open).await;
     for call in Call::ALL.iter().filter(|call| !matches!(call, Call::Sweep | Call::SweepOrphans)) {

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;
+mod own_devices;
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use backend::conformance::{Fixture, Subject, collect, digests, if_match, key};
+use backend::conformance::{Fixture, collect, digests, if_match, key};
 use backend::{
     Backend, BackendError, CreateUploadRequest, ListPartsQuery, PutRequest, ReadSelector, WriteOptions,
 };
@@ -28,7 +29,7 @@ struct Tree {
 async fn tree_with(options: Options) -> Tree {
     let root = tempfile::tempdir().unwrap();
     let backend = PosixBackend::open(root.path(), options).unwrap();
-    let fixture = Fixture::new(&Subject::of(backend.clone()), "files").await;
+    let fixture = Fixture::new(&own_devices::subject(root.path(), backend.clone()), "files").await;
     let bucket = root.path().join("conformance-files");
     Tree { fixture, backend, bucket, root }
 }

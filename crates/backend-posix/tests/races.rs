@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod fixture;
+mod own_devices;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -25,6 +26,12 @@ fn open(root: &Path) -> Subject {
 
 fn open_with(root: &Path, chown: bool) -> Subject {
     let options = Options { durability: Durability::None, chown, ..fixture::options() };
+    own_devices::subject(root, PosixBackend::open(root, options).unwrap())
+}
+
+/// For tests that delete a bucket while others write to it: their buckets are what they make.
+fn open_plain(root: &Path) -> Subject {
+    let options = Options { durability: Durability::None, ..fixture::options() };
     Subject::of(PosixBackend::open(root, options).unwrap())
 }
 
@@ -238,7 +245,7 @@ async fn a_file_that_becomes_a_directory_is_never_missed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
     let root = tempfile::tempdir().unwrap();
-    let (first, second) = (open(root.path()).writer, open(root.path()).writer);
+    let (first, second) = (open_plain(root.path()).writer, open_plain(root.path()).writer);
     let bucket = BucketName::new("bucket").unwrap();
     let cx = Context::default();
     let (mut deleted, mut kept) = (0, 0);
@@ -458,7 +465,7 @@ async fn parts_that_are_uploaded_again_are_listed_all_the_while() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_bucket_has_the_documents_of_another() {
     let root = tempfile::tempdir().unwrap();
-    let gateways: Vec<_> = (0..4).map(|_| open(root.path()).writer).collect();
+    let gateways: Vec<_> = (0..4).map(|_| open_plain(root.path()).writer).collect();
     let bucket = BucketName::new("bucket").unwrap();
     let document = || Some(Bytes::from_static(b"document"));
     let rounds = fixture::rounds(150);
