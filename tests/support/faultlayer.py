@@ -81,6 +81,7 @@ class FaultLayer:
         self._fault: str | int = KILL
         self._at, self._reads = 0, False
         self._only: Collection[str] | None = None
+        self._about = ""
         self._since: str | None = None
         self._lasting = False
         # Once this thread is gone, all calls fail, and none is counted.
@@ -106,16 +107,18 @@ class FaultLayer:
         at: int,
         reads: bool = False,
         only: Collection[str] | None = None,
+        about: str = "",
         since: str | None = None,
         lasting: bool = False,
     ) -> None:
         """Lets the `at`-th call from now on meet the fault: KILL, SHORT or an errno. With `reads` those calls
-        count that change nothing, else those that do; with `only`, just those of these names; with `since`,
-        those after the first that opens this path. If it is `lasting`, all that follow meet it too."""
+        count that change nothing, else those that do; with `only`, just those of these names; with `about`, those
+        about what begins so; with `since`, those after the first that opens this path. If it is `lasting`, all that
+        follow meet it too."""
         with self._lock:
             self.calls, self.hit = [], None
             self._fault, self._at, self._reads, self._armed = fault, at, reads, True
-            self._only, self._since, self._lasting = only, since, lasting
+            self._only, self._about, self._since, self._lasting = only, about, since, lasting
 
     def disarm(self) -> Call | None:
         """The call that met the fault, if there were so many."""
@@ -127,7 +130,8 @@ class FaultLayer:
             return self.hit
 
     def _counts(self, call: Call) -> bool:
-        return call.changes != self._reads and (self._only is None or call.name in self._only)
+        of_these = self._only is None or call.name in self._only
+        return call.changes != self._reads and of_these and call.about.startswith(self._about)
 
     def _serve(self) -> None:
         try:
@@ -286,7 +290,7 @@ def main() -> None:
     channel.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))])
     os.close(listener)
     channel.close()
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.execvp(sys.argv[2], sys.argv[2:])
 
 
 if __name__ == "__main__":
