@@ -18,7 +18,15 @@ from support.server import ACCESS_KEY, KEYS, SECRET_KEY, Server, binary
 from support.transports import make_certificate
 from support.wire import poll
 
-SWITCHES = ("require-mount", "allow-same-names", "allow-nested", "chown", "trust-versitygw", "rehash-on-read", "read-only")
+SWITCHES = (
+    "require-mount",
+    "allow-same-names",
+    "allow-nested",
+    "chown",
+    "trust-versitygw",
+    "rehash-on-read",
+    "read-only",
+)
 CHOICES = {
     "durability": "full, data, none",
     "metadata": "xattr, sidecar",

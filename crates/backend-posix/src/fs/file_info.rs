@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_change_has_no_earlier_time_than_the_present_before_it() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let local = crate::volume::kind::FileSystem::of(&file).unwrap().is_local();
+        let local = crate::volume::kind::Kind::of(&file).unwrap().is_local();
         for round in 0..if local { 1000 } else { 0 } {
             let before = i128::from(files_now_ns());
             fs::write(file.path(), format!("{round}")).unwrap();

@@ -249,9 +249,7 @@ impl NewDirectory<'_> {
             exchange::prepare(bucket, (parent, name), file, owner, (staging, prepared))?.swap(bucket)
         };
         let crosses = |result: &Result<(), Fail>| match result {
-            Err(Fail::Storage(BackendError::Io { source, .. })) => {
-                source.kind() == ErrorKind::CrossesDevices
-            }
+            Err(Fail::Storage(BackendError::Io { source, .. })) => source.kind() == ErrorKind::CrossesDevices,
             _ => false,
         };
         if !leaves_traits(parent) {
@@ -356,14 +354,18 @@ mod tests {
             let bucket = scene.bucket();
             let top = bucket.directory("").unwrap();
             for name in ["new", "full", "object"] {
+                let record = || {
+                    let directory = bucket.directory(name).unwrap();
+                    directory_record(&bucket, directory).unwrap().known().unwrap()
+                };
+                let before = record();
                 let made = NewDirectory { bucket: &bucket, parent: &top, name, owner: None }.make();
-                let record = directory_record(&bucket, bucket.directory(name).unwrap()).unwrap();
                 if shared && name == "new" {
                     made.unwrap();
-                    assert!(record.is_only_made());
+                    assert_eq!(record(), DirectoryRecord::made());
                 } else {
                     assert!(matches!(made, Err(Fail::LostRace(_))), "{name}: {made:?}");
-                    assert!(record.known().is_some_and(|record| record.object == (name == "object")));
+                    assert_eq!(record(), before, "{name}");
                 }
             }
         }
