@@ -15,7 +15,7 @@ use crate::root;
 const SELDOM: &str = "limits lines of the log, of which a process has one";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 22] = [
+const STATICS: [(&str, &str, &str, &str); 23] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -33,6 +33,7 @@ const STATICS: [(&str, &str, &str, &str); 22] = [
     ("backend-posix", "tree::trust", "TOLD", SELDOM),
     ("gateway", "closed", "LOGGED", SELDOM),
     ("gateway", "explanation", "LOGGED", SELDOM),
+    ("gateway", "pipeline::authenticate", "LOGGED", SELDOM),
     ("gateway", "per_thread", "NEXT", "numbers the threads of the process"),
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),
     ("gateway", "send_file", "STAND_IN", "a constant that has an address, by which it is recognized"),

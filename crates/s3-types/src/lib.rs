@@ -17,7 +17,7 @@ mod metadata;
 mod names;
 mod object_facts;
 mod range;
-mod words;
+pub mod words;
 
 pub use account::{RequesterFacts, UnixAccount};
 pub use action::{ActionSet, S3Action};

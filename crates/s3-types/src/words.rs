@@ -26,14 +26,17 @@ macro_rules! words {
         }
 
         impl ::std::str::FromStr for $type {
-            type Err = $crate::UnknownWord;
+            type Err = $crate::words::UnknownWord;
 
             fn from_str(text: &str) -> ::std::result::Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|value| value.word() == text).ok_or($crate::UnknownWord)
+                Self::ALL.iter().copied().find(|value| value.word() == text).ok_or($crate::words::UnknownWord)
             }
         }
     };
 }
+
+// By its module as well, so that others of this crate need not name the root.
+pub(crate) use words;
 
 /// The error for a word that is none of an enum's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,8 @@ impl std::error::Error for UnknownWord {}
 
 #[cfg(test)]
 mod tests {
-    use crate::{ETagSource, UnknownWord};
+    use super::UnknownWord;
+    use crate::ETagSource;
 
     #[test]
     fn words_are_written_and_read() {

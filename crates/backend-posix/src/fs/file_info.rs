@@ -178,7 +178,8 @@ pub(crate) fn now_ns() -> i64 {
 }
 
 /// The present, in ns, by the clock that the kernel sets files' times by: a file that is changed
-/// afterwards has this time or a later one. It lags behind other clocks by up to a tick, and by more
+/// afterwards has this time or a later one. It lags behind other clocks by up to a tick, and by
+/// more
 /// in a virtual machine that gets no processor.
 pub(crate) fn files_now_ns() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);

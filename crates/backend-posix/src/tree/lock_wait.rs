@@ -3,7 +3,8 @@
 //! Whoever may write to a bucket's directory can hold its locks forever. So no thread may wait for
 //! one without a limit, and only a limited number may wait at all: all requests need these threads.
 //! The kernel's own waiting can't be ended without a signal. So waiters line up in the process: the
-//! first of each line ([`Lines`](crate::base::lines::Lines)) tries again and again, with growing pauses, and a holder in the same process
+//! first of each line ([`Lines`](crate::base::lines::Lines)) tries again and again, with
+//! growing pauses, and a holder in the same process
 //! wakes it at once.
 
 use std::cell::Cell;

@@ -338,7 +338,8 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
 
-    /// A directory is ours if the network lost the answer to the first `mkdir`, and the second finds
+    /// A directory is ours if the network lost the answer to the first `mkdir`, and the second
+    /// finds
     /// it done.
     #[test]
     fn a_directory_that_was_made_without_an_answer_is_marked() {

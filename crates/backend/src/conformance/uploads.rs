@@ -247,7 +247,7 @@ pub async fn upload_checks(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Completes with lists of parts that are wrong; `two` is too small for a part that is not the last.
+/// Completes with lists of parts that are wrong; `two` is too small for any part but the last.
 async fn wrong_lists(upload: &Upload<'_>, one: &CompletedPart, two: &CompletedPart, three: &CompletedPart) {
     let complete = async |parts: &[&CompletedPart]| {
         upload.complete(&parts.iter().map(|part| (*part).clone()).collect::<Vec<_>>()).await
@@ -306,7 +306,8 @@ async fn wrong_sums(upload: &Upload<'_>, one: &CompletedPart, two: &CompletedPar
     Checksum::composite(right, 2)
 }
 
-/// Asks for the upload by another key, aborts it once it is `completed`, and one that was created at
+/// Asks for the upload by another key, aborts it once it is `completed`, and one that was created
+/// at
 /// another time.
 async fn wrong_uploads(subject: &Subject, completed: &Upload<'_>) {
     let (Subject { writer, reader }, fixture) = (subject, completed.fixture);

@@ -35,9 +35,10 @@
 //! | due | here | some | `State::due` (`Stream::due`) |
 //! | in a lane | in the lane | what came since | the pass's lanes |
 //!
-//! A stream ends in any of them. `finish` returns the digest of one that has ended and is empty; one
-//! that is dropped is forgotten, and its lane is freed by the next `settle`. A pass that panics
-//! forgets those in its lanes, whose `finish` then returns nothing. While any stream is due there is
+//! A stream ends in any of them. `finish` returns the digest of one that has ended and is empty;
+//! one that is dropped is forgotten, and its lane is freed by the next `settle`. A pass that panics
+//! forgets those in its lanes, whose `finish` then returns nothing. While any stream is due there
+//! is
 //! a pass (`start_pass`).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
