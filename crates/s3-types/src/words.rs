@@ -35,9 +35,6 @@ macro_rules! words {
     };
 }
 
-// By its module as well, so that others of this crate need not name the root.
-pub(crate) use words;
-
 /// The error for a word that is none of an enum's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownWord;
