@@ -538,6 +538,15 @@ proptest! {
     }
 }
 
+/// Only the empty part is listed. Its slot begins behind the end of the file, in which the slot
+/// without a part is a hole.
+#[tokio::test]
+async fn an_empty_part_may_be_all_that_is_listed() {
+    let none_but_the_last = 0;
+    let sent = [(1, PART, true, false), (5, 0, true, false), (3, PART, true, false)];
+    check_pattern(&sent, none_but_the_last).await;
+}
+
 async fn check_pattern(sent: &[(u32, usize, bool, bool)], listed: u32) {
     let scene = Scene::new().await;
     let mut parts = BTreeMap::new();
