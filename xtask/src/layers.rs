@@ -94,8 +94,7 @@ const BACKENDS: &[&str] = &["backend_null", "backend_posix"];
 const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("storage.rs", "opens the one that is configured"),
     ("commands", "so are the operator's tools"),
-    ("choices.rs", "reads options that are the storage's own"),
-    ("config.rs", "holds these options"),
+    ("choices.rs", "names the values that options of the storage have, for all else"),
     ("limits.rs", "adds up the threads and the memory of all crates"),
     ("state_dir.rs", "reads files in a tree as carefully as they are read there"),
     ("agreement.rs", "notes the format that the files of a tree have"),

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
+pub use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use s3_types::ETagSource;

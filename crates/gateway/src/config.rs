@@ -8,14 +8,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use backend_posix::{AccessPattern, Durability, Metadata, Symlinks};
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
 use iam::AccountId;
 use s3_types::ETagSource;
 
 use crate::access_log::Destination;
-use crate::choices::{self, AccessLogFormat, ClientAddress, LogFormat, SigV2};
+use crate::choices::{
+    self, AccessLogFormat, AccessPattern, ClientAddress, Durability, LogFormat, Metadata, SigV2, Symlinks,
+};
 use crate::clients::TrustedProxy;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
