@@ -1,5 +1,5 @@
-//! No function is longer than 75 lines, no file longer than 650 (the aims are 70 and 600): longer
-//! ones are split, or stand on a list with their reason.
+//! No function is longer than 70 lines, no file longer than 620: longer ones are split, or stand on
+//! a list with their reason.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use syn::visit::{self, Visit};
 use crate::comments::each_file;
 use crate::root;
 
-const FUNCTION_LINES_MAX: usize = 75;
-const FILE_LINES_MAX: usize = 650;
+const FUNCTION_LINES_MAX: usize = 70;
+const FILE_LINES_MAX: usize = 620;
 
 /// File and name of each longer function, and why it is one.
 const LONGER: [(&str, &str, &str); 1] =

@@ -268,28 +268,13 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
         };
         let upload_key = key("upload");
         let upload_object = ObjectRef::current(&bucket, &upload_key);
-        let id = first
-            .create_upload(
-                &cx,
-                CreateUploadRequest { object: upload_object, upload: backend::NewUpload::default() },
-            )
-            .await
-            .unwrap()
-            .id;
+        let new = CreateUploadRequest { object: upload_object, upload: backend::NewUpload::default() };
+        let id = first.create_upload(&cx, new).await.unwrap().id;
         let upload = backend::UploadRef { object: upload_object, id: &id };
         let (put, delete) = tokio::join!(put, first.delete_bucket(&cx, &bucket));
-        let object = ObjectRef::current(&bucket, &name);
-        let read = first
-            .get_object(
-                &cx,
-                ReadRequest {
-                    object,
-                    selector: ReadSelector::Whole,
-                    conditions: &Conditions::default(),
-                    check: None,
-                },
-            )
-            .await;
+        let (object, none) = (ObjectRef::current(&bucket, &name), Conditions::default());
+        let whole = ReadRequest { object, selector: ReadSelector::Whole, conditions: &none, check: None };
+        let read = first.get_object(&cx, whole).await;
         match (put, delete) {
             (Ok(_), Ok(())) => panic!("an acknowledged object went with its bucket"),
             (Ok(_), Err(BackendError::BucketNotEmpty | BackendError::Contended(_))) => {
@@ -297,13 +282,8 @@ async fn a_deleted_bucket_takes_no_acknowledged_object_with_it() {
                 kept += 1;
                 // What failed has done nothing.
                 first.list_parts(&cx, ListPartsQuery { upload, after: 0, max_parts: 1 }).await.unwrap();
-                first
-                    .delete_object(
-                        &cx,
-                        DeleteRequest { object, conditions: &Conditions::default(), check: None },
-                    )
-                    .await
-                    .unwrap();
+                let request = DeleteRequest { object, conditions: &none, check: None };
+                first.delete_object(&cx, request).await.unwrap();
                 first.delete_bucket(&cx, &bucket).await.unwrap();
             }
             (Err(BackendError::NoSuchBucket), Ok(())) => {

@@ -224,7 +224,7 @@ fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
     Ok(try_lock_at(gateways, name, file)?.is_none())
 }
 
-/// Who keeps a tree from being upgraded.
+/// Those who keep a tree from being upgraded.
 #[derive(Debug)]
 pub(crate) enum Holders {
     /// Nobody; the exclusive lock is held as long as the descriptor is open, if the tree has one.

@@ -11,8 +11,8 @@ use super::fixture::{
 };
 use crate::{
     AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart, Copied,
-    CopyPartRequest, CopySource, CreateUploadRequest, DeleteRequest, ListPartsQuery, ListUploadsQuery,
-    NewUpload, PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
+    CopyPartRequest, CopySource, CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload,
+    PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
 const MIB: usize = 1 << 20;
@@ -356,19 +356,7 @@ pub async fn upload_conditions(subject: &Subject) {
         assert_eq!(same.etag, before.etag);
         changed(complete(&over, &parts, if_match(&same.etag)).await, Condition::IfMatch);
         assert_failed(complete(&over, &parts, if_absent()).await, Condition::IfNoneMatch);
-        let key = key(name);
-        subject
-            .writer
-            .delete_object(
-                &fixture.cx,
-                DeleteRequest {
-                    object: fixture.object(&key),
-                    conditions: &Conditions::default(),
-                    check: None,
-                },
-            )
-            .await
-            .unwrap();
+        fixture.delete(name, &Conditions::default()).await.unwrap();
         changed(complete(&over, &parts, if_absent()).await, Condition::IfNoneMatch);
         let gone = complete(&over, &parts, if_match(&same.etag)).await;
         assert!(matches!(gone, Err(BackendError::NoSuchKey)), "{gone:?}");
@@ -378,18 +366,7 @@ pub async fn upload_conditions(subject: &Subject) {
         let since = fixture.put(name, b"since").await;
         changed(complete(&anew, &new_parts, if_match(&since.etag)).await, Condition::IfMatch);
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"since"[..]));
-        subject
-            .writer
-            .delete_object(
-                &fixture.cx,
-                DeleteRequest {
-                    object: fixture.object(&key),
-                    conditions: &Conditions::default(),
-                    check: None,
-                },
-            )
-            .await
-            .unwrap();
+        fixture.delete(name, &Conditions::default()).await.unwrap();
         let made = complete(&anew, &new_parts, if_absent()).await.unwrap();
         // Without a condition, nothing has to be what it was.
         assert_eq!(fixture.get(name).await.as_deref(), Some(&b"new"[..]));
