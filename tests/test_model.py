@@ -87,7 +87,7 @@ class Walk:
         self.tree = gateways[0].tree
         self.chance = random.Random(seed)
         self.truth: dict[str, Version] = {}
-        # Files are moved from there, so it is on the bucket's device; nothing is served of such a name.
+        # Files are moved from there, so it is on the bucket's device; such a name is not served.
         self.person = Person(self.tree, self.tree / ".snapshot" if MAKER else tmp_path / "by-hand")
         self.clients = [Client(gateways) for _ in range(CLIENTS)]
         self.observer = Client(gateways)

@@ -16,7 +16,7 @@ from .campaign import CALLS_MAX
 from .cases import CASES, TOOL_CASES, Case, ToolCase
 from .tools import run_tool
 
-# `sync_file_range` is enough before a flush of the directory, on a file system that keeps the order.
+# `sync_file_range` is enough before a flush of the directory, if the file system keeps the order.
 FLUSHES = {"fsync", "fdatasync", "sync_file_range", "syncfs"}
 NAMINGS = {"link", "linkat", "rename", "renameat", "renameat2"}
 # What makes `.slipway` is at the beginning of what is the first to need it.

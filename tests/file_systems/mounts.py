@@ -126,7 +126,8 @@ def btrfs(place: Path, stack: ExitStack) -> Mounted:
     return Mounted(loop(place, stack, "btrfs"))
 
 
-# Programs that give a new bucket a device of its own (`support.bucket`, tests/own_devices of backend-posix).
+# Programs that give a new bucket a device of its own (`support.bucket`; backend-posix:
+# tests/own_devices).
 MAKERS = Path(__file__).parent / "makers"
 
 

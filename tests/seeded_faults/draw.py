@@ -13,7 +13,7 @@ ROOTS = ("crates/backend-posix/src/lib.rs", "crates/s3-wire/src/lib.rs", "crates
 # Of the gateway, what a request's head and body go through.
 OF_GATEWAY = ("crates/gateway/src/body/", "crates/gateway/src/pipeline/")
 STORAGE = "crates/backend-posix/"
-# How many of each kind in a sample of 60. There are no flushes, renames and locks of files on the wire.
+# The number of each kind in a sample of 60. The wire has no flushes, renames and locks of files.
 SHARES = {
     "storage": {
         "flush": 6,

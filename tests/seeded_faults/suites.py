@@ -18,7 +18,8 @@ from .control import Control
 from .tree import Tree
 
 FAILED = re.compile(r"^test (\S+).* \.\.\. FAILED|^FAILED (\S+)|^ERROR (\S+)", re.MULTILINE)
-# Of the black-box tests those of what is mutated. Servers, clients, packages and documents are others' subject.
+# The black-box tests of what is mutated, without those of servers, clients, packages and
+# documents.
 BLACK_BOX = """
     objects buckets delete_objects copy attributes multipart upload_part_copy listing multipart_listing ranges
     checksums multipart_checksums conditional_reads conditional_writes signatures presigned presigned_shapes

@@ -271,8 +271,8 @@ pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
 /// How often an entry is logged that has a name as DeleteBucket makes them, but is not ours.
 pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
 
-/// How many times the age of what is swept has to pass until a bucket is searched again for the
-/// objects of overflow files, if a search could not decide: a week, with the age of an hour.
+/// The pause before a bucket is searched again for the objects of overflow files, if a search could
+/// not decide, in ages of what is swept: a week, with the age of an hour.
 pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
 
 // Tools.
@@ -295,7 +295,7 @@ pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
 pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
 /// How often it is checked whether the lock is free.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);
-/// How long a start waits for an upgrade of the tree, which takes a few writes.
+/// The longest time that a start waits for an upgrade of the tree, which takes a few writes.
 pub(crate) const UPGRADE_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 /// The pause between two looks whether an upgrade has ended.

@@ -1,5 +1,4 @@
-//! What the trees of a process share: they work with the same threads, and hold bytes in the same
-//! memory.
+//! The quotas that all trees of a process share: of threads, and of bytes held in memory.
 
 use std::array;
 use std::sync::Arc;

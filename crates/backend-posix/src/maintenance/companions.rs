@@ -103,7 +103,7 @@ fn lock_first(directory: &OwnedFd, lost: &BTreeMap<OverflowId, String>) -> Resul
     }
 }
 
-/// What is known of the object or directory that a companion was written for.
+/// The finding about the object or directory that a companion was written for.
 enum Mention {
     /// Its record names the companion, or is of a newer version, which can't be read.
     There,

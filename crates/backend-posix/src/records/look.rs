@@ -1,6 +1,6 @@
 //! Looks at a record before its file is opened, and again after.
 //!
-//! Where a record is found by a name, the name may be given to another file between the two steps
+//! A name by which a record is found may be given to another file between the two steps
 //! of reading the record and opening the file. A record that was the same before the name was
 //! looked up and after the file was opened is the file's:
 //!

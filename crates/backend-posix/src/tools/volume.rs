@@ -17,7 +17,7 @@ use crate::volume::description::{Changes, Fact, Locks, Nameless, Names, Reads, V
 use crate::volume::mounts::Mounted;
 use crate::volume::trials;
 
-/// What a file system can do, for the operator.
+/// The abilities of a file system, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeReport {
     /// The kind of the file system.
@@ -26,9 +26,9 @@ pub struct VolumeReport {
     pub driver: Option<String>,
     /// True if it was tried; otherwise only what follows from its kind is known.
     pub tried: bool,
-    /// What it can do: names, with values in words.
+    /// Its abilities: names, with values in words.
     pub facts: Vec<(&'static str, &'static str)>,
-    /// What it lacks.
+    /// The abilities that it lacks.
     pub lacks: Vec<VolumeLack>,
 }
 
@@ -39,7 +39,7 @@ pub struct VolumeLack {
     pub name: &'static str,
     /// True if a directory on such a file system is not served, unless an option says so.
     pub is_refused: bool,
-    /// What that means, as a sentence.
+    /// The consequence, as a sentence.
     pub sentence: &'static str,
 }
 

@@ -464,7 +464,8 @@ fn documents_that_close_a_bucket_or_have_none_are_reported() {
     expect(&scene, ".slipway/buckets", ProblemKind::Stranger, false);
 }
 
-/// As a crash of CreateBucket left it: the bucket is not there, another one is, or its own.
+/// Documents that a crash of CreateBucket left are repaired, whether the bucket is missing, is
+/// another one, or is their own.
 #[test]
 fn documents_that_were_kept_come_back_or_go() {
     use backend::DocumentKind::Policy;

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::base::unique;
 
-/// How long the search goes on, in seconds.
+/// The variable with the length of the search, in seconds.
 const SECONDS: &str = "SLIPWAY_FUZZ_SECONDS";
 /// The length of an input, which reading takes time in proportion to.
 const INPUT_BYTES_MAX: usize = 8 << 10;
 
-/// What is to be seen of how an input is read: for each of its fields, the number, the length, and
-/// as which kinds of record the whole is read.
+/// Describes how an input is read: the number and length of each of its fields, and as which kinds
+/// of record the whole is read.
 fn traits_of(bytes: &[u8]) -> Vec<u64> {
     fn of<R: Kind>(bytes: &[u8]) -> u64 {
         match decode::<R>(bytes) {
