@@ -180,7 +180,11 @@ pub(super) fn take_along(
 ) -> Result<(), Fail> {
     let (directory, name) = from;
     let Some(sidecar) = Sidecar::read(&directory, name).attempt("read a record")? else { return Ok(()) };
-    let place = resolve::plain(&directory, name, PLACE).attempt("look up a name")?;
+    let place = match resolve::plain(&directory, name, PLACE) {
+        // Another program's link is there since.
+        Err(errno @ Errno::LOOP) => return Err(Fail::lost_to("look up a name", errno)),
+        place => place.attempt("look up a name")?,
+    };
     let info = file_info::of(&place).attempt("stat a file")?;
     let file = bucket.store.identity(&place, &info);
     let sidecar = sidecar.recognize(file, || file_info::born_ns(&place));

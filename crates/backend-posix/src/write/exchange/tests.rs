@@ -6,7 +6,7 @@ use std::time::Duration;
 use backend::SweepReport;
 
 use super::*;
-use crate::base::options::SweepOptions;
+use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::layout::exchanged::name_beside_file;
 use crate::maintenance::sweep;
 use crate::testing::{Scene, digests, fixture};
@@ -37,7 +37,11 @@ const STRANGERS: [Stranger; 4] = [
 ];
 
 fn scene() -> Scene {
-    let scene = Scene::new();
+    scene_with(Options::default())
+}
+
+fn scene_with(options: Options) -> Scene {
+    let scene = Scene::with(options);
     scene.put("a", b"old").unwrap();
     scene
 }
@@ -59,15 +63,17 @@ fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
 /// the name is looked at again.
 #[test]
 fn what_another_program_put_there_before_the_link_is_looked_at_again() {
-    for (what, put) in STRANGERS {
-        let scene = scene();
-        let bucket = scene.bucket();
-        let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
-        let file = file_info::at(&parent, "a").unwrap();
-        put(&scene.path().join("a"));
-        let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));
-        assert!(matches!(prepared, Err(Fail::LostRace(_))), "{what}");
-        assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what}");
+    for metadata in [fixture::options().metadata, Some(Metadata::Sidecar)] {
+        for (what, put) in STRANGERS {
+            let scene = scene_with(Options { metadata, ..Options::default() });
+            let bucket = scene.bucket();
+            let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
+            let file = file_info::at(&parent, "a").unwrap();
+            put(&scene.path().join("a"));
+            let prepared = prepare(&bucket, (&parent, "a"), &file, None, (&staging, PREPARED));
+            assert!(matches!(prepared, Err(Fail::LostRace(_))), "{what} {metadata:?}");
+            assert_eq!(staged(&scene), Vec::<PathBuf>::new(), "{what} {metadata:?}");
+        }
     }
 }
 
