@@ -331,6 +331,9 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_text_may_have_a_companion() {
+        if crate::testing::fixture::skips("companions are") {
+            return;
+        }
         let scene = Scene::new();
         put_big(&scene, "d/a");
         let other = OsStr::from_bytes(b"\xff");
@@ -460,6 +463,9 @@ mod tests {
 
     #[test]
     fn what_is_no_companion_causes_no_search() {
+        if crate::testing::fixture::skips("companions are") {
+            return;
+        }
         let scene = Scene::new();
         put_big(&scene, "a");
         let overflow = scene.path().join(".slipway/overflow");

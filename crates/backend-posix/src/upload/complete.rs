@@ -293,8 +293,7 @@ mod tests {
                 scene.put(key, b"1").unwrap();
             }
             let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
-            let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
-            fs::rename(scene.path().join("part"), part).unwrap();
+            scene.move_file("part", &format!(".slipway/uploads/{id}/00001"));
             let time = fs::metadata(scene.path().join("a")).unwrap().modified().unwrap();
             let twin = File::options().write(true).open(scene.path().join("twin")).unwrap();
             twin.set_modified(time).unwrap();
@@ -326,8 +325,9 @@ mod tests {
         scene.store.assume_shared();
         let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
         scene.put("part", b"1").unwrap();
-        let part = scene.path().join(format!(".slipway/uploads/{id}/00001"));
-        fs::rename(scene.path().join("part"), &part).unwrap();
+        let part = format!(".slipway/uploads/{id}/00001");
+        scene.move_file("part", &part);
+        let part = scene.path().join(part);
         let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
         let complete = |etag| {
             let parts = vec![CompletedPart { part_number: 1, etag, checksum: None }];

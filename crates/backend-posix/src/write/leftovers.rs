@@ -196,7 +196,10 @@ mod tests {
         fs::write(scattered(&scene, 't', 1), "").unwrap();
         let kept = scene.path().parent().unwrap().join(".slipway");
         fs::create_dir_all(&kept).unwrap();
-        for path in [kept, scene.path().join(".slipway"), scattered(&scene, 't', 1)] {
+        let own = scene.path().join(".slipway");
+        let mark = own.join(crate::layout::mark::FILE);
+        let mark = mark.exists().then_some(mark);
+        for path in [kept, own, scattered(&scene, 't', 1)].into_iter().chain(mark) {
             chown(path, Some(VICTIM), None).unwrap();
         }
         sweep(&scene);
