@@ -104,12 +104,13 @@ def test_the_sweep_removes_no_companion_while_a_key_is_locked(bucket):
     assert waits(locks[-1:], swept) is True
 
 
-def test_a_repair_leaves_a_part_alone_whose_upload_is_locked(bucket):
-    """A part that an interrupted repair set aside: it may be about to be part of the object."""
+@pytest.mark.parametrize("name", ["damaged-00001,7", "00001"])
+def test_a_repair_leaves_a_part_alone_whose_upload_is_locked(bucket, name):
+    """A damaged part, also one that an interrupted repair set aside: it may be about to be part of the object."""
     upload = bucket.create_upload("key")
     place = bucket.tree / ".slipway" / "uploads" / upload
-    aside = place / "damaged-00001,7"
-    aside.write_bytes(b"never recorded")
+    part = place / name
+    part.write_bytes(b"never recorded")
     time.sleep(0.02)
     with held([place / "upload"]):
         done = subprocess.run(
@@ -118,10 +119,10 @@ def test_a_repair_leaves_a_part_alone_whose_upload_is_locked(bucket):
             text=True,
             timeout=60,
         )
-        assert done.returncode == 1 and str(aside) in done.stdout, done
-        assert aside.exists()
+        assert done.returncode == 1 and str(part) in done.stdout, done
+        assert part.exists()
     findings(bucket.server.tree, "--repair")
-    assert not aside.exists()
+    assert not part.exists()
 
 
 class TestWhereNamesBlink:

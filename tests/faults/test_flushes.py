@@ -201,3 +201,26 @@ def test_flushes_of_where_records_are(tmp_path: Path):
     assert seen[:4] == ["flush metadata.*.tmp", "name metadata", "flush .slipway", "flush tree"]
     # The bucket's own record.
     assert seen[-4:] == ["flush *", "name .slipway,directory", "flush .slipway,records", "flush tree"]
+
+
+def test_flushes_of_what_documents_are_bound_to(tmp_path: Path):
+    """A bucket in whose place another one left documents has its record on disk before it has its name, at every level.
+    A record in a file is in a directory of its own."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    layer = FaultLayer()
+    options = ("--metadata", "sidecar", "--durability", "none")
+    server = Server(tree, *options, log=tmp_path / "log", faults=layer)
+    try:
+        place = tree / ".slipway" / "buckets"
+        place.mkdir(mode=0o700)
+        (place / "bucket").write_bytes(b"")
+        layer.arm(0, CALLS_MAX)
+        Bucket(server, "bucket").create()
+        assert layer.disarm() is None
+    finally:
+        server.stop()
+    calls = [(call.name, call.about) for call in layer.calls if call.name in FLUSHES | NAMINGS]
+    named = [name for name, about in calls].index("renameat")
+    assert calls[named] == ("renameat", ".slipway,directory")
+    assert calls[named + 1 : named + 3] == [(flush, ".slipway,deleting,,*") for flush in ("syncfs", "fsync")]

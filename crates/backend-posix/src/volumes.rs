@@ -303,6 +303,22 @@ mod tests {
         assert!(volumes.asked().is_empty());
     }
 
+    /// A bucket's volume that fails is told of, unless it can be no bucket of this server.
+    #[tokio::test]
+    async fn volumes_that_fail_are_silent_ones() {
+        let volumes = Arc::new(Volumes::new(Arc::new(Scene::new().store)));
+        let answers =
+            [("broken", Some(Err(Errno::IO))), ("hangs", None), ("theirs", Some(Err(Errno::ACCESS)))];
+        let answers = answers.map(|(name, answer)| (name.to_owned(), answer)).to_vec();
+        // As a look that began later than all who ask here.
+        let later = Instant::now() + std::time::Duration::from_hours(1);
+        *volumes.others.0.lock().await = Some((later, answers));
+        let mut statistics = Statistics::default();
+        tell(&volumes, &mut statistics).await;
+        assert_eq!(statistics.volumes.len(), 1);
+        assert_eq!(statistics.silent_volumes, ["broken", "hangs"]);
+    }
+
     #[tokio::test]
     async fn who_comes_while_others_look_gets_a_look_that_began_later() {
         let shared = Shared::new();

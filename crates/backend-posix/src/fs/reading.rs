@@ -159,3 +159,27 @@ pub(crate) fn has_other_names(directory: &OwnedFd) -> Io<bool> {
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_was_removed_has_no_names() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("d");
+        fs::create_dir(&path).unwrap();
+        let directory = fs::File::open(&path).unwrap();
+        fs::remove_dir(&path).unwrap();
+        let mut names = Vec::new();
+        let read = read_names(&directory, |name, _| {
+            names.push(name.to_owned());
+            Ok(true)
+        });
+        assert_eq!(read, Ok(()));
+        names.retain(|name| ![c".", c".."].contains(&name.as_c_str()));
+        assert!(names.is_empty(), "{names:?}");
+    }
+}

@@ -71,3 +71,23 @@ pub(crate) fn is_own(name: &str) -> bool {
             .any(|assembly| name == assembly_name(assembly) || name == layout_name(assembly))
         || is_claim(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_upload_has_besides_its_parts() {
+        let mut own = [RECORDS, DESCRIPTION, JOURNAL, WHOLE_NAME].map(str::to_owned).to_vec();
+        for assembly in ASSEMBLIES {
+            own.extend([assembly_name(assembly), layout_name(assembly)]);
+            own.extend([1, 99_999].map(|number| claim_name(number, assembly)));
+        }
+        for name in own {
+            assert!(is_own(&name), "{name}");
+        }
+        for name in ["00001", "00001.3", "1.1", "assembly3", "layout0", "layout", "Upload", ""] {
+            assert!(!is_own(name), "{name}");
+        }
+    }
+}

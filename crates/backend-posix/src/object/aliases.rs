@@ -55,3 +55,24 @@ fn whereabouts(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Op
     let id = file_info::of(&directory).op("stat a directory")?.id();
     Ok(Some((id, name.to_owned())))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::object;
+    use crate::testing::Scene;
+
+    #[test]
+    fn nothing_is_deleted_through_a_link() {
+        let scene = Scene::new();
+        scene.put("d/a", b"1").unwrap();
+        symlink("d", scene.path().join("link")).unwrap();
+        assert_eq!(scene.get("link/a").unwrap(), b"1");
+        let deleted = object::delete(&scene.store, &scene.target("link/a"));
+        assert!(matches!(deleted, Err(BackendError::OtherName)), "{deleted:?}");
+        assert_eq!(scene.get("d/a").unwrap(), b"1");
+        assert!(object::delete(&scene.store, &scene.target("d/a")).unwrap().existed);
+    }
+}

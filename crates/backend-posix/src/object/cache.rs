@@ -175,6 +175,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_head_keeps_has_no_bytes_for_a_get() {
+        let scene = Scene::new();
+        scene.put("a", b"1").unwrap();
+        sleep(TIMES_SETTLE * 2);
+        let head = ReadRequest { body: false, ..request(&scene, "a") };
+        read_inline(&scene.store, &scene.caches.objects, &head).unwrap().unwrap();
+        let kept = scene.caches.objects.get(&format!("{}/a", scene.name)).unwrap();
+        assert_eq!((kept.attributes.size_bytes, &kept.bytes), (1, &None));
+        assert_eq!(get(&scene, "a").unwrap(), b"1");
+    }
+
+    #[test]
     fn what_changed_just_now_is_not_kept() {
         if crate::testing::fixture::skips("objects that are kept in memory are") {
             return;

@@ -281,3 +281,34 @@ pub(crate) fn prepare(
     marks::set(bucket.store, &own).attempt("mark one of the bucket's .slipway directories")?;
     Ok(own)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
+    use crate::layout::locks::LOCK_FILES;
+    use crate::testing::Scene;
+    use crate::write::key_lock;
+
+    /// Else the server, which is another user's, could not take the locks that root's tool made.
+    #[test]
+    fn locks_that_root_makes_for_another_user_are_that_users() {
+        const OTHER: u32 = 1001;
+        let mut scene = Scene::new();
+        let own = scene.own_path();
+        let owner = |path| fs::metadata(path).map(|metadata| metadata.uid()).unwrap();
+        for path in [&scene.path(), &own] {
+            if chown(path, Some(OTHER), None).is_err() || owner(path.clone()) != OTHER {
+                return eprintln!(
+                    "\n*** SKIPPED: no owners here, so that locks get theirs is NOT tested ***\n"
+                );
+            }
+        }
+        scene.store = scene.store.handing_over();
+        drop(key_lock::take(&scene.bucket(), "a").unwrap());
+        let locks = own.join(LOCK_FILES);
+        let made: Vec<_> = fs::read_dir(&locks).unwrap().map(|entry| owner(entry.unwrap().path())).collect();
+        assert_eq!((owner(locks), made), (OTHER, vec![OTHER]));
+    }
+}

@@ -243,6 +243,9 @@ pub(crate) fn is_open_for_ever(file: impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
     use crate::volume::kind::Kind;
 
@@ -299,6 +302,20 @@ mod tests {
             assert_eq!((tried.nameless, tried.names), (Nameless::Yes, Names::Bytes));
             assert_eq!((tried.exchange, tried.reflinks, tried.modes), (Fact::Yes, Fact::No, Fact::Yes));
         }
+    }
+
+    /// A directory that may be entered no longer would be lost to a server that is not root's.
+    #[test]
+    fn what_is_closed_to_others_keeps_its_mode() {
+        let Place { folder, directory } = Place::new();
+        let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        let mode = || std::fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777;
+        set(0o700);
+        if mode() != 0o700 {
+            return eprintln!("\n*** SKIPPED: no modes here, so that they stay is NOT tested ***\n");
+        }
+        assert!(!is_open_for_ever(&directory));
+        assert_eq!(mode(), 0o700);
     }
 
     #[test]

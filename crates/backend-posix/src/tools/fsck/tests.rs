@@ -268,6 +268,26 @@ fn companions_without_a_record_go() {
     assert_eq!(fs::read_dir(overflow).unwrap().count(), 2);
 }
 
+/// What could not be read may name it.
+#[test]
+fn companions_stay_where_something_could_not_be_read() {
+    if crate::testing::fixture::skips("companions are") {
+        return;
+    }
+    let scene = Scene::new();
+    scene.put_record("a", b"1", large_record()).unwrap();
+    let orphan = format!(".slipway/overflow/{:032x}", 7);
+    fs::write(scene.path().join(&orphan), "").unwrap();
+    let id = upload::create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+    let part = format!(".slipway/uploads/{id}/00001");
+    std::os::unix::fs::symlink("nowhere", scene.path().join(&part)).unwrap();
+    let told = [(&orphan, ProblemKind::CompanionOrphaned), (&part, ProblemKind::Unreadable)];
+    let expected = told.map(|(path, kind)| (path.clone(), (kind, ProblemState::Manual)));
+    assert_eq!(run(&scene, true, Duration::ZERO), BTreeMap::from(expected));
+    fs::remove_file(scene.path().join(part)).unwrap();
+    expect(&scene, &orphan, ProblemKind::CompanionOrphaned, true);
+}
+
 #[test]
 fn a_record_without_its_companion_keeps_what_is_true() {
     if crate::testing::fixture::skips("companions are") {
