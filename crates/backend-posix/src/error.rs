@@ -120,9 +120,8 @@ pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
-/// [`is_of_one`] for an errno: that of a damaged inode or block, of a failing disk, of something
-/// mounted inside a bucket whose server is gone or that keeps no attributes, or of permissions.
-/// False for errnos that concern this process or machine (no memory, no descriptors).
+/// Refuses a version id that no version here can have. If the bucket is missing, reports that
+/// first.
 pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     matches!(
         errno,

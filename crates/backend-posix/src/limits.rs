@@ -18,8 +18,8 @@ pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 pub(crate) const NOTE_SPAN: Duration = Duration::from_mins(2);
 /// The longest path that is passed to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// How often a path is resolved again after `openat2` returned EAGAIN: a rename elsewhere made it
-/// unsure of `..` in a link (see also `resolve`).
+/// How often a path is resolved again after `openat2` returned EAGAIN, because a rename elsewhere
+/// made the meaning of `..` in a link uncertain (see also `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
 /// The first pause if FUSE still has a name whose file is gone; the n-th pause is n times as long.
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
@@ -28,7 +28,7 @@ pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 /// How often an operation is tried after it lost a race. A try only fails because someone else made
 /// progress, so that this many in a row mean that something is wrong (`Contended`).
 pub(crate) const ATTEMPTS: u64 = 250;
-/// From this try on, each waits for a short, random time, so that those that disturb each other
+/// The try from which on each waits for a short, random time, so that those that disturb each other
 /// separate.
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// The longest such wait.
@@ -73,7 +73,7 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// How many of the 256 threads may work on one bucket; further work waits up to [`BUCKET_WAIT_MAX`]
 /// for one of them. Buckets are spread over [`BUCKET_SHARES`] shares.
 pub const BUCKET_THREADS_MAX: usize = 160;
-/// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, sweeping what belongs to none.
+/// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 pub(crate) const BUCKET_SHARES: usize = 64;
@@ -101,8 +101,7 @@ pub(crate) const ANNOUNCED_BYTES_MIN: u64 = 1 << 20;
 pub(crate) const RESERVE_AHEAD_BYTES: u64 = 64 << 20;
 /// How much is read at a time when bytes are copied by this process.
 pub(crate) const COPY_BUFFER_BYTES: usize = 1 << 20;
-/// Blocks are shared of ranges that begin at multiples of this: the size of most file systems'
-/// blocks.
+/// The alignment of ranges whose blocks are shared: the size of most file systems' blocks.
 pub(crate) const SHARED_BLOCK_BYTES: u64 = 4 << 10;
 /// The length of one `copy_file_range` call; the kernel's own limit is 2 GiB less a page.
 pub(crate) const COPY_CALL_BYTES: u64 = 1 << 30;
@@ -149,7 +148,8 @@ pub(crate) const STATES_SEEN_MAX: Duration = Duration::from_secs(1);
 /// The number of times that a missing directory of documents is looked for while it may be being
 /// made.
 pub(crate) const STATES_LOOKS_MAX: usize = 10;
-/// The pause of a gateway that may not wait for the lock, for those who are making a bucket.
+/// The pause of a gateway that may not wait for the lock, so that others can finish making a
+/// bucket.
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
@@ -158,7 +158,7 @@ pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// The size of which slots are a multiple on file systems that machines share: the largest page of
 /// any of them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
-/// How many uploads are remembered whose parts this gateway stores in place, on a file system that
+/// How many uploads a gateway remembers to have made the assemblies of, on a file system that
 /// others share.
 pub(crate) const FOUNDED_MAX: usize = 1024;
 /// How long a Complete waits for writes to end before it copies the parts instead. Parts that are
@@ -209,9 +209,9 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 /// An index that changes has at most one byte in this many as spare capacity, and one for names
 /// that are gone.
 pub(crate) const INDEX_SLACK: usize = 8;
-/// The least memory for the index of one directory, so that a window serves at least a few pages.
+/// The minimum memory for the index of one directory, so that a window serves at least a few pages.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// The shares of the memory for indexes that are used in addition, for indexes of uploads and for
+/// The share of the memory for indexes that is used in addition, for indexes of uploads and for
 /// records of listed files: one part in this many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
@@ -229,12 +229,12 @@ pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// this many entries of its indexes, so that they take less memory than these. With more, the
 /// directory is read anew.
 pub(crate) const WATCH_NAMES_SHARE: usize = 8;
-/// The least number of such names, however small the indexes are.
+/// The minimum number of such names, however small the indexes are.
 pub(crate) const WATCH_NAMES_MIN: usize = 64;
 /// How many names that change while a directory is read are looked up one by one.
 pub(crate) const WATCH_NAMES_READ_MAX: usize = 16 << 10;
-/// The indexes in memory are reduced by one part in this many when they are too many: to find those
-/// to drop, all are looked at.
+/// The part of the indexes in memory that is dropped when they take too much: one in this many. To
+/// find those to drop, all are looked at.
 pub(crate) const INDEX_DROP_SHARE: usize = 16;
 /// How long the thread that empties the kernel's queue of changes rests after each time. The queue
 /// has room for 16,384 changes (`fs.inotify.max_queued_events`).
@@ -262,17 +262,19 @@ pub(crate) const CLOCK_STEP_MIN: Duration = Duration::from_millis(500);
 // Flat directories.
 /// A smaller directory is not near the limit of its index, whatever the block size.
 pub(crate) const FLAT_BYTES_MIN: u64 = 1 << 20;
-/// After how many new names the directory of one is checked. A prime, so that no directory is
-/// missed if names go to several directories in turn.
+/// The number of new names after which the directory of one of them is checked. A prime, so that no
+/// directory is missed if names go to several directories in turn.
 pub(crate) const FLAT_LOOKS_EVERY: u32 = 1021;
-/// How often a directory that is full, or nearly so, is logged.
+/// The interval at which a directory that is full, or nearly so, is logged again.
 pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
 
-/// How often an entry is logged that has a name as DeleteBucket makes them, but is not ours.
+/// The interval at which an entry is logged again that has a name as DeleteBucket makes them, but
+/// is not ours.
 pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
 
 /// The pause before a bucket is searched again for the objects of overflow files, if a search could
-/// not decide, in ages of what is swept: a week, with the age of an hour.
+/// not decide. It is counted in ages from which the sweep removes things: a week, with the age of
+/// an hour.
 pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
 
 // Tools.
@@ -302,7 +304,7 @@ pub(crate) const UPGRADE_WAIT_MAX: Duration =
 pub(crate) const UPGRADE_PAUSE: Duration = Duration::from_millis(20);
 /// The length of the line about a gateway in `DIR/.slipway/gateways` that is read.
 pub(crate) const GATEWAY_LINE_BYTES_MAX: usize = 4096;
-/// The age from which the file of a gateway that is not locked is one that has ended.
+/// The age from which an unlocked file counts as that of a gateway that has ended.
 pub(crate) const GATEWAY_LEFT_AGE: Duration =
     if cfg!(test) { Duration::from_millis(300) } else { Duration::from_mins(1) };
 

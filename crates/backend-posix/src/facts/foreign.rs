@@ -96,9 +96,10 @@ pub(crate) fn is_foreign(etag: &ETag) -> bool {
     matches!(etag, ETag::Opaque(text) if text.starts_with(ETAG_PREFIX))
 }
 
-/// Changes whenever the file does, and looks like no MD5. The inode is 0 where numbers do not last
-/// ([`Store::lasting`](crate::tree::store::Store::lasting)): a file that nobody changed must not
-/// get another ETag. What takes its place there with size and time unchanged goes unnoticed.
+/// The ETag of a file without a record. It changes whenever the file does, and does not look like
+/// an MD5. The inode is 0 where numbers do not last
+/// ([`Store::lasting`](crate::tree::store::Store::lasting)): the ETag of an unchanged file must not
+/// change. If another file takes its place there with the same size and time, that goes unnoticed.
 fn etag(info: &FileInfo) -> ETag {
     let FileInfo { stamp, inode, .. } = info;
     ETag::Opaque(format!("{ETAG_PREFIX}{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())

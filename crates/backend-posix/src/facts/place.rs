@@ -21,7 +21,7 @@ use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// The object at a place, which is to be replaced or deleted.
+/// The error for a key whose name is taken by something that is not an object.
 #[derive(Debug, Default)]
 pub(crate) struct Current {
     /// The facts that conditions compare, if they were asked for.
@@ -36,7 +36,7 @@ pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
-    /// Its file's inode number, if such numbers last.
+    /// An advice for the operator about a directory that can't be opened, to follow the error.
     pub inode: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Found {
 }
 
 /// Finds the place of the object `name` in `parent`; `None` if something that is not an object is
-/// there. `facts` asks for those of the object there, for conditions.
+/// there. `facts` asks for the facts of the object there, for conditions.
 pub(crate) fn find(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -102,7 +102,7 @@ pub(crate) fn find_reserved(
 /// How a symbolic link is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
-    /// As the file that it leads to.
+    /// Links count as the files that they lead to.
     Followed,
     Refused,
 }
@@ -184,7 +184,7 @@ fn current(
     Ok(Current { facts, overflow })
 }
 
-/// Decides the conditions of a write or delete, against the present object.
+/// Evaluates the conditions of a write or delete, against the present object.
 pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Result<()> {
     match current {
         None if conditions.need_existing() => Err(BackendError::NoSuchKey),

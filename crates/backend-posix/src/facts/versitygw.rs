@@ -180,7 +180,7 @@ impl Attributes {
         }))
     }
 
-    /// True if a record has all of this, except for the checksum: a record may have another one.
+    /// True if a record has all of this. The checksum may differ.
     pub fn are_in(
         &self,
         etag: Option<&ETag>,

@@ -159,7 +159,7 @@ impl Index {
         self.size_bytes >= self.limit_bytes() / 2
     }
 
-    /// True from 80 % of that on.
+    /// True from 80 % of that limit on.
     fn is_near(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 10 * 4
     }
@@ -196,8 +196,8 @@ mod tests {
         Index { directory: (0, 0), size_bytes, block_bytes, levels }
     }
 
-    /// Sizes at which a first name was refused on Linux 6.18, by block size: names of 20 and of 245
-    /// bytes.
+    /// Sizes at which the first name was refused on Linux 6.18, by block size: with names of 20 and
+    /// of 245 bytes.
     #[test]
     fn measured_limits_are_known() {
         for (size, block) in [(9_371_648, 1024), (10_605_568, 1024), (79_607_808, 2048), (594_485_248, 4096)]

@@ -21,8 +21,8 @@ pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileT
     read_names_from(directory, 0, |name, kind| each(name, kind)).map(drop)
 }
 
-/// [`read_names`] from a position on, which is 0 or what this has returned for the same directory:
-/// where it goes on behind the name for which `each` returned false. `None` at the end.
+/// [`read_names`] from a position on: 0, or what this function returned for the same directory.
+/// That is the position behind the name for which `each` returned false; `None` at the end.
 pub(crate) fn read_names_from(
     directory: impl AsFd,
     position: u64,

@@ -38,7 +38,7 @@ pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<Owned
     create(directory, path, flags, Mode::empty())
 }
 
-/// Opens a directory at a path without symbolic links that may not be UTF-8.
+/// Opens a directory at a path that may not be UTF-8, without symbolic links.
 pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> {
     if let Ok(path) = str::from_utf8(path) {
         return plain(directory, path, DIRECTORY);
@@ -130,7 +130,7 @@ pub(crate) fn content_after<T>(
     open()?.ok_or(Errno::NOENT)
 }
 
-/// Gives those who are just replacing a name time to finish; longer with each try, about 25 ms in
+/// Gives others who are just replacing a name time to finish; longer with each try, about 25 ms in
 /// total.
 pub(crate) fn pause(tries: usize) {
     std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));

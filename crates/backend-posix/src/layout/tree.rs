@@ -12,8 +12,8 @@ pub(crate) const GATEWAYS: &str = "gateways";
 pub(crate) const GATEWAYS_LOCK: &str = ",lock";
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
-/// The word that follows in a tree whose format the first builds must not open: they accept only
-/// [`SIDECAR`] alone.
+/// The word that follows in a tree which the first builds must not open, because of its format:
+/// they accept only [`SIDECAR`] alone.
 const STOP: &str = "format-2";
 
 /// The contents of [`METADATA`].
@@ -32,7 +32,7 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// What a regular file with these contents says; `None` if that is not known.
+    /// The meaning of a regular file with these contents; `None` if it is unknown.
     pub fn of(text: &[u8]) -> Option<Self> {
         if text.iter().all(|byte| *byte == 0) {
             return Some(Self::Torn);

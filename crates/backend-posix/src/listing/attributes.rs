@@ -46,10 +46,10 @@ pub(crate) struct Doubt {
     source: Source,
 }
 
-/// Summaries of the found objects in their order, without those that are gone by now. Several
-/// threads read them where each file is a wait for a network. On a local file system threads would
-/// hinder each other: that took twice the time for inodes on the disk, and no less for those in
-/// memory.
+/// Returns summaries of the found objects in their order, without those that no longer exist.
+/// Several threads read them where each file takes a wait for a network. On a local file system
+/// threads would hinder each other: that took twice the time for inodes on the disk, and no less
+/// for those in memory.
 pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
@@ -74,7 +74,7 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
     })
 }
 
-/// A number of the threads that all listings share.
+/// Some of the threads that all listings share.
 struct Helpers<'q> {
     number: usize,
     of_all: &'q AtomicUsize,
@@ -95,7 +95,7 @@ impl Drop for Helpers<'_> {
     }
 }
 
-/// `None` if the object is gone.
+/// Reads the summary of an object; `None` if the object is gone.
 fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i128) -> Result<Option<Seen>> {
     let Found { key, directory, source } = found;
     let look = || attributes((bucket, known), directory, key, source, begun_ns);
@@ -162,9 +162,9 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
-/// Looks again under the key's lock, which is held by whoever replaces the object or makes a
-/// directory of it until its name exists again. `None` if the object is gone. The caller must hold
-/// no lock.
+/// Looks again under the key's lock, which is held by whoever replaces the object or turns it into
+/// a directory, until its name exists again. `None` if the object is gone. The caller must hold no
+/// lock.
 pub(super) fn settle(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
@@ -237,8 +237,8 @@ fn attributes(
     }
 }
 
-/// The attributes of a directory object. If something other than a file is in the place of its
-/// bytes, it has none.
+/// The attributes of a directory object. If something other than a file has the name of its data,
+/// it has none.
 fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -> Io<Option<Shown>> {
     let shown = match open(bucket, directory, DIRECTORY_DATA) {
         Err(errno) if leads_nowhere(errno) => None,
@@ -253,8 +253,8 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
     }
 }
 
-/// Attributes of a regular file without opening it, which takes half as many calls; `None` if they
-/// are not certain.
+/// Reads the attributes of a regular file without opening it, which takes half as many calls;
+/// `None` if they are not certain.
 fn by_name(
     (bucket, known): (&Bucket<'_>, &KnownRecords),
     directory: &Directory,
@@ -336,7 +336,7 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// The doubt about an object whose file is missing when its attributes are read.
+    /// Makes the doubt about an object whose file is missing when its attributes are read.
     fn doubt(scene: &Scene, name: &str) -> Doubt {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
@@ -377,7 +377,7 @@ mod tests {
     }
 
     /// An open file that lost its name does not become foreign because its sidecar was removed, or
-    /// is another file's by now.
+    /// now belongs to another file.
     #[test]
     fn an_open_object_that_lost_its_name_is_not_foreign() {
         let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });

@@ -150,7 +150,8 @@ impl Below<'_, '_> {
         })
     }
 
-    /// Reads on in a directory of which some children are searched; `None` if that was all of it.
+    /// Reads on in a directory of which some children were searched; `None` if nothing was left to
+    /// read.
     fn read_on(&mut self, frame: &mut Frame) -> Io<Option<Outcome>> {
         let Some(rest) = frame.rest.take() else { return Ok(None) };
         let directory = Arc::clone(self.reopen(frame)?);
@@ -280,7 +281,7 @@ fn changed(directory: &Directory) -> Io<Option<i128>> {
     Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
 }
 
-/// Keeps a directory for later. True if the component is an object.
+/// Keeps a directory so that it is searched later. True if the component is an object.
 fn note(
     component: String,
     kind: Option<Kind>,

@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    /// A link that is passed over below a directory may lead to objects when that is reached by
-    /// another way.
+    /// A link that was skipped below a directory may lead to objects if the directory is reached on
+    /// another path.
     #[test]
     fn what_a_cycle_hides_is_found_by_another_way() {
         let scene = Scene::new();

@@ -351,8 +351,7 @@ mod tests {
         assert_eq!(cache.statistics().misses, misses + 1);
     }
 
-    /// The kernel's queue is limited, and one directory's changes would cost all others their
-    /// indexes.
+    /// The kernel's queue is limited: if it overflows, the indexes of all directories are lost.
     #[test]
     fn changes_are_taken_while_nobody_lists() {
         let Some(scene) = crowded() else { return };

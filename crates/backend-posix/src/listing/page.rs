@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write in a directory can put anything in the place of records.
+    /// Whoever may write in a directory can put anything where records are kept.
     #[test]
     fn what_is_in_the_place_of_records_hides_no_key() {
         let scene = Scene::with(Options {

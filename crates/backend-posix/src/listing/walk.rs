@@ -74,7 +74,7 @@ pub(super) struct Walk<'a> {
 }
 
 struct Frame {
-    /// Its path, relative to the bucket.
+    /// The directory's path, relative to the bucket.
     place: String,
     /// Open only in the top few frames, since a key may have a thousand levels.
     directory: Option<Arc<Directory>>,
@@ -431,7 +431,7 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
     names::child(bucket, above, name)
 }
 
-/// Logs a directory that is left out.
+/// Logs a directory that the listing leaves out.
 fn left_out(key: &str, errno: Errno) -> Option<Hit> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
     if TOLD.is_due() {

@@ -101,7 +101,8 @@ fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Swe
     Ok(())
 }
 
-/// The directory that a note names. Others may have put files of any size and number there.
+/// The directory that a note names. Other users may have put files of any size and number among the
+/// notes.
 fn scattered_path(notes: &OwnedFd, name: &str) -> Option<String> {
     if name.len() != 16 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -182,7 +183,7 @@ mod tests {
         assert!(!scene.path().join(".slipway/staging/t").exists());
     }
 
-    /// On FUSE such a file gets another name each time that it is removed.
+    /// On FUSE, such a file gets another name each time it is removed.
     #[test]
     fn what_is_open_is_not_removed_for_ever() {
         let scene = Scene::new();

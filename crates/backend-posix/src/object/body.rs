@@ -33,19 +33,20 @@ pub(super) struct Body {
     tells_ranges: bool,
 }
 
-/// How it is known which bytes can be read without waiting.
+/// How it is known which bytes are in memory, and can be read without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InMemory {
-    /// The kernel reports it (`RWF_NOWAIT`).
+    /// The kernel reports it for each read (`RWF_NOWAIT`).
     Asked,
-    /// All can, since the file system keeps everything in memory.
+    /// All bytes are, since the file system keeps everything in memory.
     All,
     /// It is not known.
     Unknown,
 }
 
 impl Body {
-    /// `range` of `file`, which had `stamp`. Tells the kernel how the range will be read.
+    /// Makes a body of the `range` of `file`, which had `stamp`. Advises the kernel how the range
+    /// will be read.
     pub fn new(
         file: OwnedFd,
         range: Range<u64>,
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(sendable, tells.then_some(4106..9096));
     }
 
-    /// A bucket whose file system has stopped takes no more threads than it may have.
+    /// A bucket whose file system hangs takes no more threads than it may have.
     #[tokio::test]
     async fn a_read_waits_for_its_turn() {
         let mut file = tempfile::tempfile().unwrap();

@@ -1,4 +1,4 @@
-//! DeleteObject.
+//! Deletes objects.
 
 use backend::{BackendError, DeleteReceipt, Result};
 use rustix::fs::AtFlags;
@@ -49,9 +49,9 @@ fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     Ok(None)
 }
 
-/// Tolerates that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
-/// holds such a lock, and a delete without conditions and check can only undo decisions that are
-/// made under the lock.
+/// Ignores that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
+/// holds such a lock, and a delete without conditions and check does not depend on decisions that
+/// others make under the lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
         Err(Fail::Storage(BackendError::OutOfSpace)) if !target.needs_facts() => Ok(None),
@@ -60,8 +60,7 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
 }
 
 /// Calls `remove`, which removes an entry of a directory. If the directory has at most `entries`
-/// entries, and so may be empty afterwards, first writes a note of the directory, which is
-/// returned.
+/// entries, and so may be empty afterwards, first writes a note of the directory, and returns it.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -92,7 +91,7 @@ fn is_there_after_all(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Re
     key_lock::look_again(bucket, &volume, path, look).map(|found| found.is_some())
 }
 
-/// Returns the directory of the object, if the object existed.
+/// Deletes the file of an object. Returns its directory, if the object existed.
 fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
     let Some(parent) = place::existing_directory(bucket, above)? else { return absent(target) };
@@ -123,9 +122,9 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
     Ok(Some(Emptied { path: spot.directory.path, note }))
 }
 
-/// Removes the file of an object that was found under its lock. A network may lose the answer, and
-/// when the kernel or the server tries again there is no such file: whoever else removed it, did so
-/// after the conditions were decided.
+/// Removes the file of an object that was found under its lock. If a network loses the answer, the
+/// kernel or the server tries again, and the file is missing then. That counts as success: if
+/// somebody else removed it, that was after the conditions were evaluated.
 fn unlink(spot: &place::Spot) -> Result<(), Fail> {
     match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
         Err(Errno::NOENT) if is_gone(spot) => Ok(()),

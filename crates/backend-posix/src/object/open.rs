@@ -1,10 +1,10 @@
 //! Opens objects for reading.
 //!
 //! Always in this order: look at the record, hold the name, open the file that it holds, look
-//! again. Which of the two looks are needed is for [`Look`] to know: an attribute on a local file
-//! system needs none before the opening. A read that must not wait
+//! again. [`Look`] decides which of the two looks are needed: an attribute on a local file system
+//! needs none before the opening. A read that must not wait
 //! ([`read_inline`](super::read::read_inline)) takes the same steps with what is in memory, and
-//! leaves to this one whatever is unusual.
+//! leaves everything unusual to this module.
 
 use backend::{BackendError, ObjectAttributes, Result};
 use rustix::fd::OwnedFd;
@@ -80,8 +80,8 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, place: &KeyPath) -> Resul
     })
 }
 
-/// The path whose lock keeps an object's name from being missing for a moment; `None` if there is
-/// no directory that could have the name.
+/// The path of the file whose lock prevents that the object's name is missing for a moment; `None`
+/// if no directory could have the name.
 fn path_of(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<String>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
@@ -174,7 +174,7 @@ enum Found {
     Bare(Reading<DirectoryRecord>),
 }
 
-/// An open file or directory; a file with its record.
+/// An open file with its record, or an open directory.
 struct OpenFile {
     file: OwnedFd,
     info: FileInfo,
@@ -223,8 +223,8 @@ fn find_directory(store: &Store, bucket: &BucketName, path: &str) -> Result<Foun
     records::of_directory(store, &directory).attempt("read a record").map(Found::Bare)
 }
 
-/// Opens the file with one of our own names. Anything else there, including a symbolic link, counts
-/// as nothing.
+/// Opens the file with one of the server's own names. Anything else there, including a symbolic
+/// link, counts as missing.
 fn open_inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<OpenFile>, Fail> {
     Ok(found(open_file(store, directory, name)?)?.filter(|opened| opened.info.is_file()))
 }
@@ -238,7 +238,8 @@ fn open_file(store: &Store, above: &OwnedFd, path: &str) -> Result<Io<OpenFile>,
     }
 }
 
-/// [`open_file`] for a path with a symbolic link. The record is that of the place it leads to.
+/// [`open_file`] for a path with a symbolic link. The record is that of the file that the path
+/// leads to.
 fn open_linked(bucket: &Bucket<'_>, path: &str) -> Result<Io<OpenFile>, Fail> {
     let (mut place, target) = match bucket.follow(path, PLACE) {
         Ok(followed) => followed,
@@ -276,7 +277,7 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// A sidecar there cannot be found by its path, but nothing else needs that.
+    /// The sidecar there cannot be found by its path, but nothing else needs that path.
     #[test]
     fn a_link_may_lead_to_a_name_that_is_not_text() {
         let sidecars = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };

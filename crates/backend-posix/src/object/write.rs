@@ -1,4 +1,4 @@
-//! PutObject and UploadPart.
+//! Writes objects and parts (PutObject and UploadPart).
 //!
 //! A small body is kept in memory and written in one hop to the blocking pool, at the commit. A
 //! larger one is written to its staged file in hops of about 1 MiB, while the next bytes arrive; in
@@ -121,7 +121,7 @@ impl Held {
         self.quotas.held_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Takes over what was counted so far.
+    /// Moves the bytes that were counted so far to a new value.
     fn take(&mut self) -> Self {
         let nothing = Self::nothing(&self.quotas);
         std::mem::replace(self, nothing)
@@ -132,7 +132,7 @@ impl Held {
         self.quotas.held_bytes.load(Relaxed) > HELD_BYTES_MAX
     }
 
-    /// How many bytes one body may gather before they are written.
+    /// The number of bytes that one body may gather before they are written.
     fn limit(&self, hop: bool) -> usize {
         match hop {
             _ if self.is_much() => HOP_BYTES_MIN,
@@ -204,7 +204,8 @@ impl Writer {
         (std::mem::take(&mut self.chunks), self.buffered.take())
     }
 
-    /// The staged file, after the hop that has it. A caller that stops waiting loses nothing.
+    /// Waits for the hop that has the staged file, and returns the file. If the caller stops
+    /// waiting, nothing is lost.
     async fn staged(&mut self) -> Result<Option<Staged>> {
         self.settle().await?;
         Ok(match self.hop.take() {
@@ -317,7 +318,7 @@ pub(crate) fn begin(store: &Store, target: &Target, announced: Option<u64>) -> R
     check_early(store, target)
 }
 
-/// Reports what forbids a write, and conditions that fail, before the body is received.
+/// Reports what forbids a write, without evaluating conditions.
 pub(crate) fn check_early(store: &Store, target: &Target) -> Result<()> {
     if target.needs_facts() { target.check(look(store, target)?.as_ref()) } else { Ok(()) }
 }

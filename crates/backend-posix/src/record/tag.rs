@@ -24,7 +24,7 @@ pub const CHECKSUM: u8 = 5;
 pub const CHECKSUM_COMPOSITE: u8 = 6;
 /// Index into the table of common content types.
 pub const CONTENT_TYPE_COMMON: u8 = 7;
-/// Text, as are those that follow.
+/// Text, as are the fields up to `USER_METADATA`.
 pub const CONTENT_TYPE: u8 = 8;
 pub const CONTENT_ENCODING: u8 = 9;
 pub const CONTENT_LANGUAGE: u8 = 10;

@@ -20,7 +20,7 @@ use crate::tree::bucket::Bucket;
 /// The whole of a record that does not fit its attribute, to be kept in a file.
 #[derive(Debug)]
 pub(crate) struct Companion {
-    /// Its name.
+    /// The name of its file.
     pub id: OverflowId,
     record: Encoded,
 }
@@ -94,9 +94,7 @@ fn replace(
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace an overflow file")
 }
 
-/// Removes the companion of an object that was removed from `path`. If it was written for another
-/// path, another object may have it too (`cp -a` copies the attribute): then it is left to the
-/// sweep, which searches for such an object.
+/// Writes to a companion that a search at `time_ns` could not decide whether an object has it.
 pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
     let Some(id) = id else { return };
     let Ok(Some(owner)) = companion_owner(bucket, id) else { return };

@@ -1,8 +1,8 @@
-//! Where records are kept: in attributes, or in files beside the objects'; what is too long for an
-//! attribute in a file of its own.
+//! Where records are kept: in attributes, or in files beside the objects'. A record that is too
+//! long for an attribute is in a file of its own.
 //!
 //! The functions here are the only ones that read and write records of objects and directories:
-//! each does it in the place that the tree has for them ([`kept`]).
+//! each does it where the tree keeps them ([`kept`]).
 
 mod attributes;
 mod companion;

@@ -80,8 +80,8 @@ pub(super) fn raw_of_directory<R: Kind>(directory: impl AsFd) -> Io<Raw<R>> {
     Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
-/// True if the open file at `path`, which `info` describes, still has that name: a sidecar there
-/// that has no record of the file may have been written for another one since.
+/// True if the open file at `path`, which `info` describes, still has that name. Otherwise a
+/// sidecar there without a record of the file may have been written for another file since.
 pub(super) fn has_name(directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
     let named = resolve::plain(directory, path, PLACE).and_then(file_info::of);
     named.is_ok_and(|named| named.id() == info.id())
@@ -147,7 +147,7 @@ pub(super) fn write(
 }
 
 /// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if the
-/// file with its name is not a record; a folder that is not ours has none.
+/// file with its name is not a record, or if the folder is not ours.
 pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
@@ -170,8 +170,8 @@ pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     }
 }
 
-/// Copies the sidecar of a file for another name that the file has, in another directory; not one
-/// that is of a file which had the name before: a new sidecar would tell it of this one
+/// Copies the sidecar of a file to a second name of the file, in another directory. A sidecar of a
+/// file that had the name before is not copied: a new one would attribute it to this file
 /// ([`Sidecar::recognize`]).
 pub(super) fn take_along(
     bucket: &Bucket<'_>,
@@ -204,7 +204,7 @@ pub(super) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
 }
 
 /// Writes a sidecar, whole and, if the durability level says so, flushed to disk. `pack` makes its
-/// contents for the inode number that it has (0 if such numbers don't last).
+/// contents for the inode number that it gets (0 if such numbers don't last).
 fn replace(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -1,4 +1,4 @@
-//! Gives foreign files that are read real records, in the background.
+//! Gives foreign files that were read real records, in the background.
 //!
 //! One thread does what `rehash` does, for files that a GET has read. Requests only queue a note,
 //! which is dropped if there are too many: the file will be read again.
@@ -117,7 +117,7 @@ fn work(store: &Store, queue: &Queue) {
     }
 }
 
-/// `None` if the file is gone, or is left alone.
+/// Rehashes a file; `None` if it is gone, or is left alone.
 fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
     let bucket = store.bucket(bucket)?;
     let Some((directory, name)) = locate(&bucket, &KeyPath::of(key))? else { return Ok(None) };
@@ -137,7 +137,7 @@ fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehash
     rehash_file(&bucket, &directory, &name, key, false, &Progress::default())
 }
 
-/// Where the object's file is, if no symbolic link leads there.
+/// Finds the object's file; `None` if a symbolic link leads there.
 fn locate(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<(Directory, String)>> {
     let (above, name) = if place.directory {
         (place.path.as_str(), DIRECTORY_DATA)

@@ -93,8 +93,8 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-/// Why the kernel did not follow a link beneath its bucket; `None` for errors that are not about
-/// the link.
+/// Why the kernel did not follow a link below its bucket; `None` for errors that do not concern the
+/// link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Some("its target does not exist"),

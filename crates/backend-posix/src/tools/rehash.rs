@@ -29,7 +29,7 @@ pub struct RehashOptions {
 /// The result for a file.
 #[derive(Debug)]
 pub enum Rehashed {
-    /// It has a record now, or would have one but for `dry_run`.
+    /// It has a record now, or would have one without `dry_run`.
     Done,
     /// It already has a record that describes it.
     Known,
@@ -40,8 +40,8 @@ pub enum Rehashed {
 }
 
 /// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by
-/// the name. mtimes stay as they are. Calls `report` for each file that an S3 key leads to, from
-/// several threads.
+/// the name. Keeps mtimes. Calls `report` for each file that an S3 key leads to, from several
+/// threads.
 pub fn rehash(
     located: &Located,
     options: &RehashOptions,
@@ -129,7 +129,7 @@ pub(super) fn rehash_file(
     Ok(Some(if adopted { Rehashed::Done } else { Rehashed::Changed }))
 }
 
-/// The record of a file that has other bytes than when its old record, if any, was written.
+/// The record of a file whose bytes differ from those that its old record, if any, was written for.
 fn rehashed(old: Option<ObjectRecord>, digests: &Digests, metadata: &ObjectMetadata) -> ObjectRecord {
     let content = ObjectContent::of_bytes(digests.clone(), metadata.clone());
     let (attached, upload_id) = match old {
@@ -210,8 +210,7 @@ mod tests {
         }
     }
 
-    /// Fields of a newer version that are about the object are kept; those about its old bytes are
-    /// not.
+    /// Unknown fields that concern the object are kept; those that concern its old bytes are not.
     #[test]
     fn what_a_newer_version_noted_of_the_object_stays() {
         let scene = Scene::new();
@@ -357,7 +356,7 @@ mod tests {
         }
     }
 
-    /// A write that began before may put its bytes there at any time, without another mtime.
+    /// A write that began before may store its bytes at any time, without changing the mtime again.
     #[test]
     fn what_is_open_for_writing_is_left_alone() {
         let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Walks everything in a bucket, in any order: also what no key reaches.
+//! Walks everything in a bucket, in any order, including what no key reaches.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

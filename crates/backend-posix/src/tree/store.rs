@@ -112,9 +112,9 @@ pub(crate) struct Store {
     pub options: Options,
     /// `st_dev` of the root; a bucket that is a mount point has another.
     pub device: u64,
-    /// The root's, as it was tried at the start ([`Store::with_volume`]).
+    /// The root's volume, as it was tried at the start ([`Store::with_volume`]).
     pub volume: Volume,
-    /// Those of other devices.
+    /// The other devices.
     pub devices: Devices,
     clocks: Clocks,
     sidecars: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Store {
     pub presence: Presence,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
-    /// The lock by which a tool keeps the tree from being upgraded.
+    /// The lock by which a tool prevents upgrades of the tree.
     #[expect(dead_code, reason = "dropping it releases the lock")]
     serving: Option<Serving>,
 }
@@ -143,7 +143,7 @@ impl Store {
     }
 
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
-    /// another clock. Until this is done, the last comparison counts.
+    /// another clock. Until then, the last comparison counts.
     pub fn measure_clocks(&self) {
         if self.volume.kind.is_local() || self.is_only_read() {
             return;
@@ -175,7 +175,8 @@ impl Store {
         Ok(Self { serving: Some(serving), ..store })
     }
 
-    /// From now on, gives everything made in `.slipway` to its owner, if this process is root's.
+    /// Makes the store give everything that is made in `.slipway` to its owner, if this process is
+    /// root's.
     pub fn handing_over(self) -> Self {
         Self { hands_over: rustix::process::geteuid().is_root(), ..self }
     }
@@ -231,7 +232,7 @@ impl Store {
         self.only_read
     }
 
-    /// The meaning of an error on this file system.
+    /// Replaces an error by what it means on this file system.
     pub fn explain(&self, error: BackendError) -> BackendError {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
@@ -244,7 +245,7 @@ impl Store {
         }
     }
 
-    /// The store on a root whose volume was tried.
+    /// Sets the volume of the root, after it was tried.
     pub fn with_volume(self, volume: Volume) -> Self {
         Self { volume, ..self }
     }
@@ -255,8 +256,8 @@ impl Store {
         Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
-    /// Where records are kept. Read and written by [`records`](crate::records) alone, which asks;
-    /// so do the few that are about one of the two places.
+    /// Where records are kept. Only [`records`](crate::records) reads and writes them, and asks
+    /// this; the few others that ask concern only one of the two places.
     pub fn metadata(&self) -> Metadata {
         if self.sidecars { Metadata::Sidecar } else { Metadata::Xattr }
     }
@@ -266,8 +267,8 @@ impl Store {
         self.sidecars
     }
 
-    /// Writes the word into the tree's open `.slipway` that stops the first builds, which look for
-    /// no format.
+    /// Writes the word to the tree's open `.slipway` that stops the first builds, which do not look
+    /// for a format.
     pub fn note_format(&self, own: &OwnedFd) -> Result<(), BackendError> {
         let note = if self.sidecars { Note::Sidecar { stop: true } } else { Note::Attributes };
         match files::read_own(own, METADATA) {
@@ -277,7 +278,7 @@ impl Store {
         }
     }
 
-    /// Writes a file in the tree's open `.slipway`, whole ([`place_whole`]).
+    /// Writes a file in the tree's open `.slipway`, as a whole ([`place_whole`]).
     pub fn place_in_own(
         &self,
         own: &OwnedFd,
@@ -301,8 +302,8 @@ impl Store {
         volume.is_ok_and(|volume| self.clocks.is_settled(volume.changes, info, began_ns))
     }
 
-    /// True if a directory that still has the time in `info` did not change while it was read from
-    /// `began_ns` on, as far as its time alone can show that.
+    /// True if a directory whose time is still that in `info` did not change while it was read from
+    /// `began_ns` on, as far as the time alone can show that.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let Volume { kind, changes, .. } = self.volume_on(info.device, directory);
         !kind.is_local() || self.clocks.is_settled(changes, info, began_ns)
@@ -340,7 +341,8 @@ impl Store {
         self.devices.get(device).map(|device| device.volume)
     }
 
-    /// See [`Volume::ordered`]. False of a device that was not met yet.
+    /// True if the device keeps the order of changes ([`Volume::ordered`]). False for a device that
+    /// is not known yet.
     pub fn keeps_order(&self, device: u64) -> bool {
         self.known_volume(device).is_some_and(|volume| volume.ordered)
     }
@@ -376,31 +378,31 @@ impl Store {
     }
 
     /// True if a file on `device` gets its time when it is written, not when it is flushed to a
-    /// server. False of a device that was not met yet.
+    /// server. False for a device that is not known yet.
     pub fn times_are_final(&self, device: u64) -> bool {
         self.known_volume(device).is_some_and(|volume| volume.kind.is_local())
     }
 
-    /// See [`Volume::rename_changes`]. False of a device that was not met yet, and where other
-    /// machines make the times.
+    /// True if renames show in the times of files ([`Volume::rename_changes`]). False for a device
+    /// that is not known yet, and where other machines make the times.
     pub fn names_show_on(&self, device: u64) -> bool {
         let shows = |volume: Volume| volume.kind.is_local() && volume.rename_changes.is_yes();
         self.known_volume(device).is_some_and(shows)
     }
 
-    /// From now on, treats the tree as one on a file system without `RENAME_EXCHANGE`.
+    /// Treats the tree as one on a file system without `RENAME_EXCHANGE`, from now on.
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
         self.volume.exchange = crate::volume::description::Fact::No;
     }
 
-    /// From now on, treats every bucket as one on another device than the root.
+    /// Treats every bucket as one on another device than the root, from now on.
     #[cfg(test)]
     pub fn assume_elsewhere(&mut self) {
         self.device = u64::MAX;
     }
 
-    /// From now on, treats the tree as one on a file system that machines share.
+    /// Treats the tree as one on a file system that machines share, from now on.
     #[cfg(test)]
     pub fn assume_shared(&mut self) {
         let Volume { inodes_last, ordered, reflinks, reserves, .. } = self.volume;
@@ -490,7 +492,7 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
     }
 }
 
-/// The time that a new file in `.slipway` gets.
+/// Returns the time that a new file in `.slipway` gets.
 fn time_of_new_file(root: &OwnedFd) -> Io<i128> {
     let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY)?;
     let name = unique::name();

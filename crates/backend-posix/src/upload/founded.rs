@@ -7,7 +7,7 @@ use s3_types::UploadId;
 
 use crate::limits::FOUNDED_MAX;
 
-/// The uploads whose assemblies this gateway made, up to a number. On a file system that machines
+/// The uploads whose assemblies this gateway made, up to a limit. On a file system that machines
 /// share, only this gateway writes to them: two machines that write to one file, even to different
 /// places, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
 #[derive(Debug, Default)]

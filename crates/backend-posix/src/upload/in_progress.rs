@@ -44,14 +44,14 @@ pub(crate) struct Upload {
 /// Whether the removal of an upload must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// As the durability level says.
+    /// As far as the durability level demands it.
     Names,
-    /// It need not: the upload would be found to be completed.
+    /// It need not: after a power cut, the upload would be found to be completed.
     No,
 }
 
 impl Upload {
-    /// Opens an upload of this key. A completed upload does not exist.
+    /// Opens an upload of this key. A completed upload counts as missing.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
@@ -80,9 +80,10 @@ impl Upload {
         Ok(record::from_bytes(&bytes).ok().map(|record| Self { directory, record }))
     }
 
-    /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
-    /// for longer than anyone waits (`lock_wait`): then the error is [`BackendError::OutOf`], and a
-    /// later request finds the result. If the upload is gone by then, the attempt has lost a race.
+    /// Waits for the exclusive right to complete or abort the upload. If another request has it for
+    /// longer than the wait may take (`lock_wait`), the error is [`BackendError::OutOf`], and a
+    /// later request finds the result. If the upload has ended by then, the attempt has lost a
+    /// race.
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         lock_file(bucket, &file)?;

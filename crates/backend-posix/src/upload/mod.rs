@@ -53,7 +53,7 @@ pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
 pub(crate) use part::PartTarget;
 pub(crate) use put::{CopyPart, copy_part};
 
-/// CreateMultipartUpload.
+/// Creates an upload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
@@ -88,7 +88,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
 }
 
 /// The object that a key has now, for a conditional Complete to compare with later. `None` if it
-/// can't be looked at: then conditions are decided as for any other write.
+/// can't be looked at: then conditions are evaluated as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
     let opened = match object::open(store, bucket, &KeyPath::of(key)) {
         Ok(opened) => opened,
@@ -111,8 +111,8 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
     Ok(())
 }
 
-/// AbortMultipartUpload. A failed condition if the upload was initiated in another second than
-/// `if_initiated`.
+/// Aborts an upload. Fails with a failed condition if the upload was initiated in another second
+/// than `if_initiated`.
 pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
@@ -130,7 +130,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
     })
 }
 
-/// Removes receipts that are too old to be asked for.
+/// Removes receipts that are so old that no client asks for them any more.
 pub(crate) fn sweep_receipts(
     bucket: &Bucket<'_>,
     options: &SweepOptions,

@@ -28,7 +28,7 @@ pub(crate) struct PartTarget {
     pub(super) algorithm: Option<ChecksumAlgorithm>,
     /// The length of the part, if it is known.
     pub(super) announced: Option<u64>,
-    /// The owner of its file, or of the assembly of which it is the first part.
+    /// The owner of the part's file, or of the assembly if this is its first part.
     pub owner: Option<UnixAccount>,
     pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
@@ -49,9 +49,9 @@ pub(super) struct Part {
 /// The place of a part's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartBytes {
-    /// In the part's own file, with this inode number; `None` if such numbers don't last.
+    /// The part's own file, with this inode number; `None` if such numbers don't last.
     Own { inode: Option<u64> },
-    /// In its slot of this assembly.
+    /// Its slot in this assembly.
     Slot { assembly: u8 },
 }
 
@@ -131,8 +131,8 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 }
 
 impl PartTarget {
-    /// Opens the upload, so that a part of a missing one is refused before its bytes arrive. Also
-    /// returns the checksum that the upload was created with.
+    /// Opens the upload, so that a part of a missing upload is refused before its bytes arrive.
+    /// Also returns the checksum that the upload was created with.
     pub fn open(
         store: &Store,
         founded: &Arc<Founded>,

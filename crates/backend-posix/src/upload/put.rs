@@ -1,4 +1,4 @@
-//! UploadPart and UploadPartCopy.
+//! Uploads parts (UploadPart and UploadPartCopy).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::write::sealed::Sealed;
 use crate::write::staging::Staged;
 
 impl PartTarget {
-    /// Makes the file the part, replacing an earlier one. The directory remains the upload's as
+    /// Makes the file the part, replacing an earlier one. The directory belongs to the upload as
     /// long as the upload exists.
     fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
@@ -94,8 +94,8 @@ pub(crate) struct CopyPart {
     pub owner: Option<UnixAccount>,
 }
 
-/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default one, as an
-/// uploaded part does.
+/// Copies a part from an object. It gets a checksum by the upload's algorithm, or the default one,
+/// like an uploaded part.
 pub(crate) fn copy_part(
     store: &Store,
     founded: &Arc<Founded>,

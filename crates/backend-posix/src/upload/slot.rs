@@ -27,7 +27,7 @@ pub(super) struct Slot {
     /// True if other machines may write to the same file, and written data may stay in their
     /// memory.
     shared: bool,
-    /// True if a part may have been published whose record says that its bytes are here.
+    /// True if a part may have been published whose record says that its bytes are in this slot.
     published: bool,
 }
 
@@ -107,7 +107,7 @@ impl Window for Slot {
         }
     }
 
-    /// Where unlocking may wait for a server, the lock stays to the end.
+    /// Keeps the lock to the end where unlocking may wait for a server.
     fn leave(&self) {
         if !self.shared {
             self.layout.release();
@@ -131,7 +131,7 @@ impl Window for Slot {
         self.published = true;
     }
 
-    /// Frees the space of a failed part, and the claim if no writes of it can still be pending.
+    /// Frees the space of a failed part, and the claim unless writes of it may still be pending.
     fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Ocfs2,
     Smb,
     Fuse,
-    /// Any other.
+    /// Any other file system.
     Unknown,
 }
 
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// True if only this machine changes it, and calls take no longer than a disk.
+    /// True if only this machine changes the file system, and calls take no longer than a disk.
     pub const fn is_local(self) -> bool {
         matches!(
             self,
@@ -118,13 +118,14 @@ impl Kind {
             )
     }
 
-    /// True if all drivers that this process can meet have `RENAME_EXCHANGE`: openat2 is younger.
+    /// True if all drivers have `RENAME_EXCHANGE` on kernels that this process runs on: those have
+    /// `openat2`, which is younger.
     pub const fn exchanges(self) -> bool {
         self.is_local() && !matches!(self, Self::Zfs)
     }
 
-    /// True if the kernel may ask for the attributes of an open file by its name, which another may
-    /// have by now.
+    /// True if the kernel may ask for the attributes of an open file by its name, which another
+    /// file may have by then.
     pub const fn asks_by_name(self) -> bool {
         matches!(self, Self::Fuse | Self::Smb | Self::Unknown)
     }
@@ -146,7 +147,7 @@ impl Kind {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }
 
-    /// True if single directories of it may not tell names apart by case.
+    /// True if single directories of it may not distinguish names by case.
     pub const fn has_folding_directories(self) -> bool {
         matches!(self, Self::Ext4 | Self::F2fs | Self::Tmpfs)
     }

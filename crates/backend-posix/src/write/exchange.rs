@@ -1,17 +1,17 @@
 //! Turns a file into a directory that holds it as [`SELF`]: a directory is prepared in staging and
-//! exchanged with the file, so that no reader ever misses the object.
+//! exchanged with the file, so that readers always find the object.
 //!
-//! Another program may rename a newer file over the old one at any moment, without regard to our
-//! locks. So what comes out of the exchange is looked at before its name is removed. The expected
-//! file is already in the directory. A newer file replaces it there. A directory or a link is moved
-//! back to its path; if objects are below that by then, a directory's entries are moved to them
+//! Another program may rename a newer file over the old one at any moment, ignoring our locks. So
+//! what comes out of the exchange is checked before its name is removed. The expected file is
+//! already in the directory. A newer file replaces it there. A directory or a link is moved back to
+//! its path; if there are objects below that path by then, a directory's entries are moved to them
 //! ([`joining`]).
 //!
-//! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
+//! A crash between the exchange and the check leaves what came out in staging (`x<id>`;
 //! `.slipway,x<id>` in the directory of the file where something is mounted inside the bucket). A
 //! note (`n<id>`, a symbolic link in staging) says what was expected and where, so that the sweep
-//! can finish. It never removes anything that it is not sure of: such files stay, and `slipway
-//! fsck` reports them.
+//! can finish. The sweep never removes anything about which it is not certain: such files stay, and
+//! `slipway fsck` reports them.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -54,17 +54,17 @@ pub(crate) struct Prepared<'p> {
 /// What came out of an exchange, and where it is now.
 #[derive(Debug, PartialEq, Eq)]
 enum Out {
-    /// The file that is in the directory; or a newer one, which replaced it there.
+    /// The expected file, which is also in the directory, or a newer one, which replaced it there.
     InDirectory,
-    /// Something else, which is back at its path.
+    /// Something else, which was moved back to its path.
     Back,
     /// Something else, which could not be moved back.
     Kept,
 }
 
 /// Makes a marked directory in staging with the file in it. Leaves nothing if it fails. The
-/// directory gets its name after its mark: by that the sweep distinguishes it from what came out of
-/// an exchange without a note.
+/// directory gets its name after its mark: by the mark, the sweep distinguishes it from what came
+/// out of an exchange without a note.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
     (parent, name): (&'p Directory, &'p str),
@@ -234,8 +234,8 @@ impl Prepared<'_> {
         Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
     }
 
-    /// Removes a directory that came out, if it is empty and not an object: then the one in its
-    /// place serves whoever made it. False if it still exists.
+    /// Removes a directory that came out, if it is empty and not an object: whoever made it can use
+    /// the one in its place. False if it still exists.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
         let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
@@ -428,7 +428,7 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
     Ok(settled)
 }
 
-/// Handles what came out, if the directory and the file in it are still the noted ones.
+/// Handles what came out, if the directory and the file in it are still those that the note names.
 fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) -> Result<bool, Fail> {
     let (above, name) = keymap::split(&noted.path);
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };

@@ -2,7 +2,7 @@
 //! kinds).
 //!
 //! Most are about directories. A directory that a PUT made must be removed with its last object,
-//! even if a crash comes between. Looking for empty directories everywhere would take hours, so
+//! even if a crash comes between. Searching everywhere for empty directories would take hours, so
 //! each note shows the sweep where to look. It is a symbolic link in staging, which a single call
 //! makes: `<length of the path that existed before>:<path>`. The others are about a record that may
 //! be left without its file, a file that may have been given away, and a directory that is being
@@ -28,7 +28,7 @@ const OF_GIVEN: &str = "given:";
 /// The prefix of a note about a directory that is prepared in its final place; the path follows.
 const OF_SCATTERED: &str = "scattered:";
 
-/// A note. One that is not removed stays for the sweep.
+/// A note. If it is not removed, the sweep acts on it.
 #[derive(Debug)]
 pub(crate) struct Note {
     staging: OwnedFd,
@@ -36,8 +36,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Notes that the directories of `path` after `existing`, its beginning, will be made. An error
-    /// is ignored: a note matters only to the sweep after a crash.
+    /// Notes that directories will be made: those of `path` after its beginning `existing`. Ignores
+    /// errors: a note matters only to the sweep after a crash.
     pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
         Self::write(bucket, format!("{}:{path}", existing.len()))
     }
@@ -78,7 +78,7 @@ impl Note {
     }
 
     /// Notes that the file at `path`, which has a name of ours, will be given to another owner.
-    /// Then its name alone would not distinguish it from that owner's files.
+    /// After that, its name alone would not distinguish it from that owner's files.
     pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
         let name = given_name(keymap::split(path).1)?;
         Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)

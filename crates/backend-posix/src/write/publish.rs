@@ -30,7 +30,7 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: KeyPath,
     pub conditions: Conditions,
-    /// Decides, with the facts of the object that is replaced or deleted.
+    /// Decides about access, with the facts of the object that is replaced or deleted.
     pub check: Option<Arc<dyn ObjectCheck>>,
     /// For a completion: the object that the key had when the upload was created. With conditions,
     /// it must still have that.
@@ -42,7 +42,7 @@ pub(crate) struct Target {
 /// A staged file, with its bucket and directory.
 pub(crate) struct Stage<'s, F = Staged> {
     pub bucket: Bucket<'s>,
-    /// The directory that the object will be in, if it exists already.
+    /// The directory of the object, if it already exists.
     pub directory: Option<Directory>,
     pub staged: F,
 }
@@ -53,8 +53,8 @@ impl Target {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
-    /// Opens a file for the object's bytes: in its own directory, or the nearest one above that
-    /// exists, since that decides file system, group and default ACL.
+    /// Opens a file for the object's bytes: in the object's directory, or the nearest one above
+    /// that exists, since that decides file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         self.stage_with(store, Staged::create)
     }
@@ -84,13 +84,13 @@ impl Target {
         staged.map_err(|error| store.explain(error))
     }
 
-    /// True if something is decided by the present object.
+    /// True if the decision depends on the present object.
     pub fn needs_facts(&self) -> bool {
         !self.conditions.is_empty() || self.check.is_some()
     }
 
-    /// Decides whether the present object may be replaced or deleted, or one be made if there is
-    /// none. A condition that needs an object comes before.
+    /// Decides whether the present object may be replaced or deleted, or a new one be made if there
+    /// is none. A condition that needs an object is evaluated before.
     pub fn check_access(&self, current: Option<&Current>) -> Result<()> {
         let Some(check) = &self.check else { return Ok(()) };
         match current {
@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// Decides access, then the conditions, against the present object.
+    /// Decides about access, then about the conditions, against the present object.
     pub fn check(&self, current: Option<&Current>) -> Result<()> {
         self.check_access(current)?;
         place::check(&self.conditions, current)?;
@@ -113,7 +113,7 @@ impl Target {
         }
     }
 
-    /// True if nothing can be published unless there is an object.
+    /// True if nothing can be published unless the object exists.
     fn needs_object(&self) -> bool {
         let had_object = matches!(self.predecessor, Some(Predecessor::Object(_)));
         self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
@@ -284,7 +284,7 @@ pub(crate) fn put_in_place(
 }
 
 /// [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that is already
-/// published: a failure is not tried again.
+/// published: if it fails, that is not tried again.
 pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
     Ok(bucket.store.sync_names(directory).op("sync a directory")?)
 }
@@ -295,7 +295,7 @@ pub(crate) struct DirectoryObject {
     pub record: DirectoryRecord,
     /// The object, if it has bytes.
     pub file: Option<Current>,
-    /// No file can hold its bytes, because something else is in its place.
+    /// True if no file can hold its bytes, because something else has the file's name.
     obstructed: bool,
     /// The object, if it is only the record.
     bare: Option<Current>,
@@ -329,7 +329,7 @@ impl DirectoryObject {
         self.file.as_ref().or(self.bare.as_ref())
     }
 
-    /// Releases the companions of the records that are gone.
+    /// Releases the companions of records that were removed.
     pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
         records::release_companion(bucket, self.record.overflow, &directory.path);
         let overflow = self.file.as_ref().and_then(|file| file.overflow);
@@ -454,8 +454,8 @@ mod tests {
         assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::LostRace(_))));
     }
 
-    /// A file has its name if the network lost the answer to the first `link`, and the second finds
-    /// it done.
+    /// The network lost the answer to the first `link`, and the second finds that the file has its
+    /// name.
     #[test]
     fn a_name_that_was_given_without_an_answer_is_given() {
         let mut scene = Scene::new();
@@ -491,7 +491,7 @@ mod tests {
         }
     }
 
-    /// Staging files with names work where there is no O_TMPFILE.
+    /// Staging files have names where there is no O_TMPFILE.
     #[test]
     fn named_staging_files_serve_too() {
         let scene = Scene::new();

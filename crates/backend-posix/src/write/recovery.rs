@@ -88,7 +88,7 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     }
 }
 
-/// Finishes what a note of the time `noted_ns` says. The caller may hold all locks; then it removes
+/// Finishes what a note of the time `noted_ns` says. A caller may hold all locks; then this removes
 /// empty directories itself. True if the note is no longer needed.
 fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
     match Told::of(text) {
@@ -120,7 +120,7 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
     }
 }
 
-/// Marks directories that were not marked yet, so that they are removed if they are empty.
+/// Marks directories that were not marked yet, so that they are removed when they are empty.
 fn mark_made(
     bucket: &Bucket<'_>,
     (existing, path): (usize, &str),

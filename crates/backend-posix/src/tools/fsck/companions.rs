@@ -1,10 +1,10 @@
 //! Companions that no record names.
 //!
 //! A record names its companion, but not the other way round. So only a walk over all records shows
-//! which companions are orphaned. A companion is written before its object is published. So one
-//! that is older than the walk by the usual age, and that the walk did not find named, is a
-//! leftover, unless someone moved its object during the walk. Before one is removed, everything is
-//! walked again.
+//! which companions are orphaned. A companion is written before its object is published. So a
+//! companion is a leftover if it is older than the walk by the usual age and the walk found no
+//! record that names it, unless someone moved its object during the walk. Before one is removed,
+//! everything is walked again.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -35,10 +35,10 @@ use crate::tree::bucket::Bucket;
 #[derive(Debug, Default)]
 pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
-    /// The walk passed over directories whose names are not UTF-8; files in them may have
+    /// True once the walk skipped directories whose names are not UTF-8; files in them may have
     /// companions too.
     not_all: AtomicBool,
-    /// Something could not be read.
+    /// True once something could not be read.
     unreadable: AtomicBool,
 }
 
@@ -118,7 +118,7 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
     check.problem(ProblemKind::CompanionOrphaned, &path, &explanation, repair);
 }
 
-/// Notes what the record of a file names to which no key leads, since its name is not UTF-8.
+/// Notes the companion of a file that no key leads to, since its name is not UTF-8.
 pub(super) fn note_hidden(bucket: &Bucket<'_>, named: &Named, path: &Path) {
     let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let look = || {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
 
-    /// As on a disk that fails between the two walks.
+    /// Reading fails between the two walks, as on a failing disk.
     #[test]
     fn what_could_not_be_read_is_noted() {
         let scene = Scene::new();

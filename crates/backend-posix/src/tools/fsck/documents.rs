@@ -1,8 +1,7 @@
 //! Checks the documents of buckets, in `DIR/.slipway`.
 //!
-//! Nothing is repaired but what a CreateBucket left that a crash ended: what a damaged document
-//! forbade is known to nobody but an operator, and one whose bucket is gone may be that of a bucket
-//! which was moved away.
+//! The only repair is to complete a CreateBucket that crashed. Only the operator knows what a
+//! damaged document forbade, and documents without a bucket may belong to one that was moved away.
 
 use std::path::Path;
 

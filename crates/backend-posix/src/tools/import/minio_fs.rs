@@ -3,9 +3,9 @@
 //!
 //! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has
 //! a version, a map of headers and metadata (the ETag among them) and the sizes of parts. It was
-//! written after the file, whose time it does not name. As with versitygw, the bytes are asked
-//! whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is
-//! believed to be well-formed.
+//! written after the file, and does not contain the file's time. As with versitygw, only the file's
+//! bytes show whether the ETag belongs to them. Whoever can write the tree can write `fs.json`, so
+//! that nothing in it is trusted to be well-formed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,14 +33,14 @@ use crate::tree::store::Store;
 
 /// MinIO's own directory, beside the buckets.
 const OWN: &str = ".minio.sys";
-/// Things in that directory, and their kinds, that records have no place for.
+/// The kinds of data in that directory for which records have no place.
 const LEFT: [(&str, &str); 3] = [
     (".minio.sys/config/iam", "users and policies"),
     (".minio.sys/multipart", "uploads in progress"),
     (".minio.sys/config", "configuration"),
 ];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.0.1", "1.0.2"];
-/// Headers of transformations that only MinIO can undo, and the names of these.
+/// The headers of transformations that only MinIO can undo, and the names of these.
 const TRANSFORMED: [(&str, &str); 3] = [
     ("x-minio-internal-server-side-encryption", "encrypted"),
     ("x-minio-internal-encrypted", "encrypted"),
@@ -186,8 +186,8 @@ impl Import<'_> {
     }
 }
 
-/// Reads the `fs.json` at `path`. `None` if there is none, or only a directory of that name, for an
-/// object with a longer key.
+/// Reads the `fs.json` at `path`. `None` if it does not exist, or is only a directory of that name,
+/// for an object with a longer key.
 fn read_meta(store: &Store, path: &str) -> Io<Option<Vec<u8>>> {
     match resolve::at_path(&store.root, path) {
         Ok(info) if info.is_file() => files::read_own(&store.root, path).map(Some),
@@ -206,7 +206,7 @@ enum Unusable {
 #[derive(Debug)]
 struct Meta {
     attributes: Attributes,
-    /// The kinds of data that a record has no place for.
+    /// The kinds of data for which a record has no place.
     left: Vec<&'static str>,
 }
 

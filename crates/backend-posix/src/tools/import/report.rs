@@ -9,7 +9,8 @@ use backend::Result;
 pub struct ImportOptions {
     /// The directory in which the other gateway kept its attributes, if not with the files.
     pub sidecar: Option<PathBuf>,
-    /// Only report what would be done. Files are read all the same, unless `trust_etags`.
+    /// True if it is only reported what would be done. Files are read nevertheless, unless
+    /// `trust_etags`.
     pub dry_run: bool,
     /// Leave the other gateway's attributes where they are.
     pub keep_attributes: bool,
@@ -22,7 +23,7 @@ pub struct ImportOptions {
 /// The result for a file.
 #[derive(Debug)]
 pub enum Imported {
-    /// It has a record now, or would have one but for `dry_run`.
+    /// It has a record now, or would have one without `dry_run`.
     Done,
     /// It already has a record that describes it.
     Known,
@@ -35,7 +36,7 @@ pub enum Imported {
     Changed,
     /// The import of it failed, and it stays as it was.
     Failed(String),
-    /// Something that a tree of Slipway has no place for, and that stays where it is.
+    /// Something for which a tree of Slipway has no place, and which stays where it is.
     Left(String),
 }
 

@@ -47,7 +47,7 @@ fn staged(scene: &Scene) -> Vec<PathBuf> {
     staging.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Runs `work` with the directory prepared.
+/// Runs `work` with a prepared directory.
 fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
     let bucket = scene.bucket();
     let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
@@ -209,7 +209,7 @@ fn what_another_program_put_there_is_not_lost() {
 }
 
 /// A directory that is prepared beside the file, where others may write, becomes the object's
-/// place, and its file is the only one there is: both stay.
+/// place, and has the only copy of the file: both stay.
 #[test]
 fn by_steps_where_others_may_write_the_file_stays() {
     for fails in [false, true] {
@@ -325,7 +325,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
     assert_eq!(scene.get("a/theirs").unwrap(), b"new");
 }
 
-/// Leftovers of a crash that can no longer be told apart are left to a person.
+/// Leftovers of a crash that can no longer be identified are left to a person.
 #[test]
 fn what_is_in_doubt_after_a_crash_stays() {
     let doubts: [fn(&Scene); 4] = [
