@@ -16,8 +16,8 @@ const MODE: u32 = 0o644;
 /// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";
 
-/// The options in the tree's file, which also has its format. A newer gateway may write more, which
-/// must be harmless to those that do not know it: what is not gets a feature.
+/// The options in the tree's file, which also has its format. A newer gateway may add fields, which
+/// must be harmless to gateways that do not know them: others need a feature.
 #[derive(Debug, Deserialize)]
 struct Noted {
     format: u32,
@@ -28,7 +28,7 @@ struct Noted {
 }
 
 impl Noted {
-    /// True if there is no option.
+    /// True if no option is set.
     const fn is_bare(&self) -> bool {
         let Self { format: _, region, durability, etag, metadata } = self;
         region.is_none() && durability.is_none() && etag.is_none() && metadata.is_none()
@@ -89,7 +89,7 @@ fn metadata(state_dir: &Path) -> Result<Metadata, String> {
 }
 
 /// Compares the options with those in the tree, which are written if there are none. Returns the
-/// differences as sentences. An error if the tree's format is unknown to this gateway (it may have
+/// differences as sentences. Fails if the tree's format is unknown to this gateway (it may have
 /// changed since the tree was opened), or if its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
@@ -110,8 +110,8 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
     Ok(differing.collect())
 }
 
-/// `None` if the options can be neither read nor written. The account's warning has already said
-/// so.
+/// Reads the options, or writes them; `None` if neither is possible. The account's warning has
+/// already said so.
 fn read_or_note(
     state_dir: &Path,
     access: Access,

@@ -1,4 +1,4 @@
-//! Who the client is where proxies stand between it and the gateway (decision 0025).
+//! Finds out who the client is if proxies stand between it and the gateway (decision 0025).
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -151,10 +151,10 @@ impl Clients {
         }))
     }
 
-    /// The farthest client that is known. Each proxy appends the address that it got the request
-    /// from. So the last entry, which the nearest proxy wrote, is true, and an entry before it is
-    /// true if the address behind it is that of a trusted proxy. An address that can't be read ends
-    /// the search.
+    /// The farthest client that is known. Each proxy appends the address from which it got the
+    /// request. So the last entry, which the nearest proxy wrote, is true, and an entry before it
+    /// is true if the address behind it is that of a trusted proxy. An address that can't be read
+    /// ends the search.
     fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> Told {
         let mut told = Told::default();
         for (address, secure) in from_the_end {
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(client(ClientAddress::Forwarded, "10.0.0.1", &twice).0, "192.0.2.7");
     }
 
-    /// A header that is not asked for does not count, since it may be the client's own.
+    /// A header that the options do not name is ignored, since the client may have sent it.
     #[test]
     fn the_other_header_does_not_count() {
         let both = [("x-forwarded-for", "1.1.1.1"), ("forwarded", "for=192.0.2.7")];

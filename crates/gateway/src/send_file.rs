@@ -77,7 +77,7 @@ struct Part {
 }
 
 impl FileParts {
-    /// True if the connection can send any.
+    /// True if the connection can send parts.
     pub fn are_possible(&self) -> bool {
         self.possible.load(Relaxed)
     }
@@ -112,7 +112,8 @@ impl FileParts {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the bytes before the next part of a file, or of that part; `None` if no part waits.
+    /// Writes the bytes that precede the next part of a file, or bytes of that part; `None` if no
+    /// part waits.
     pub fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -175,8 +176,8 @@ impl FileParts {
     }
 }
 
-/// True for an error of the socket: the client's fault, or the network's. `sendfile` reports errors
-/// of the file in the same way.
+/// True for an error of the socket, which is caused by the client or the network. `sendfile`
+/// reports errors of the file in the same way.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -210,7 +211,8 @@ mod tests {
         RequestIds::new().next()
     }
 
-    /// The bytes that arrive if `head` and then parts of files are written as hyper writes them.
+    /// The bytes that arrive if `head` and then parts of files are written in the way that hyper
+    /// writes them.
     async fn sent(parts: &FileParts, head: &[u8], stand_ins: Vec<StandIn>) -> io::Result<Vec<u8>> {
         let (ours, mut theirs) = UnixStream::pair()?;
         let ours = Stream::Unix(ours);

@@ -28,7 +28,7 @@ macro_rules! on_stream {
 }
 
 impl Stream {
-    /// Calls `send` when the socket takes bytes, and again while it would have to wait.
+    /// Calls `send` when the socket takes bytes, and again as long as it would have to wait.
     pub fn poll_send(
         &self,
         cx: &mut Context<'_>,

@@ -17,7 +17,7 @@ use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_
 pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
-    /// Empty between rounds, with room for what comes next.
+    /// The lines of a round while they are written; empty between rounds.
     spare: Vec<u8>,
     /// True if the file ends with part of a line: a line break has to precede the next one.
     torn: bool,
@@ -57,7 +57,7 @@ impl Writer {
         }
     }
 
-    /// Returns when it is time for a round; true if it is the last.
+    /// Returns when it is time for a round; true if it is the last round.
     fn wait(&self) -> bool {
         let wanted = lock(&self.shared.wanted);
         let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
@@ -186,8 +186,8 @@ impl Losses {
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
-    /// Called at the end of a round. Once some lines were `written` and none was dropped, logs that
-    /// no more are lost.
+    /// Called at the end of a round. If some lines were `written` and none was dropped since, logs
+    /// that lines are no longer lost.
     fn end(&mut self, counts: &Counts, written: bool) {
         let dropped = counts.dropped.load(Relaxed);
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;

@@ -36,9 +36,9 @@ use crate::stream::{Plain, Stream};
 pub struct ConnectionSettings {
     /// The gateway that performs requests.
     pub gateway: Arc<Gateway>,
-    /// TLS, if it is on.
+    /// The TLS acceptor, if TLS is on.
     pub tls: Option<TlsAcceptor>,
-    /// Limits on how long a connection may be stuck.
+    /// Limits on the time without progress.
     pub timeouts: Timeouts,
     /// How long a connection may be idle between two requests.
     pub idle_timeout: Duration,
@@ -186,7 +186,7 @@ async fn stopped(draining: &mut watch::Receiver<bool>) {
 
 /// Decides when a connection has been idle for long enough.
 struct Parking {
-    /// `None` to park at once.
+    /// The timer; `None` to park at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
     idle_before: Option<u32>,
@@ -198,7 +198,7 @@ impl Parking {
         Self { tick, after, idle_before: None }
     }
 
-    /// True if no request came from one tick to the next. So requests need not touch the timer.
+    /// True if no request came from one tick to the next. So requests need not use the timer.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
         while tick.as_mut().poll(cx).is_ready() {
@@ -302,8 +302,8 @@ pub async fn refuse(
 mod tests {
     use super::*;
 
-    /// An IPv4 address is shown as one, whatever kind of socket the client came to: policies and
-    /// the access log are about 192.0.2.7.
+    /// An IPv4 address is shown as such, whatever kind of socket the client connected to: policies
+    /// and the access log name 192.0.2.7.
     #[test]
     fn an_address_of_ipv4_is_one() {
         for (address, ip) in [

@@ -20,7 +20,7 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
 use crate::phase::Phase;
 use crate::stream::Plain;
 
-/// Limits on how long a connection may be stuck.
+/// Limits on the time that a connection may make no progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// The limit for a request's head, from its first byte.
@@ -94,7 +94,7 @@ impl<S: AsyncRead> ConnectionIo<S> {
         Pin::new(self.stream.get_mut())
     }
 
-    /// Called when `what` cannot continue: fails once that has lasted for `limit`.
+    /// Called when `what` cannot continue: fails once this has lasted for `limit`.
     fn check_timer(&mut self, cx: &mut Context<'_>, what: Timed, limit: Duration) -> io::Result<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         if self.timed != what {
@@ -158,8 +158,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, without ids and
-    /// document, and the gateway's refusal replaces that.
+    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, with an answer that
+    /// lacks ids and document, which the gateway's refusal replaces.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
             && !self.phase.answering()

@@ -1,4 +1,5 @@
-//! Keys of a store that has to be asked: who a request is from, and each reason why it is refused.
+//! Tests with keys of a store that must be queried: which requester a request has, and each reason
+//! to refuse it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::scene::{SIGNER, Scene, Signed};
 const TOKEN: &str = "to+ken/=";
 const ROLE: &str = "arn:aws:sts::444455556666:assumed-role/reader/monday";
 
-/// A store of which nothing is in memory.
+/// A store that keeps nothing in memory.
 #[derive(Debug)]
 struct Remote;
 
