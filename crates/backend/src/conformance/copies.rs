@@ -1,4 +1,4 @@
-//! CopyObject.
+//! Tests of CopyObject.
 
 use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
 
