@@ -54,7 +54,7 @@ pub trait Identities: Debug + Send + Sync {
     async fn find(&self, access_key: &str, token: Option<&str>) -> Found;
 }
 
-/// A store that has root alone. No token is right for it.
+/// A store that has only root, for whom any token is wrong.
 #[derive(Debug)]
 pub struct RootIdentity(Arc<Session>);
 
