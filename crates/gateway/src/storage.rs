@@ -232,7 +232,7 @@ fn announce_nested(dir: &Path) {
             count = inner.len(),
             names = %names.join(", "),
             "some of the directories in the directory that is served are or were served on their own by a gateway: \
-             as buckets they cannot be deleted"
+             a bucket that was served like this cannot be deleted"
         );
     }
 }

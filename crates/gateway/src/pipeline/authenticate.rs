@@ -89,7 +89,8 @@ fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3E
             if LOGGED.is_due() {
                 tracing::error!(
                     %why,
-                    "requests with keys that are not in memory are refused; logged at most once a minute"
+                    "the store of keys cannot be asked: requests with keys that are not in memory are refused (logged at \
+                     most once a minute)"
                 );
             }
             S3Error::new(ErrorCode::ServiceUnavailable).caused_by(why)
