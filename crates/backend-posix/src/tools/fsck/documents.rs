@@ -40,9 +40,10 @@ fn kind_of(fault: &Fault) -> ProblemKind {
 
 fn explanation(fault: &Fault) -> String {
     match fault {
-        Fault::Untrusted => "not as the server makes it, so that all buckets are closed to all but root: if it is the server's, it must                              belong to its user, and others must have no rights there (chmod 700); if not, move it away"
-            .to_owned(),
-        Fault::Stranger => "the server gives nothing there such a name: it is kept, and nothing in it counts".to_owned(),
+        Fault::Untrusted => "not as the server makes it, so that all buckets are closed to all but root: if it is the server's, \
+                             it must belong to its user, and others must have no rights there (chmod 700); if not, \
+                             move it away".to_owned(),
+        Fault::Stranger => "not a name that the server gives there: it is kept, and ignored".to_owned(),
         Fault::NoBucket => "there is no bucket of this name; the next one that is made replaces these documents".to_owned(),
         Fault::Kept(_) => "a copy of the documents of an earlier bucket of this name, which a CreateBucket kept and a crash left; a \
                            repair puts it back, or removes it if the new bucket is there".to_owned(),
