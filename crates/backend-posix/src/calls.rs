@@ -49,7 +49,8 @@ impl PosixBackend {
         }
     }
 
-    /// Refuses a version id that no version here can have. A missing bucket is reported first.
+    /// Refuses a version id that no version here can have. If the bucket is missing, reports that
+    /// first.
     async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();

@@ -98,8 +98,8 @@ impl Fail {
         Self::LostRace(LostRace { operation, errno: Some(errno) })
     }
 
-    /// The error for callers that do not repeat an attempt: they expect nobody else at work there,
-    /// or their own caller asks again.
+    /// The error for callers that do not repeat an attempt: they expect that nobody else is at work
+    /// there, or their own caller tries again.
     pub fn for_good(self) -> BackendError {
         match self {
             Self::LostRace(race) => race.after(1, false),
@@ -120,8 +120,9 @@ pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
-/// Refuses a version id that no version here can have. If the bucket is missing, reports that
-/// first.
+/// [`is_of_one`] for an errno: that of a damaged inode or block, of a failing disk, of something
+/// mounted inside a bucket whose server is gone or that keeps no attributes, or of permissions.
+/// False for errnos that concern this process or machine (no memory, no descriptors).
 pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     matches!(
         errno,
@@ -186,14 +187,14 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The error for a key whose place is taken by something that is not an object.
+/// The error for a key whose name is taken by something that is not an object.
 pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed(
         "by a special file (FIFO, socket or device), or by a symbolic link that is not followed",
     ))
 }
 
-/// What to do if a directory can't be opened, to follow the error.
+/// An advice for the operator about a directory that can't be opened, to follow the error.
 pub(crate) fn cure(errno: Errno) -> &'static str {
     match errno {
         Errno::NOENT => {

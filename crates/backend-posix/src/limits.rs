@@ -26,7 +26,7 @@ pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
 /// How often an operation is tried after it lost a race. A try only fails because someone else made
-/// progress, so that this many in a row mean that something is wrong (`Contended`).
+/// progress, so that this many failures in a row mean that something is wrong (`Contended`).
 pub(crate) const ATTEMPTS: u64 = 250;
 /// The try from which on each waits for a short, random time, so that those that disturb each other
 /// separate.
@@ -50,15 +50,16 @@ pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
-/// How many threads may wait for locks of one bucket, and of all buckets; further ones fail
-/// (`OutOf`). They are some of a gateway's 256 threads, of which work on large documents may hold
-/// another 32, and some of the [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go
-/// on. On a busy machine, many of them may wait for the few requests that hold the bucket's locks.
+/// How many threads may wait for locks of one bucket; further ones fail (`OutOf`). They are among a
+/// gateway's 256 threads, of which work on large documents may hold another 32, and among the
+/// [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go on. On a busy machine, many of
+/// them may wait for the few requests that hold the bucket's locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
-/// See [`LOCK_WAITERS_MAX`].
+/// How many threads may wait for locks of all buckets together; see [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
-/// The first and the longest pause between tries for a lock. Only the first waiter in a line tries.
+/// The first pause between tries for a lock. Only the first waiter in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
+/// The longest pause between tries for a lock.
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
 // Bodies.
@@ -75,7 +76,9 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 pub const BUCKET_THREADS_MAX: usize = 160;
 /// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
+/// How long work waits for one of the threads.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
+/// The number of shares of threads. Buckets of one share use the same threads.
 pub(crate) const BUCKET_SHARES: usize = 64;
 /// How many threads may wait for volumes that are mounted as buckets; DIR's own has one in
 /// addition.
@@ -187,16 +190,16 @@ pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
 /// How many names of the root, and of each bucket, are checked for records in attributes before a
 /// tree is served with records in files.
 pub(crate) const METADATA_LOOKS_MAX: usize = 1000;
-/// How often a page is made again because files become directories meanwhile; then these wait for
-/// it.
+/// How often a page is made again because files became directories while it was made. After that,
+/// the page is made under a lock for which such files wait.
 pub(crate) const LISTING_TRIES: usize = 4;
 /// How many directories a listing keeps open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 /// How many entries and directories without an object a page may pass, or search for common
 /// prefixes, before it ends early.
 pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
-/// How many directories in one are kept while objects are looked for below them; the directory is
-/// read on once none of them has any.
+/// How many directories in one are kept while objects are looked for below them. If none of them
+/// has any, the directory is read further.
 pub(crate) const LISTING_BELOW_MAX: usize = if cfg!(test) { 16 } else { 1024 };
 /// The number of these steps that a directory counts for if a symbolic link leads to it.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
@@ -241,19 +244,22 @@ pub(crate) const INDEX_DROP_SHARE: usize = 16;
 pub(crate) const WATCH_DRAIN_PAUSE: Duration = Duration::from_millis(50);
 /// How much of the queue of changes is read at a time.
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
-/// The number of objects from which on another thread reads attributes for a page, the most threads
-/// for a page, and the most for all pages.
+/// The number of objects on a page for which one more thread reads attributes.
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
+/// The most threads that read attributes for one page.
 pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
+/// The most threads that read attributes for all pages together.
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
 /// How many objects, and how many directories, that a listing can't read are logged in a minute.
 pub(crate) const LISTING_UNREAD_TOLD: u32 = 20;
-/// For how long a directory must not have changed before it was read, so that its time shows the
-/// next change: if times have fractions of a second, if they have none, and if another machine's
-/// clock sets them, whose difference is known or not.
+/// How long a directory must have been unchanged before it was read, so that its time shows the next
+/// change. This is the value if times have fractions of a second.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
+/// [`SETTLED_FINE`] if times have no fractions of a second.
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
+/// [`SETTLED_FINE`] if the clock of another machine sets times, and how far it differs is known.
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
+/// [`SETTLED_REMOTE`] if it is not known how far that clock differs.
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
 /// The smallest step of a clock after which it is measured anew: much less than [`SETTLED_REMOTE`],
 /// and much more than clocks drift in a second.

@@ -166,7 +166,7 @@ impl Scene {
         let skips = self.has_sidecars() && !(self.store.volume.inodes_last && births);
         if skips {
             eprintln!(
-                "\n*** SKIPPED: files are not told apart here, so what is attached is NOT tested ***\n"
+                "\n*** SKIPPED: changed files are not recognized here, so attached fields are NOT tested ***\n"
             );
         }
         skips

@@ -46,9 +46,9 @@ pub struct Settings {
     pub preset: Option<String>,
     /// True if bodies were signed.
     pub signed_payload: bool,
-    /// The bucket in which the run worked.
+    /// The number of threads that sent requests.
     pub threads: usize,
-    /// The bucket that was worked in.
+    /// The bucket in which the run worked.
     pub bucket: String,
     /// Milliseconds that each step was to take.
     pub duration_ms: u64,

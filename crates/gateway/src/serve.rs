@@ -85,7 +85,7 @@ fn finish(observers: &Observers) {
     }
 }
 
-/// What a server that accepts no more requests still has.
+/// What is left of a server that accepts no more requests.
 struct Stopped {
     observers: Option<Arc<Observers>>,
     serving: Option<Serving>,
@@ -132,7 +132,7 @@ async fn serve(
     Ok(Stopped { observers, serving })
 }
 
-/// What is left of a server that accepts no more requests.
+/// A server that has been started.
 pub struct Running {
     /// The server, which listens in the runtime that it was started in.
     pub server: Server,

@@ -21,7 +21,7 @@ use crate::record::{DirectoryRecord, ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
-/// The error for a key whose name is taken by something that is not an object.
+/// The object at a place, which is to be replaced or deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Current {
     /// The facts that conditions compare, if they were asked for.
@@ -36,7 +36,7 @@ pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
-    /// An advice for the operator about a directory that can't be opened, to follow the error.
+    /// Its file's inode number, if such numbers last.
     pub inode: Option<u64>,
 }
 

@@ -155,7 +155,7 @@ pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
     birth_ns(file).ok().flatten()
 }
 
-/// [`born_ns`], with the error of a file system that cannot tell now.
+/// [`born_ns`], but fails if the file system cannot answer at the moment.
 pub(crate) fn birth_ns(file: impl AsFd) -> Io<Option<i128>> {
     let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;

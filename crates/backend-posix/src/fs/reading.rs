@@ -44,7 +44,8 @@ pub(crate) fn read_names_from(
     Ok(None)
 }
 
-/// The type of a name, if the directory does not have it; `None` if the name is gone.
+/// The type of a name, which is looked up if reading the directory did not tell it; `None` if the
+/// name is gone.
 pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
     let Ok(name) = name.to_str() else { return Ok(None) };
     if kind != FileType::Unknown {

@@ -50,7 +50,7 @@ pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> 
     Ok(opened)
 }
 
-/// Holds a name in a directory that may not be UTF-8, without opening its file.
+/// Holds a name, which may not be UTF-8, in a directory, without opening its file.
 pub(crate) fn place_here(directory: impl AsFd, name: &[u8]) -> Io<OwnedFd> {
     rustix::fs::openat2(directory, name, PLACE | OFlags::NOFOLLOW, Mode::empty(), PLAIN)
 }
@@ -244,7 +244,7 @@ mod tests {
         let swap = || renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE);
         if swap() == Err(Errno::INVAL) {
             return eprintln!(
-                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are swapped are NOT tested ***\n"
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are exchanged are NOT tested ***\n"
             );
         }
         let done = AtomicBool::new(false);

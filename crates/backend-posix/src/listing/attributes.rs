@@ -401,7 +401,7 @@ mod tests {
         let scene = Scene::new();
         if scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
             return eprintln!(
-                "\n*** SKIPPED: names may be missing for a moment here, so that they stay is NOT tested ***\n"
+                "\n*** SKIPPED: names may be missing for a moment on this file system, so names that stay are NOT tested ***\n"
             );
         }
         let bucket = scene.bucket();

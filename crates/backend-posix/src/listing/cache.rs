@@ -259,7 +259,9 @@ mod tests {
         (0..NAMES).for_each(|number| fs::write(scene.path().join(name(number)), "").unwrap());
         let is_local = Kind::of(fs::File::open(scene.path()).unwrap()).is_ok_and(Kind::is_local);
         if !is_local || Kept::new(0).queue().is_none() {
-            eprintln!("\n*** SKIPPED: changes are not reported here: watched indexes are NOT tested ***\n");
+            eprintln!(
+                "\n*** SKIPPED: this file system does not report changes, so watched indexes are NOT tested ***\n"
+            );
             return None;
         }
         Some(scene)

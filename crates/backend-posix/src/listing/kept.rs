@@ -28,7 +28,7 @@ pub(super) struct Kept {
 struct Indexed {
     vouched: Vouched,
     windows: Vec<Window>,
-    /// True while changed names are looked up: the windows are elsewhere meanwhile.
+    /// True while changed names are looked up: the windows were taken out for that.
     is_updated: bool,
 }
 

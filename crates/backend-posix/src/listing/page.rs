@@ -37,7 +37,7 @@ enum Item {
     CommonPrefix(String),
 }
 
-/// One page of keys. If it is `abandoned` meanwhile, it may be incomplete.
+/// Lists one page of keys. If `abandoned` is set during that, the page may be incomplete.
 pub(crate) fn list_unless(
     store: &Store,
     caches: &Caches,

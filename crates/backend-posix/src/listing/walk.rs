@@ -85,7 +85,7 @@ struct Frame {
     /// Device and inode.
     id: Id,
     cut: Cut,
-    /// [`Walk::hits`] when the frame was entered, if the walk goes through all of it.
+    /// [`Walk::hits`] when the frame was entered, if the walk goes through the whole directory.
     hits_before: Option<usize>,
 }
 
@@ -262,8 +262,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Continues with the next window of a directory whose index ends before it; false if there is
-    /// none.
+    /// Continues with the next window of a directory whose index ends before the directory does;
+    /// false if there is none.
     fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };

@@ -446,7 +446,9 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_be_read_keeps_companions() {
         if crate::testing::fixture::skips("companions are") || rustix::process::geteuid().is_root() {
-            return eprintln!("\n*** SKIPPED: as root, directories that cannot be read are NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: root can read all directories, so unreadable ones are NOT tested ***\n"
+            );
         }
         let scene = Scene::new();
         put_big(&scene, "a");

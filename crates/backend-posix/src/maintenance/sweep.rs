@@ -24,8 +24,8 @@ use crate::write::conversion;
 use crate::write::recovery::{may_be_removed, remove_staged};
 use crate::write::staging::note_scattered;
 
-/// Sweeps one bucket. If something can't be swept, because another user put an entry in the place
-/// of one of ours, the rest still is; that entry is logged and counted.
+/// Sweeps one bucket. If another user put an entry in the place of one of ours, it is logged and
+/// counted, and the rest is swept nevertheless.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _hurry = Hurry::begin();
     let bucket = store.bucket(bucket_name)?;

@@ -344,7 +344,9 @@ mod tests {
         let scene = Scene::new();
         let source = sparse(&scene);
         if !has_holes(&OwnedFd::from(source.try_clone().unwrap())) {
-            return eprintln!("\n*** SKIPPED: no holes here, so that they are kept is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no holes here, so copying holes is NOT tested ***\n"
+            );
         }
         let source = OwnedFd::from(source);
         for (from, length) in [(0, 40 * MIB), (5, 20 * MIB), (12 * MIB, 18 * MIB + 1), (31 * MIB, MIB)] {

@@ -284,7 +284,9 @@ mod tests {
         for scene in [Scene::new(), Scene::with(sidecars)] {
             let name = OsStr::from_bytes(b"d\xff");
             if fs::create_dir(scene.path().join(name)).is_err() {
-                return eprintln!("\n*** SKIPPED: names are text here, so others are NOT tested ***\n");
+                return eprintln!(
+                    "\n*** SKIPPED: names must be UTF-8 here, so other names are NOT tested ***\n"
+                );
             }
             fs::write(scene.path().join(name).join("a"), "1").unwrap();
             symlink(name, scene.path().join("link")).unwrap();

@@ -27,8 +27,8 @@ pub(crate) struct ObjectRecord {
     pub overflow: Option<OverflowId>,
 }
 
-/// What belongs to an object's bytes, with what came along with them. It counts only for a file
-/// that has the stamp.
+/// What a record says of an object's bytes, and the metadata that came with them. It counts only
+/// for a file that has the stamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectContent {
     /// The file that it describes.

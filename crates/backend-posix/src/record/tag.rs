@@ -57,6 +57,6 @@ pub const PREDECESSOR: u8 = 26;
 /// In an overflow file: the path of the file or directory that it was written for. Earlier builds
 /// wrote it as `KEY`.
 pub const PATH: u8 = 27;
-/// In an overflow file: when a search last could not tell whether an object names it; ns, 8 bytes,
-/// little-endian, signed.
+/// In an overflow file: when a search last could not decide whether an object names it; ns, 8
+/// bytes, little-endian, signed.
 pub const UNSURE: u8 = 28;

@@ -69,7 +69,7 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     replace(bucket, id, |bytes| record::with_path(bytes, Some(path)))
 }
 
-/// Writes to a companion that a search at `time_ns` could not tell whether an object has it.
+/// Writes to a companion that a search at `time_ns` could not decide whether an object has it.
 pub(crate) fn doubt_companion(bucket: &Bucket<'_>, id: OverflowId, time_ns: i64) -> Result<(), Fail> {
     replace(bucket, id, |bytes| record::with_doubt(bytes, time_ns))
 }
@@ -94,7 +94,9 @@ fn replace(
     rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace an overflow file")
 }
 
-/// Writes to a companion that a search at `time_ns` could not decide whether an object has it.
+/// Removes the companion of an object that was removed from `path`. If it was written for another
+/// path, another object may have it too (`cp -a` copies the attribute): then it is left to the
+/// sweep, which searches for such an object.
 pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
     let Some(id) = id else { return };
     let Ok(Some(owner)) = companion_owner(bucket, id) else { return };

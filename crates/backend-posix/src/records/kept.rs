@@ -19,8 +19,8 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// Reads the record of a name in a directory (a single name, not a path), without opening the file,
-/// and without its parts. NOENT if there is no file. What is attached is missing if the file was
-/// changed since.
+/// and without its parts. NOENT if there is no file. If the file was changed since the record was
+/// written, attached fields are missing.
 pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     match store.metadata() {
         Xattr => attribute::read(directory, name),

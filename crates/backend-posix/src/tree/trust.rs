@@ -258,7 +258,9 @@ mod tests {
     fn by_its_mode() {
         let scene = Scene::new();
         if scene.store.keeps_no_modes(&scene.store.root, &rustix::fs::fstat(&scene.store.root).unwrap()) {
-            return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no modes here, so checking them is NOT tested ***\n"
+            );
         }
         for (mode, expected) in [
             (0o700, [true, true]),
@@ -280,7 +282,9 @@ mod tests {
     fn by_its_owner() {
         let scene = Scene::new();
         let Some(others) = counts(&scene, Some(OTHER), 0o700) else {
-            return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no owners here, so checking them is NOT tested ***\n"
+            );
         };
         assert_eq!(others, [false, false]);
         // That of the bucket, or of what is kept beside buckets.
@@ -341,7 +345,9 @@ mod tests {
             fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
             let exchange = || renameat_with(CWD, &own, CWD, &victim, RenameFlags::EXCHANGE);
             if exchange().and_then(|()| exchange()).is_err() {
-                return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so this is NOT tested ***\n");
+                return eprintln!(
+                    "\n*** SKIPPED: no RENAME_EXCHANGE here, so replacing .slipway is NOT tested ***\n"
+                );
             }
             let done = AtomicBool::new(false);
             std::thread::scope(|scope| {

@@ -127,7 +127,7 @@ impl Layout {
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// True once no one writes to the assembly.
+    /// True once nobody can write to the assembly any more.
     pub fn is_sealed(&self) -> Io<bool> {
         Ok(match record::peek_short::<LayoutRecord>(&self.fd)? {
             Reading::Known(record) => record.sealed,

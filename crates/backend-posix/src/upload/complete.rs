@@ -283,7 +283,7 @@ mod tests {
             let mut scene = Scene::new();
             if !scene.store.volume.inodes_last {
                 return eprintln!(
-                    "\n*** SKIPPED: inode numbers do not last here, so twins are NOT tested ***\n"
+                    "\n*** SKIPPED: inode numbers do not last here, so equal objects are NOT tested ***\n"
                 );
             }
             if elsewhere {

@@ -105,7 +105,7 @@ impl Upload {
     }
 
     /// Removes the upload, whose lock the caller holds. Without its record it is no longer an
-    /// upload; a part that arrives late finds that out.
+    /// upload, so that a part that arrives later fails.
     pub(super) fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         self.remove_description(bucket)?;
         if sync == Sync::Names {

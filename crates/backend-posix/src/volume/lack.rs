@@ -165,7 +165,7 @@ impl Lack {
 mod tests {
     use super::*;
 
-    /// SEMANTICS has one table of lacks, with the sentences that operators are told.
+    /// SEMANTICS has one table of lacks, with the sentences that operators see.
     #[test]
     fn the_table_of_lacks_is_this_one() {
         let text = include_str!("../../../../docs/SEMANTICS.md");

@@ -456,7 +456,7 @@ mod tests {
         let bucket = scene.bucket();
         if bucket.store.volume_at(&bucket.fd).stale_names {
             return eprintln!(
-                "\n*** SKIPPED: names are missing here for other reasons, so this is NOT tested ***\n"
+                "\n*** SKIPPED: names are missing here for other reasons, so a look without a lock is NOT tested ***\n"
             );
         }
         let missing = || matches!(scene.get("missing"), Err(BackendError::NoSuchKey));

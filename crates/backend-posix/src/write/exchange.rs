@@ -46,7 +46,7 @@ pub(crate) struct Prepared<'p> {
     pub staging: &'p OwnedFd,
     pub entry: &'p str,
     directory: OwnedFd,
-    /// Device and inode of the file in it.
+    /// Device and inode of the file in the prepared directory.
     file: (u64, u64),
     note: Option<Note>,
 }

@@ -132,7 +132,9 @@ mod tests {
         fs::create_dir_all(scene.path().join("priv/victim/deep")).unwrap();
         let probe = scene.path().join("priv");
         if chown(&probe, Some(VICTIM), None).is_err() || fs::metadata(&probe).unwrap().uid() != VICTIM {
-            eprintln!("\n*** SKIPPED: no owners here, so that others' things stay is NOT tested ***\n");
+            eprintln!(
+                "\n*** SKIPPED: files have no owners here, so keeping other users' files is NOT tested ***\n"
+            );
             return None;
         }
         Some(scene)
@@ -302,7 +304,9 @@ mod tests {
         let bucket = scene.bucket();
         let top = bucket.directory("").unwrap();
         if !Kind::of(&top).unwrap().is_local() || file_info::born_ns(&top).is_none() {
-            return eprintln!("\n*** SKIPPED: no births here, so that what is older is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: no times of birth here, so older directories are NOT tested ***\n"
+            );
         }
         let make = || fs::create_dir(scene.path().join(PREPARED)).unwrap();
         make();
@@ -386,7 +390,9 @@ mod tests {
         // A crash right after the exchange.
         let from = scene.path().join(".slipway/staging").join(in_staging);
         if renameat_with(CWD, &from, CWD, scene.path().join("key"), RenameFlags::EXCHANGE).is_err() {
-            return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so notes of it are NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so notes of exchanges are NOT tested ***\n"
+            );
         }
         fs::write(scene.path().join("d").join(PREPARED), "forged").unwrap();
         let shared = bucket.directory("d").unwrap();

@@ -393,7 +393,7 @@ mod tests {
         scene.put("d/old", b"1").unwrap();
         if std::os::unix::fs::chown(&place, None, Some(group)).is_err() {
             return eprintln!(
-                "\n*** SKIPPED: not root, so what a directory leaves to its files is NOT tested ***\n"
+                "\n*** SKIPPED: not root, so what files inherit from a directory is NOT tested ***\n"
             );
         }
         fs::set_permissions(&place, fs::Permissions::from_mode(0o2770)).unwrap();
@@ -463,7 +463,7 @@ mod tests {
         scene.store.assume_shared();
         if !scene.store.volume.inodes_last {
             return eprintln!(
-                "\n*** SKIPPED: inode numbers do not last here: lost answers are NOT tested ***\n"
+                "\n*** SKIPPED: inode numbers do not last here, so lost answers are NOT tested ***\n"
             );
         }
         let (bucket, staging) = (scene.bucket(), scene.path().join(".slipway/staging"));

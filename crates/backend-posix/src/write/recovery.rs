@@ -178,7 +178,7 @@ mod tests {
             fs::create_dir(scene.path().join("d")).unwrap();
             if file_info::born_ns(fs::File::open(scene.path().join("d")).unwrap()).is_none() {
                 return eprintln!(
-                    "\n*** SKIPPED: no times of birth here, so directories of the name are NOT told apart ***\n"
+                    "\n*** SKIPPED: no times of birth here, so older directories of the same name are NOT tested ***\n"
                 );
             }
             sweep(&scene);

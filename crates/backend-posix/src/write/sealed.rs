@@ -258,7 +258,7 @@ mod tests {
     /// can't be given away.
     fn scene() -> Option<Scene> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("\n*** SKIPPED: not root, so crashes of who gives files away are NOT tested ***\n");
+            eprintln!("\n*** SKIPPED: not root, so crashes while a file is given away are NOT tested ***\n");
             return None;
         }
         let scene = Scene::with(Options { chown: true, ..Options::default() });

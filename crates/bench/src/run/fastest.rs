@@ -1,4 +1,4 @@
-//! Searches the number of requests at once with which a step is fastest.
+//! Searches for the number of requests at once with which a step is fastest.
 
 use std::time::Duration;
 

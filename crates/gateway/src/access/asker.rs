@@ -12,7 +12,7 @@ use crate::peer::Peer;
 
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
-/// The requester of a request, with where from and how the request came.
+/// The requester of a request, and where and how the request came in.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     /// Decides what the requester may do.

@@ -17,7 +17,7 @@ use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_
 pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
-    /// The lines of a round while they are written; empty between rounds.
+    /// The buffer that replaces the next one whose lines are taken; empty between rounds.
     spare: Vec<u8>,
     /// True if the file ends with part of a line: a line break has to precede the next one.
     torn: bool,

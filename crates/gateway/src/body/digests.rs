@@ -105,7 +105,7 @@ impl Computed {
 
 /// How the MD5 and SHA-256 of a body are computed.
 enum Slow {
-    /// The MD5 is computed here, and the SHA-256 by the decoder.
+    /// The MD5 is computed here, if it is wanted, and the SHA-256 by the decoder.
     Here(Option<Md5>),
     Elsewhere(Elsewhere),
 }

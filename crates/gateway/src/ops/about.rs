@@ -10,23 +10,20 @@ use s3_types::{ActionSet, Conditions, ETag, ETagCondition, S3Action, VersionId};
 pub struct About<'v> {
     /// The version that it names; `None` for the current one.
     pub version: Option<&'v VersionId>,
-    /// A request for the version that is named, or for the current one.
+    /// The conditions of a write or a deletion.
     pub conditions: Option<&'v Conditions>,
 }
 
 impl<'v> About<'v> {
-    /// The actions that must be allowed for `action`: it, or the one for versions. If a write or a
-    /// deletion is conditional on the object's ETag, its result reveals whether the object has this
-    /// ETag. So it also takes the permission to read the object ("How to enforce conditional
-    /// deletes on Amazon S3 buckets" and "... conditional writes" in the S3 User Guide).
+    /// A request for the version that is named, or for the current one.
     pub fn version(version: Option<&'v VersionId>) -> Self {
         Self { version, conditions: None }
     }
 
-    /// The actions that must be allowed for `action`: it, or the one for versions. A write or a
-    /// deletion on condition that the object has a certain ETag tells whether it has, so that it
-    /// takes the permission to read it, too ("How to enforce conditional deletes on Amazon S3
-    /// buckets" and "... conditional writes" in the S3 User Guide).
+    /// The actions that must be allowed for `action`: it, or the one for versions. If a write or a
+    /// deletion is conditional on the object's ETag, its result reveals whether the object has this
+    /// ETag. So it also takes the permission to read the object ("How to enforce conditional
+    /// deletes on Amazon S3 buckets" and "... conditional writes" in the S3 User Guide).
     pub fn actions(self, action: S3Action) -> ActionSet {
         let of_version = |action: S3Action| if self.version.is_some() { action.of_version() } else { action };
         let own = of_version(action).into();

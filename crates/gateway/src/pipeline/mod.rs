@@ -179,7 +179,7 @@ async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut Request
 }
 
 /// A client that could move the object by RDMA sends this header. The answer's header
-/// [`RDMA_REPLY`] tells it whether the server does.
+/// [`RDMA_REPLY`] says whether the server can.
 const RDMA_TOKEN: &str = "x-amz-rdma-token";
 const RDMA_REPLY: &str = "x-amz-rdma-reply";
 

@@ -162,7 +162,7 @@ enum KnownFile {
     None,
     /// A file in which every later change will show.
     Settled { inode: u64, changed_ns: i128, size_bytes: u64 },
-    /// A file that may be replaced without a difference to show it.
+    /// A file whose replacement might not show in its inode number, time and size.
     Unsettled,
 }
 

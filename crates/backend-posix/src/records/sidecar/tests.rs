@@ -68,7 +68,7 @@ fn twins(scene: &Scene) {
 fn skips_inodes(scene: &Scene) -> bool {
     let last = scene.store.volume.inodes_last;
     if !last {
-        eprintln!("\n*** SKIPPED: inode numbers do not last here, so that they count is NOT tested ***\n");
+        eprintln!("\n*** SKIPPED: inode numbers do not last here, so comparing them is NOT tested ***\n");
     }
     !last
 }
@@ -235,7 +235,9 @@ fn records_of_a_former_file_are_not_taken_along() {
     });
     if !has_number {
         fs::write(&path, "22").unwrap();
-        eprintln!("\n*** SKIPPED: the inode number was not given out again ***\n");
+        eprintln!(
+            "\n*** SKIPPED: the file system did not reuse the inode number, so that is NOT tested ***\n"
+        );
     }
     scene.put("a/b", b"3").unwrap();
     let open = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();

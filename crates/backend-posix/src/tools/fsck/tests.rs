@@ -459,7 +459,7 @@ fn documents_that_close_a_bucket_or_have_none_are_reported() {
     fs::remove_file(place.join("Not-A-Bucket")).unwrap();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
     if scene.store.is_closed(&fs::File::open(&place).unwrap().into()).unwrap() {
-        return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no modes here, so checking them is NOT tested ***\n");
     }
     expect(&scene, ".slipway/buckets", ProblemKind::Stranger, false);
 }

@@ -54,7 +54,7 @@ impl Teller<'_> {
         (self.report)(&place, done);
     }
 
-    /// [`Teller::tell`] for a result that may be an error, or nothing.
+    /// [`Teller::tell`] for a result that may be an error, or `None`.
     pub(super) fn tell_any(&self, path: &str, done: Result<Option<Imported>>) {
         match done {
             Ok(Some(done)) => self.tell(path, done),

@@ -165,7 +165,9 @@ fn crash(scene: &Scene, before: impl FnOnce(&PathBuf)) -> bool {
         exchanged = prepared.exchange().is_ok();
     });
     if !exchanged {
-        eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so crashes after it are NOT tested ***\n");
+        eprintln!(
+            "\n*** SKIPPED: no RENAME_EXCHANGE here, so crashes after an exchange are NOT tested ***\n"
+        );
     }
     exchanged
 }
@@ -314,7 +316,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
     }
     let kept = scene.path().join(".slipway/staging").join(PREPARED);
     if fs::metadata(&kept).unwrap().uid() != 1001 {
-        return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no owners here, so checking them is NOT tested ***\n");
     }
     scene.put("a/below", b"below").unwrap();
     sweep(&scene);

@@ -1,4 +1,4 @@
-//! Permissions that depend on facts of the object.
+//! Tests of permissions that depend on facts of the object.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -95,7 +95,7 @@ fn a_change_is_seen_by_the_next_look() {
     let tree = Tree::new(&[]);
     if tree.first.freshness() != Freshness::NextRequest {
         return eprintln!(
-            "\n*** SKIPPED: the file system is not local, so changes at once are NOT tested ***\n"
+            "\n*** SKIPPED: the file system is not local, so changes that are seen at once are NOT tested ***\n"
         );
     }
     assert!(tree.first.known(&tree.name).is_none(), "it was never loaded");
@@ -318,7 +318,7 @@ fn a_kind_that_must_be_understood_and_is_not_closes_the_bucket() {
 fn a_directory_that_others_may_write_in_closes_all_buckets() {
     let tree = Tree::new(&[(Policy, "policy")]);
     if !fixture::keeps_owners(tree.root.path()) {
-        return eprintln!("\n*** SKIPPED: no owners here, so that modes count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no owners here, so checking modes is NOT tested ***\n");
     }
     let place = tree.root.path().join(".slipway/buckets");
     assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o7777, 0o700);
@@ -470,7 +470,9 @@ fn a_record_makes_no_bucket_another_one() {
     let tree = Tree::new(&[(Policy, "policy")]);
     let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
     if traits.birth.is_none() {
-        return eprintln!("\n*** SKIPPED: directories are not known here ***\n");
+        return eprintln!(
+            "\n*** SKIPPED: directories have no lasting identity here, so replacing one is NOT tested ***\n"
+        );
     }
     let path = tree.root.path().join("bucket");
     fs::remove_dir_all(&path).unwrap();
