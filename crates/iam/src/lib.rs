@@ -18,7 +18,7 @@ pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootO
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
-pub use identities::{Found, Identities, RootIdentity, Unidentified};
+pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use session::{
     KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
 };

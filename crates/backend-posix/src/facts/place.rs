@@ -48,8 +48,8 @@ pub(crate) struct Spot {
     pub current: Option<Current>,
 }
 
-/// What a name is.
-pub(crate) enum Found {
+/// What has a name in a directory.
+pub(crate) enum Occupant {
     Nothing,
     Object(Current),
     Directory,
@@ -69,20 +69,20 @@ pub(crate) fn find(
         Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
     };
     match look(bucket, parent, name, facts, Links::Followed)? {
-        Found::Nothing => spot(parent, name, None),
-        Found::Object(current) => spot(parent, name, Some(current)),
-        Found::Obstacle => Ok(None),
-        Found::Directory => {
+        Occupant::Nothing => spot(parent, name, None),
+        Occupant::Object(current) => spot(parent, name, Some(current)),
+        Occupant::Obstacle => Ok(None),
+        Occupant::Directory => {
             let path = join(&parent.path, name);
             let directory = bucket.directory(&path).attempt("open a directory")?;
             // The name is a link to it. The object there has a key, and a lock, of its own.
             let linked = directory.path != path;
             match find_reserved(bucket, &directory, SELF, facts)? {
-                Found::Nothing if linked => Ok(None),
-                Found::Object(_) if linked => Err(BackendError::OtherName.into()),
-                Found::Nothing => spot(&directory, SELF, None),
-                Found::Object(current) => spot(&directory, SELF, Some(current)),
-                Found::Directory | Found::Obstacle => Ok(None),
+                Occupant::Nothing if linked => Ok(None),
+                Occupant::Object(_) if linked => Err(BackendError::OtherName.into()),
+                Occupant::Nothing => spot(&directory, SELF, None),
+                Occupant::Object(current) => spot(&directory, SELF, Some(current)),
+                Occupant::Directory | Occupant::Obstacle => Ok(None),
             }
         }
     }
@@ -95,7 +95,7 @@ pub(crate) fn find_reserved(
     directory: &Directory,
     name: &str,
     facts: bool,
-) -> Result<Found, Fail> {
+) -> Result<Occupant, Fail> {
     look(bucket, directory, name, facts, Links::Refused)
 }
 
@@ -113,18 +113,18 @@ fn look(
     name: &str,
     facts: bool,
     links: Links,
-) -> Result<Found, Fail> {
+) -> Result<Occupant, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
         if let Ok(Reading::Known(record)) = records::read::<ObjectRecord>(bucket.store, directory, name)
             && record.content.stamp.is_some()
         {
-            return Ok(Found::Object(Current { facts: None, overflow: record.overflow }));
+            return Ok(Occupant::Object(Current { facts: None, overflow: record.overflow }));
         }
     }
     let kind = match file_info::at(directory, name) {
         Ok(info) => info.kind,
-        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        Err(Errno::NOENT) => return Ok(Occupant::Nothing),
         Err(errno) => return Err(errno).attempt("look up a name"),
     };
     let mut path = join(&directory.path, name);
@@ -134,26 +134,26 @@ fn look(
             Err(errno @ Errno::LOOP) => return Err(Fail::lost_to("open a file", errno)),
             result => result.attempt("open a file")?,
         },
-        FileType::Directory => return Ok(Found::Directory),
+        FileType::Directory => return Ok(Occupant::Directory),
         FileType::Symlink if links == Links::Followed => match bucket.content_at(&path) {
             Ok((file, target)) => {
                 path = target;
                 file
             }
             Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
-            Err(_) => return Ok(Found::Obstacle),
+            Err(_) => return Ok(Occupant::Obstacle),
         },
-        _ => return Ok(Found::Obstacle),
+        _ => return Ok(Occupant::Obstacle),
     };
     let info = file_info::of(&opened).attempt("stat a file")?;
     match info.kind {
         // The target of a link keeps its own companion.
         FileType::RegularFile if kind == FileType::Symlink => {
-            Ok(Found::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
+            Ok(Occupant::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
         }
-        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Found::Object),
-        FileType::Directory => Ok(Found::Directory),
-        _ => Ok(Found::Obstacle),
+        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Occupant::Object),
+        FileType::Directory => Ok(Occupant::Directory),
+        _ => Ok(Occupant::Obstacle),
     }
 }
 

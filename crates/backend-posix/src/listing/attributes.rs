@@ -11,7 +11,7 @@ use s3_types::ObjectKey;
 
 use super::known::{KnownRecords, Shown};
 use super::names;
-use super::walk::{Found, Source};
+use super::walk::{FoundObject, Source};
 use crate::base::seldom::Seldom;
 use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
 use crate::facts::foreign::{self, Peer};
@@ -50,12 +50,16 @@ pub(crate) struct Doubt {
 /// Several threads read them where each file takes a wait for a network. On a local file system
 /// threads would hinder each other: that took twice the time for inodes on the disk, and no less
 /// for those in memory.
-pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
+pub(super) fn summaries(
+    bucket: &Bucket<'_>,
+    known: &KnownRecords,
+    found: &[FoundObject],
+) -> Result<Vec<Seen>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(&bucket.store.options.quotas.helpers, threads - 1);
     let begun_ns = i128::from(file_info::files_now_ns());
-    let several = |found: &[Found]| {
+    let several = |found: &[FoundObject]| {
         found.iter().filter_map(|one| summary(bucket, known, one, begun_ns).transpose()).collect()
     };
     if helpers.number == 0 {
@@ -96,8 +100,13 @@ impl Drop for Helpers<'_> {
 }
 
 /// Reads the summary of an object; `None` if the object is gone.
-fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i128) -> Result<Option<Seen>> {
-    let Found { key, directory, source } = found;
+fn summary(
+    bucket: &Bucket<'_>,
+    known: &KnownRecords,
+    found: &FoundObject,
+    begun_ns: i128,
+) -> Result<Option<Seen>> {
+    let FoundObject { key, directory, source } = found;
     let look = || attributes((bucket, known), directory, key, source, begun_ns);
     let mut attributes = look();
     // Elsewhere only what is known to be replaced while it was looked at.
@@ -127,7 +136,7 @@ fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
 
 fn summarized(
     bucket: &Bucket<'_>,
-    found: &Found,
+    found: &FoundObject,
     attributes: Io<Option<Shown>>,
 ) -> Result<Option<ObjectSummary>> {
     let attributes = match attributes {
@@ -143,9 +152,9 @@ fn summarized(
 
 /// The attributes of an object whose record can't be read, as if it had none; `None` if not even
 /// its file can be read. Logs the object.
-fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
+fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
     static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
-    let Found { key, directory, source } = found;
+    let FoundObject { key, directory, source } = found;
     let file = |path: &str| bucket.open(&join(&directory.path, path), PLACE).and_then(file_info::of);
     let info = match source {
         Source::File(path) => file(path).ok().filter(FileInfo::is_file),
@@ -192,7 +201,11 @@ pub(super) fn settle(
             }
             attributes = read();
         }
-        Ok(summarized(bucket, &Found { key: key.clone(), directory, source: source.clone() }, attributes)?)
+        Ok(summarized(
+            bucket,
+            &FoundObject { key: key.clone(), directory, source: source.clone() },
+            attributes,
+        )?)
     })
 }
 
@@ -340,7 +353,7 @@ mod tests {
     fn doubt(scene: &Scene, name: &str) -> Doubt {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = Found { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
+        let found = FoundObject { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
         let mut seen = summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap();
         let Some(Seen::Doubtful(doubt)) = seen.pop() else { panic!("no doubt") };
         doubt
@@ -406,7 +419,7 @@ mod tests {
         }
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = Found { key: "a".to_owned(), directory, source: Source::File("a".to_owned()) };
+        let found = FoundObject { key: "a".to_owned(), directory, source: Source::File("a".to_owned()) };
         assert!(summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap().is_empty());
     }
 
@@ -426,7 +439,7 @@ mod tests {
         }
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = |path: String| Found {
+        let found = |path: String| FoundObject {
             key: "k".to_owned(),
             directory: Arc::clone(&directory),
             source: Source::File(path),

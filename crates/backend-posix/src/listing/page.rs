@@ -10,7 +10,7 @@ use super::attributes::{Seen, settle, summaries};
 use super::cache::Caches;
 use super::known::KnownRecords;
 use super::order::lower_bound;
-use super::walk::{Found, Hit, Walk};
+use super::walk::{FoundObject, Hit, Walk};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -109,7 +109,7 @@ struct Page<'a> {
     known: &'a KnownRecords,
     items: Vec<Item>,
     /// Objects after `items`, whose attributes are still to be read.
-    found: Vec<Found>,
+    found: Vec<FoundObject>,
     /// How many directories `found` keeps open.
     directories: usize,
 }

@@ -26,7 +26,7 @@ use crate::tree::bucket::{Bucket, Directory};
 #[derive(Debug)]
 pub(crate) enum Hit {
     /// An object, without its attributes ([`summaries`](super::attributes::summaries)).
-    Object(Found),
+    Object(FoundObject),
     /// Keys with this prefix, which ends with the delimiter. The walk has skipped them.
     CommonPrefix(String),
     /// The page's budget is used up. The listing continues after this position.
@@ -35,7 +35,7 @@ pub(crate) enum Hit {
 
 /// An object that a walk has found; its attributes are still to be read.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundObject {
     pub key: String,
     pub directory: Arc<Directory>,
     pub source: Source,
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
             && let Some(name) = self.object(text, kind)
             && let Some(directory) = self.frames.last().and_then(|frame| frame.directory.clone())
         {
-            return Ok(Some(self.hit(Found { key, directory, source: Source::File(name) })));
+            return Ok(Some(self.hit(FoundObject { key, directory, source: Source::File(name) })));
         }
         self.passed = key;
         Ok(None)
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
         key.len() <= KEY_BYTES_MAX && key.as_bytes() >= self.from.as_slice() && key.starts_with(self.prefix)
     }
 
-    fn hit(&mut self, found: Found) -> Hit {
+    fn hit(&mut self, found: FoundObject) -> Hit {
         self.hits += 1;
         match self.delimiter.and_then(|delimiter| common_prefix(&found.key, self.prefix, delimiter)) {
             None => Hit::Object(found),
@@ -413,7 +413,7 @@ impl<'a> Walk<'a> {
             self.frames[below].directory = None;
         }
         if object {
-            self.pending = Some(self.hit(Found { key, directory, source: Source::Directory }));
+            self.pending = Some(self.hit(FoundObject { key, directory, source: Source::Directory }));
         }
         Ok(())
     }

@@ -97,7 +97,7 @@ fn try_open(
 ) -> Result<Opened, Fail> {
     let find = if place.directory { find_directory } else { find_file };
     let OpenFile { file, info, record } = match find(store, bucket, &place.path)? {
-        Found::Bare(record) => {
+        ObjectFile::Bare(record) => {
             let record =
                 whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
                     Whole::All(record) => record,
@@ -111,7 +111,7 @@ fn try_open(
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
             return Ok(Opened { attributes, file: None, stamp, upload_id: None, attached: record.attached });
         }
-        Found::File(opened) => opened,
+        ObjectFile::File(opened) => opened,
     };
     let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
@@ -168,7 +168,7 @@ fn whole<R: Divided + Clone>(
 }
 
 /// The object that was found.
-enum Found {
+enum ObjectFile {
     File(OpenFile),
     /// The directory of an object that has no file.
     Bare(Reading<DirectoryRecord>),
@@ -197,30 +197,30 @@ fn missing(store: &Store, bucket: &BucketName) -> Fail {
 
 /// Finds the file of an object. Its path is opened from the root, so that the bucket need not be
 /// opened first.
-fn find_file(store: &Store, bucket: &BucketName, path: &str) -> Result<Found, Fail> {
+fn find_file(store: &Store, bucket: &BucketName, path: &str) -> Result<ObjectFile, Fail> {
     let opened = match open_file(store, &store.root, &format!("{bucket}/{path}"))? {
         Err(Errno::LOOP) => open_linked(&store.bucket(bucket)?, path)?,
         opened => opened,
     };
     let Some(opened) = found(opened)? else { return Err(missing(store, bucket)) };
     if !opened.info.is_directory() {
-        return Ok(Found::File(opened));
+        return Ok(ObjectFile::File(opened));
     }
     let inside = open_inside(store, &opened.file, SELF)?;
-    inside.map(Found::File).ok_or(BackendError::NoSuchKey.into())
+    inside.map(ObjectFile::File).ok_or(BackendError::NoSuchKey.into())
 }
 
 /// Finds the file of a directory object; or its directory, if the object has no bytes.
-fn find_directory(store: &Store, bucket: &BucketName, path: &str) -> Result<Found, Fail> {
+fn find_directory(store: &Store, bucket: &BucketName, path: &str) -> Result<ObjectFile, Fail> {
     let opened = match resolve::plain(&store.root, &format!("{bucket}/{path}"), DIRECTORY) {
         Err(Errno::LOOP) => store.bucket(bucket)?.open(path, DIRECTORY),
         opened => opened,
     };
     let Some(directory) = found(opened)? else { return Err(missing(store, bucket)) };
     if let Some(inside) = open_inside(store, &directory, DIRECTORY_DATA)? {
-        return Ok(Found::File(inside));
+        return Ok(ObjectFile::File(inside));
     }
-    records::of_directory(store, &directory).attempt("read a record").map(Found::Bare)
+    records::of_directory(store, &directory).attempt("read a record").map(ObjectFile::Bare)
 }
 
 /// Opens the file with one of the server's own names. Anything else there, including a symbolic

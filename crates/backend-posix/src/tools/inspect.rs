@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::BucketName;
 
-use super::link::{self, Found, Link};
+use super::link::{self, Link, LocatedLink};
 use super::locate::{self, LocateError, Located};
 use crate::base::options::{Metadata, Options};
 use crate::error::leads_nowhere;
@@ -164,8 +164,8 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
 }
 
 /// Inspects the target of a link, if S3 follows the link.
-fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
-    let Found { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
+fn inspect_link(path: &Path, found: LocatedLink) -> Result<Inspection, String> {
+    let LocatedLink { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
     let bucket = leads_to.bucket.as_ref().map_or("", BucketName::as_str);
     let target = leads_to.root.join(bucket).join(&leads_to.path);
     let inspection = inspect_one(&target, Some(&leads_to), Some(&at))?;
@@ -173,7 +173,7 @@ fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
 }
 
 /// The result for an entry that S3 does not see because a link is on the way to it.
-fn behind(path: &Path, found: Found) -> Inspection {
+fn behind(path: &Path, found: LocatedLink) -> Inspection {
     Inspection {
         standing: Standing::LinkNotFollowed,
         link: Some(found.link),

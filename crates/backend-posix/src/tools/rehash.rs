@@ -10,7 +10,7 @@ use super::candidate::Candidate;
 use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
-use super::tree::{self, Found};
+use super::tree::{self, WalkEntry};
 use crate::facts::foreign::{self, Peer};
 use crate::layout::keymap::{self, join};
 use crate::record::{Attached, ObjectContent, ObjectRecord, Raw};
@@ -76,7 +76,7 @@ impl Rehash<'_> {
     fn run(&self, start: &str) -> Result<()> {
         let bucket = self.store.bucket(self.name)?;
         tree::for_each(&bucket, start, self.options.jobs, self.progress, &|found| match found {
-            Found::Entry { directory, name, kind: FileType::RegularFile } => {
+            WalkEntry::Entry { directory, name, kind: FileType::RegularFile } => {
                 let path = join(&directory.path, &name);
                 let Some(key) = keymap::key_of_file(&path) else { return };
                 match rehash_file(&bucket, &directory, &name, &key, self.options.dry_run, self.progress) {
@@ -85,10 +85,10 @@ impl Rehash<'_> {
                     Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
                 }
             }
-            Found::Unreadable(path, error) => {
+            WalkEntry::Unreadable(path, error) => {
                 (self.report)(&self.path(&path), Rehashed::Failed(error.to_string()));
             }
-            Found::Directory(_) | Found::Entry { .. } | Found::NotText(_) => {}
+            WalkEntry::Directory(_) | WalkEntry::Entry { .. } | WalkEntry::NotText(_) => {}
         })
     }
 

@@ -13,7 +13,7 @@ use super::sealed::Sealed;
 use super::staging::Staged;
 use super::{directories, key_lock, orphans};
 use crate::error::{self, Fail, Op, retrying};
-use crate::facts::place::{self, Current, Facts, Found};
+use crate::facts::place::{self, Current, Facts, Occupant};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
@@ -308,9 +308,9 @@ impl DirectoryObject {
         let record = record.opened(|| files::path_of(directory))?;
         let record = record.unwrap_or_else(|| DirectoryRecord::mark(false));
         let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
-            Found::Object(current) => (Some(current), false),
-            Found::Nothing => (None, false),
-            Found::Directory | Found::Obstacle => (None, true),
+            Occupant::Object(current) => (Some(current), false),
+            Occupant::Nothing => (None, false),
+            Occupant::Directory | Occupant::Obstacle => (None, true),
         };
         let bare = record.attributes().map(|attributes| Current {
             facts: Some(Facts {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use s3_types::BucketName;
 
 use super::contents::{Binding, Contents, number, number_of};
-use super::found::{Closed, Found};
+use super::found::{Closed, FoundDocuments};
 use super::place::Place;
 use super::strays;
 use crate::base::step::step;
@@ -38,7 +38,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let _lock = place.lock()?;
     strays::settle(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
-    let found = Found::read(Some(&place), name, &traits)?;
+    let found = FoundDocuments::read(Some(&place), name, &traits)?;
     if found.tag != *expected {
         return Err(BackendError::BucketChanged);
     }

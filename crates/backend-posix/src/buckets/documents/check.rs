@@ -7,7 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::found::{Closed, Found};
+use super::found::{Closed, FoundDocuments};
 use super::place::{self, Place};
 use super::strays;
 use crate::buckets::attributes;
@@ -97,7 +97,7 @@ fn of_bucket(
         Err(BackendError::NoSuchBucket) => return Ok(is_old().then_some(Fault::NoBucket)),
         traits => traits?,
     };
-    let found = Found::read(Some(place), name, &traits)?;
+    let found = FoundDocuments::read(Some(place), name, &traits)?;
     match &found.closed {
         Some(Closed::OfAnother) if !is_old() => return Ok(None),
         Some(closed) => return Ok(Some(Fault::Closed(closed.clone()))),

@@ -69,7 +69,7 @@ fn name_of(number: u8) -> String {
 
 /// The documents of a bucket as they were found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundDocuments {
     /// `None` if there is no file, or one that can't be read.
     pub contents: Option<Contents>,
     /// The file that was read.
@@ -78,7 +78,7 @@ pub(super) struct Found {
     pub closed: Option<Closed>,
 }
 
-impl Found {
+impl FoundDocuments {
     /// Looks for the documents of the bucket with these traits. Without a `place`, no bucket has
     /// any. If they can't be read, the result says so; it is an error only if the process lacks a
     /// resource at the moment.
@@ -104,7 +104,7 @@ impl Found {
         Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
     }
 
-    /// [`Found::read`] of a bucket that had these traits. Reads again under the lock if the
+    /// [`FoundDocuments::read`] of a bucket that had these traits. Reads again under the lock if the
     /// documents seem to be another bucket's, since the bucket may have just been made, or if they
     /// seem to be missing where a name may be missing for a moment. Returns the traits with which
     /// they were read last.
@@ -154,7 +154,7 @@ impl Found {
         Self { contents: None, file: None, tag: tag(traits, None), closed: None }
     }
 
-    /// The result of [`Found::read`] where no documents can be read.
+    /// The result of [`FoundDocuments::read`] where no documents can be read.
     pub fn unreadable(traits: &Traits, errno: Errno) -> Result<Self> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
             return Err(storage_error("read the documents of a bucket", errno));
@@ -240,6 +240,6 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
     let traits = attributes::traits(store, name)?;
     let place = Place::find(store).op("open the documents of buckets")?;
-    let (_, found) = Found::read_surely(store, place.as_ref(), name, traits)?;
+    let (_, found) = FoundDocuments::read_surely(store, place.as_ref(), name, traits)?;
     found.document(kind)
 }

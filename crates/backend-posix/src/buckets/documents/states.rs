@@ -24,7 +24,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::found::Found;
+use super::found::FoundDocuments;
 use super::place::{self, Place};
 use crate::buckets::attributes::{self, Traits};
 use crate::error::Io;
@@ -237,7 +237,7 @@ impl States {
         let look = match look {
             Ok(look) => look,
             Err(errno) => {
-                let found = Found::unreadable(&traits, errno)?;
+                let found = FoundDocuments::unreadable(&traits, errno)?;
                 return Ok(Arc::new(found.state(name, traits.created)));
             }
         };
@@ -249,9 +249,9 @@ impl States {
                     self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
                     return Ok(Arc::clone(&entry.state));
                 }
-                Found::read_surely(store, place, name, traits)?
+                FoundDocuments::read_surely(store, place, name, traits)?
             }
-            Err(errno) => (traits, Found::unreadable(&traits, errno)?),
+            Err(errno) => (traits, FoundDocuments::unreadable(&traits, errno)?),
         };
         let is_open = |state: &BucketState| state.closed.is_none();
         let same = known

@@ -28,7 +28,7 @@ use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, ObjectRecord, Reading, Unread};
 use crate::records;
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::Bucket;
 
 /// Companions that records name.
@@ -142,15 +142,17 @@ pub(super) fn note_hidden(bucket: &Bucket<'_>, named: &Named, path: &Path) {
     }
 }
 
-fn note(bucket: &Bucket<'_>, named: &Named, found: Found) {
+fn note(bucket: &Bucket<'_>, named: &Named, found: WalkEntry) {
     let store = bucket.store;
     // That of a directory has the same field.
     let record: Io<Reading<ObjectRecord>> = match found {
-        Found::Directory(directory) => records::of_directory(store, &directory),
-        Found::Entry { directory, name, kind } if kind.is_file() => records::read(store, &directory, &name),
-        Found::NotText(path) => return note_hidden(bucket, named, &path),
-        Found::Entry { .. } => return,
-        Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
+        WalkEntry::Directory(directory) => records::of_directory(store, &directory),
+        WalkEntry::Entry { directory, name, kind } if kind.is_file() => {
+            records::read(store, &directory, &name)
+        }
+        WalkEntry::NotText(path) => return note_hidden(bucket, named, &path),
+        WalkEntry::Entry { .. } => return,
+        WalkEntry::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
     match record {
         Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
@@ -174,7 +176,7 @@ mod tests {
         let scene = Scene::new();
         scene.put("a", b"1").unwrap();
         let directory = scene.bucket().directory("").unwrap();
-        let entry = |name: &str| Found::Entry {
+        let entry = |name: &str| WalkEntry::Entry {
             directory: directory.clone(),
             name: name.to_owned(),
             kind: rustix::fs::FileType::RegularFile,
@@ -184,7 +186,7 @@ mod tests {
             (entry("gone"), false),
             // No file system looks it up.
             (entry(&"x".repeat(300)), true),
-            (Found::Unreadable("d".to_owned(), BackendError::ReadOnly), true),
+            (WalkEntry::Unreadable("d".to_owned(), BackendError::ReadOnly), true),
         ];
         for (found, unreadable) in found {
             let named = Named::default();

@@ -27,7 +27,7 @@ use crate::limits::PEER_VALUE_BYTES_MAX;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
@@ -127,10 +127,10 @@ impl Import<'_> {
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
-                Found::Unreadable(path, error) => (path, Err(error)),
+                WalkEntry::Unreadable(path, error) => (path, Err(error)),
                 // Directories were no objects of its own: it showed those that are empty.
-                Found::Directory(_) | Found::NotText(_) => return,
-                Found::Entry { directory, name, kind } => {
+                WalkEntry::Directory(_) | WalkEntry::NotText(_) => return,
+                WalkEntry::Entry { directory, name, kind } => {
                     let path = join(&directory.path, &name);
                     if kind != FileType::RegularFile || keymap::key_of_file(&path).is_none() {
                         return;

@@ -24,7 +24,7 @@ use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 use crate::write::key_lock;
@@ -69,13 +69,15 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
-                Found::NotText(_) => return,
-                Found::Unreadable(path, error) => (path, Err(error)),
-                Found::Directory(directory) if directory.path.is_empty() => {
+                WalkEntry::NotText(_) => return,
+                WalkEntry::Unreadable(path, error) => (path, Err(error)),
+                WalkEntry::Directory(directory) if directory.path.is_empty() => {
                     (String::new(), self.bucket_attributes(&directory).map(|()| None))
                 }
-                Found::Directory(directory) => (directory.path.clone(), self.directory(&bucket, &directory)),
-                Found::Entry { directory, name, kind } => {
+                WalkEntry::Directory(directory) => {
+                    (directory.path.clone(), self.directory(&bucket, &directory))
+                }
+                WalkEntry::Entry { directory, name, kind } => {
                     let path = join(&directory.path, &name);
                     let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
                     if !is_object || is_temporary(&path) {

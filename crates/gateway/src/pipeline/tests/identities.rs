@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use iam::{
-    AccessKeyId, Account, AccountId, Credential, Found, Identities, KeyKind, Principal, PrincipalKind,
-    SecretKey, Session, SessionPolicy, Unidentified,
+    AccessKeyId, Account, AccountId, Credential, Identities, KeyKind, Principal, PrincipalKind, SecretKey,
+    Session, SessionPolicy, SessionResult, Unidentified,
 };
 use s3_types::Timestamp;
 
@@ -41,11 +41,11 @@ fn in_a_minute() -> Option<Timestamp> {
 
 #[async_trait]
 impl Identities for Remote {
-    fn known(&self, _: &str, _: Option<&str>) -> Option<Found> {
+    fn known(&self, _: &str, _: Option<&str>) -> Option<SessionResult> {
         None
     }
 
-    async fn find(&self, access_key: &str, token: Option<&str>) -> Found {
+    async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let session = match (access_key, token) {
             ("USER", None) => session(access_key, KeyKind::User),

@@ -403,7 +403,8 @@ fn reading_states_makes_nothing() {
 fn only_what_is_wrong_with_documents_closes_a_bucket() {
     let tree = Tree::new(&[]);
     let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
-    let closed = |errno| Found::unreadable(&traits, errno).map(|found| found.closed.unwrap().sentence());
+    let closed =
+        |errno| FoundDocuments::unreadable(&traits, errno).map(|found| found.closed.unwrap().sentence());
     assert!(matches!(closed(Errno::MFILE), Err(BackendError::OutOf(_))));
     assert!(closed(Errno::IO).unwrap().contains("cannot be read"));
     assert!(closed(Errno::PERM).unwrap().contains("not as the server makes it"));
