@@ -85,7 +85,7 @@ pub enum BackendError {
     /// Another request holds the bucket or the upload, and may do so for long, so that this request
     /// did not wait for it.
     #[error("another request is working on the {0}")]
-    Busy(Held),
+    Busy(BusyResource),
     /// The storage gave up after many attempts, each of which failed because of something else:
     /// others that change the same names, or a file system that does not behave as it should.
     /// Trying again may help.
@@ -242,14 +242,14 @@ fn repetition(repeated: bool) -> &'static str {
 
 /// The thing that another request holds ([`BackendError::Busy`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum BusyResource {
     /// The bucket: objects are being written to it.
     Bucket,
     /// The upload: it is being completed or aborted.
     Upload,
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for BusyResource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Bucket => "bucket",

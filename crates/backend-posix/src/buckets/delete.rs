@@ -10,7 +10,7 @@
 //! which nothing can be made in it: a PUT at the same time either makes the delete fail, or fails
 //! itself.
 
-use backend::{BackendError, Held, Result};
+use backend::{BackendError, BusyResource, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -307,7 +307,7 @@ fn remove_own(
             return Err(if *waits < STAGING_WAITS {
                 Fail::lost("remove a directory that is written to")
             } else {
-                BackendError::Busy(Held::Bucket).into()
+                BackendError::Busy(BusyResource::Bucket).into()
             });
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
@@ -393,7 +393,7 @@ mod tests {
         let file = fs::File::create(&path).unwrap();
         file.lock().unwrap();
         let refused = delete(&scene.store, &scene.name);
-        assert!(matches!(refused, Err(BackendError::Busy(Held::Bucket))), "{refused:?}");
+        assert!(matches!(refused, Err(BackendError::Busy(BusyResource::Bucket))), "{refused:?}");
         assert!(path.exists());
         drop(file);
         delete(&scene.store, &scene.name).unwrap();

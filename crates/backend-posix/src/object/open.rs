@@ -20,7 +20,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{Attached, DirectoryRecord, Divided, ObjectRecord, Reading};
-use crate::records::{self, Held, Look};
+use crate::records::{self, HeldAttribute, Look};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::key_lock;
@@ -260,7 +260,12 @@ fn open_linked(bucket: &Bucket<'_>, path: &str) -> Result<Io<OpenFile>, Fail> {
     }
 }
 
-fn look_again(look: Look<'_>, held: Held, named: (&OwnedFd, &str), file: OwnedFd) -> Result<OpenFile, Fail> {
+fn look_again(
+    look: Look<'_>,
+    held: HeldAttribute,
+    named: (&OwnedFd, &str),
+    file: OwnedFd,
+) -> Result<OpenFile, Fail> {
     let info = file_info::of(&file).attempt("stat a file")?;
     // That of a directory has another place.
     let record = if info.is_file() { look.after(held, named, (&file, &info))? } else { Reading::Nothing };

@@ -106,12 +106,12 @@ fn finish<'s>(
 }
 
 /// Bytes of a body that are held in memory, counted with those of all others.
-struct Held {
+struct HeldBytes {
     bytes: usize,
     quotas: Arc<Quotas>,
 }
 
-impl Held {
+impl HeldBytes {
     fn nothing(quotas: &Arc<Quotas>) -> Self {
         Self { bytes: 0, quotas: Arc::clone(quotas) }
     }
@@ -142,7 +142,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.quotas.held_bytes.fetch_sub(self.bytes, Relaxed);
     }
@@ -156,7 +156,7 @@ pub(crate) struct Writer {
     chunks: Vec<Bytes>,
     /// Small chunks, gathered.
     small: BytesMut,
-    buffered: Held,
+    buffered: HeldBytes,
     written_bytes: u64,
     hop: Option<Hop>,
 }
@@ -170,7 +170,7 @@ enum Hop {
 
 impl Writer {
     pub fn new(store: Arc<Store>, destination: Arc<dyn Destination>, size_hint: Option<u64>) -> Self {
-        let buffered = Held::nothing(&store.options.quotas);
+        let buffered = HeldBytes::nothing(&store.options.quotas);
         Self {
             store,
             destination,
@@ -197,7 +197,7 @@ impl Writer {
     }
 
     /// The gathered bytes. They count as held until the second value is dropped.
-    fn take_chunks(&mut self) -> (Vec<Bytes>, Held) {
+    fn take_chunks(&mut self) -> (Vec<Bytes>, HeldBytes) {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
         }

@@ -40,7 +40,7 @@ enum Before {
 }
 
 /// The attribute of a file whose name is held, if it has to be read before the file is opened.
-pub(crate) struct Held(Option<Io<Option<Vec<u8>>>>);
+pub(crate) struct HeldAttribute(Option<Io<Option<Vec<u8>>>>);
 
 impl<'s> Look<'s> {
     /// Looks at the record of a path below `directory`, before anything else looks the path up.
@@ -58,16 +58,16 @@ impl<'s> Look<'s> {
     }
 
     /// Looks at the attribute of the file that an `O_PATH` descriptor holds, before it is opened.
-    pub fn held(&self, place: &OwnedFd) -> Held {
+    pub fn held(&self, place: &OwnedFd) -> HeldAttribute {
         let asks = matches!(self.before, Before::Unneeded) && self.store.volume_at(place).asks_by_name;
-        Held(asks.then(|| record::raw_of_place(place)))
+        HeldAttribute(asks.then(|| record::raw_of_place(place)))
     }
 
     /// Looks again, now that the file at the path is open; `info` describes it. Returns its record,
     /// if that did not change in between.
     pub fn after<R: Kind>(
         self,
-        held: Held,
+        held: HeldAttribute,
         (directory, path): (impl AsFd, &str),
         (file, info): (&OwnedFd, &FileInfo),
     ) -> Result<Reading<R>, Fail> {

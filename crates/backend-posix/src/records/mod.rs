@@ -22,7 +22,7 @@ pub(crate) use kept::{
     clear, forget, is_sure, mark, of, of_directory, put_of_directory, raw_of, raw_of_directory, read, remove,
     restore, sync, take_along,
 };
-pub(crate) use look::{Held, Look};
+pub(crate) use look::{HeldAttribute, Look};
 pub(crate) use sidecar::Sidecar;
 pub(crate) use staged::{Rest, stage};
 pub(crate) use update::{Present, update};

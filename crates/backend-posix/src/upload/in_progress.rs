@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Held, Result, UploadRef};
+use backend::{BackendError, BusyResource, Result, UploadRef};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -94,7 +94,7 @@ impl Upload {
     pub fn lock_at_once(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
-            return Err(BackendError::Busy(Held::Upload).into());
+            return Err(BackendError::Busy(BusyResource::Upload).into());
         }
         Lock::of(bucket.store, file, &self.directory, DESCRIPTION)
     }

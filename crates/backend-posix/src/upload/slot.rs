@@ -1,6 +1,6 @@
 //! A part's slot in an assembly, for its writer.
 
-use backend::{BackendError, Held, Result};
+use backend::{BackendError, BusyResource, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -103,7 +103,7 @@ impl Window for Slot {
         // The upload was completed, or is being so, without this part.
         match file_info::fresh_at(&self.directory, DESCRIPTION) {
             Err(Errno::NOENT) => Err(BackendError::NoSuchUpload),
-            _ => Err(BackendError::Busy(Held::Upload)),
+            _ => Err(BackendError::Busy(BusyResource::Upload)),
         }
     }
 

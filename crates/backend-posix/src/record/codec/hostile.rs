@@ -128,7 +128,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
 }
 
 /// The memory that a record holds beyond its own size.
-trait Held: Kind + Clone + PartialEq + std::fmt::Debug {
+trait HeapSize: Kind + Clone + PartialEq + std::fmt::Debug {
     fn held_bytes(&self) -> usize {
         0
     }
@@ -154,7 +154,7 @@ fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
         + metadata.user.iter().map(user).sum::<usize>()
 }
 
-impl Held for ObjectRecord {
+impl HeapSize for ObjectRecord {
     fn held_bytes(&self) -> usize {
         let parts = self.content.parts.as_ref().map_or(0, |parts| parts.len() * size_of::<ObjectPart>());
         metadata_bytes(&self.content.metadata) + parts + text_bytes(self.upload_id.as_ref())
@@ -165,13 +165,13 @@ impl Held for ObjectRecord {
     }
 }
 
-impl Held for DirectoryRecord {
+impl HeapSize for DirectoryRecord {
     fn held_bytes(&self) -> usize {
         metadata_bytes(&self.metadata)
     }
 }
 
-impl Held for UploadRecord {
+impl HeapSize for UploadRecord {
     fn held_bytes(&self) -> usize {
         metadata_bytes(&self.metadata) + text_bytes(self.key.as_ref())
     }
@@ -186,15 +186,15 @@ impl Held for UploadRecord {
     }
 }
 
-impl Held for CompletionRecord {
+impl HeapSize for CompletionRecord {
     fn held_bytes(&self) -> usize {
         text_bytes(self.key.as_ref())
     }
 }
 
-impl Held for BucketRecord {}
-impl Held for PartRecord {}
-impl Held for LayoutRecord {}
+impl HeapSize for BucketRecord {}
+impl HeapSize for PartRecord {}
+impl HeapSize for LayoutRecord {}
 
 /// Reads the bytes as each kind of record, in each way there is. True if they are a record of some
 /// kind.
@@ -215,7 +215,7 @@ fn read(bytes: &[u8]) -> bool {
 }
 
 /// Checks a record that was read: it must be small, and the same when it is written and read again.
-fn read_as<R: Held>(bytes: &[u8]) -> bool {
+fn read_as<R: HeapSize>(bytes: &[u8]) -> bool {
     let decoded = decode::<R>(bytes);
     assert_eq!(decode_brief::<R>(bytes).is_ok(), decoded.is_ok(), "what has a brief form has a long one");
     assert_eq!(decode_at_once(bytes, PARTS_MAX as usize), Ok(Reading::from(decoded.clone())));
