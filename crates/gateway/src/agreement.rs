@@ -19,7 +19,7 @@ const METADATA_FILE: &str = "metadata";
 /// The options in the tree's file, which also has its format. A newer gateway may add fields, which
 /// must be harmless to gateways that do not know them: others need a feature.
 #[derive(Debug, Deserialize)]
-struct Noted {
+struct OptionsFile {
     format: u32,
     region: Option<String>,
     durability: Option<String>,
@@ -27,7 +27,7 @@ struct Noted {
     metadata: Option<String>,
 }
 
-impl Noted {
+impl OptionsFile {
     /// True if no option is set.
     const fn is_bare(&self) -> bool {
         let Self { format: _, region, durability, etag, metadata } = self;
@@ -39,7 +39,7 @@ impl Noted {
 struct Value {
     name: &'static str,
     ours: String,
-    theirs: fn(&Noted) -> Option<&String>,
+    theirs: fn(&OptionsFile) -> Option<&String>,
 }
 
 /// The options on which gateways have to agree because clients would see a difference.
@@ -66,7 +66,7 @@ pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), St
     }
 }
 
-fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<(), String> {
+fn agreed_metadata(ours: Metadata, noted: &OptionsFile, state_dir: &Path) -> Result<(), String> {
     let ours = ours.word();
     match &noted.metadata {
         Some(theirs) if *theirs != ours => Err(format!(
@@ -117,7 +117,7 @@ fn read_or_note(
     access: Access,
     values: &[Value],
     metadata: Metadata,
-) -> Result<Option<Noted>, String> {
+) -> Result<Option<OptionsFile>, String> {
     let text = |format| text(values, metadata, format);
     let written = match read(state_dir)? {
         // As an upgrade writes it where there was none.
@@ -148,7 +148,7 @@ fn text(values: &[Value], metadata: Metadata, format: u32) -> String {
     text
 }
 
-fn read(state_dir: &Path) -> Result<Option<Noted>, String> {
+fn read(state_dir: &Path) -> Result<Option<OptionsFile>, String> {
     let says = |e: format::FormatError| format!("{}: {e}", state_dir.join(FILE).display());
     let Some(text) = state_dir::read(state_dir, FILE)? else { return Ok(None) };
     format::check(&text).map_err(says)?;

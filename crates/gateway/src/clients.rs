@@ -129,20 +129,20 @@ impl Clients {
             ClientAddress::XForwardedFor => self.by_x_forwarded(headers),
             ClientAddress::Forwarded => self.by_forwarded(headers),
         };
-        let Told { address, secure } = told;
+        let ProxyReport { address, secure } = told;
         // The port is not told by all, and nobody asks for it.
         let address = address.map(|address| SocketAddr::new(address, 0)).or(peer.address);
         Peer { address, secure: secure.unwrap_or(peer.secure), proxied: true, ..peer }
     }
 
-    fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
+    fn by_x_forwarded(&self, headers: &HeaderMap) -> ProxyReport {
         let hops = from_the_end(headers, "x-forwarded-for").map(|hop| (hop.and_then(node), None));
         // Only the nearest proxy is known to have said it.
         let secure = from_the_end(headers, "x-forwarded-proto").next().flatten().and_then(is_secure);
-        Told { secure, ..self.farthest(hops) }
+        ProxyReport { secure, ..self.farthest(hops) }
     }
 
-    fn by_forwarded(&self, headers: &HeaderMap) -> Told {
+    fn by_forwarded(&self, headers: &HeaderMap) -> ProxyReport {
         let values = headers.get_all("forwarded").into_iter().rev();
         let elements = values.flat_map(|value| elements_from_the_end(value.as_bytes()));
         self.farthest(elements.map(|element| {
@@ -155,11 +155,11 @@ impl Clients {
     /// request. So the last entry, which the nearest proxy wrote, is true, and an entry before it
     /// is true if the address behind it is that of a trusted proxy. An address that can't be read
     /// ends the search.
-    fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> Told {
-        let mut told = Told::default();
+    fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> ProxyReport {
+        let mut told = ProxyReport::default();
         for (address, secure) in from_the_end {
             let Some(address) = address else { break };
-            told = Told { address: Some(address), secure };
+            told = ProxyReport { address: Some(address), secure };
             if !self.trusted.contains(Some(address)) {
                 break;
             }
@@ -170,7 +170,7 @@ impl Clients {
 
 /// What proxies say about a client.
 #[derive(Debug, Default)]
-struct Told {
+struct ProxyReport {
     address: Option<IpAddr>,
     secure: Option<bool>,
 }

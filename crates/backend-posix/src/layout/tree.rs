@@ -18,7 +18,7 @@ const STOP: &str = "format-2";
 
 /// The contents of [`METADATA`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Note {
+pub(crate) enum MetadataFile {
     /// There is no such file: records are in attributes.
     None,
     /// Records are in files.
@@ -31,7 +31,7 @@ pub(crate) enum Note {
     Torn,
 }
 
-impl Note {
+impl MetadataFile {
     /// The meaning of a regular file with these contents; `None` if it is unknown.
     pub fn of(text: &[u8]) -> Option<Self> {
         if text.iter().all(|byte| *byte == 0) {

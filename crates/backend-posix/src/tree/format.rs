@@ -72,7 +72,7 @@ pub enum FormatError {
 
 /// The part of the file that all versions have.
 #[derive(Deserialize)]
-struct Noted {
+struct FormatFile {
     format: u32,
 }
 
@@ -83,8 +83,8 @@ pub fn check(text: &str) -> Result<(), FormatError> {
 
 pub(super) fn number(text: &str) -> Result<u32, FormatError> {
     match toml::from_str(text) {
-        Ok(Noted { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
-        Ok(Noted { format }) => Ok(format),
+        Ok(FormatFile { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
+        Ok(FormatFile { format }) => Ok(format),
         Err(_) => Err(FormatError::Unreadable),
     }
 }

@@ -21,7 +21,7 @@ use crate::fs::linking::{place_whole, place_whole_by};
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
-use crate::layout::tree::{METADATA, Note};
+use crate::layout::tree::{METADATA, MetadataFile};
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
@@ -196,19 +196,21 @@ impl Store {
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
-        let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
-            (Some(Metadata::Xattr), Note::Sidecar { .. } | Note::Torn) => {
+        let sidecars = match (options.metadata, read_metadata_file(&fd).map_err(fail)?) {
+            (Some(Metadata::Xattr), MetadataFile::Sidecar { .. } | MetadataFile::Torn) => {
                 return Err(fail(OpenReason::HasSidecars));
             }
-            (Some(Metadata::Sidecar), Note::None) | (_, Note::Torn) => {
+            (Some(Metadata::Sidecar), MetadataFile::None) | (_, MetadataFile::Torn) => {
                 match has_attributes(&fd).map_err(opened)? {
                     Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
                     None => true,
                 }
             }
-            (Some(Metadata::Sidecar), Note::Attributes) => return Err(fail(OpenReason::NotedAttributes)),
-            (_, Note::Sidecar { .. }) => true,
-            (Some(Metadata::Xattr) | None, Note::None | Note::Attributes) => false,
+            (Some(Metadata::Sidecar), MetadataFile::Attributes) => {
+                return Err(fail(OpenReason::NotedAttributes));
+            }
+            (_, MetadataFile::Sidecar { .. }) => true,
+            (Some(Metadata::Xattr) | None, MetadataFile::None | MetadataFile::Attributes) => false,
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
@@ -270,9 +272,10 @@ impl Store {
     /// Writes the word to the tree's open `.slipway` that stops the first builds, which do not look
     /// for a format.
     pub fn note_format(&self, own: &OwnedFd) -> Result<(), BackendError> {
-        let note = if self.sidecars { Note::Sidecar { stop: true } } else { Note::Attributes };
+        let note =
+            if self.sidecars { MetadataFile::Sidecar { stop: true } } else { MetadataFile::Attributes };
         match files::read_own(own, METADATA) {
-            Ok(text) if Note::of(&text) == Some(note) => Ok(()),
+            Ok(text) if MetadataFile::of(&text) == Some(note) => Ok(()),
             Ok(_) | Err(Errno::NOENT) => self.place_in_own(own, METADATA, 0o600, &note.text(), true),
             Err(errno) => Err(errno).op("read where the records are"),
         }
@@ -415,16 +418,16 @@ fn may_chown() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
+fn read_metadata_file(root: &OwnedFd) -> Result<MetadataFile, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
     match files::read_own_and_info(root, &path) {
         Ok((text, info)) => {
             // Anything but a regular file reads as an empty one without attributes.
-            let note = Note::of(&text).filter(|_| info.is_some());
+            let note = MetadataFile::of(&text).filter(|_| info.is_some());
             let unknown = || String::from_utf8_lossy(text.trim_ascii()).into_owned();
             note.ok_or_else(|| OpenReason::UnknownMetadata(path, unknown()))
         }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(MetadataFile::None),
         Err(errno) => Err(OpenReason::Own(errno)),
     }
 }
@@ -467,8 +470,8 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
 
 /// Writes the file that keeps gateways from looking for records in attributes.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
-    let found = note_of_sidecars(root)?;
-    if matches!(found, Note::Sidecar { .. }) {
+    let found = read_metadata_file(root)?;
+    if matches!(found, MetadataFile::Sidecar { .. }) {
         return Ok(());
     }
     let note = || {
@@ -477,15 +480,15 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
             Err(errno) => return Err(errno.to_string()),
         }
         let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
-        let text = Note::Sidecar { stop: false }.text();
-        place_whole(&own, METADATA, 0o600, text.as_bytes(), found == Note::Torn)
+        let text = MetadataFile::Sidecar { stop: false }.text();
+        place_whole(&own, METADATA, 0o600, text.as_bytes(), found == MetadataFile::Torn)
             .map_err(|e| format!("{e:?}"))?;
         rustix::fs::fsync(root).map_err(|e| e.to_string())
     };
     match note() {
         Ok(()) => Ok(()),
         // Another gateway was faster.
-        Err(_) if matches!(note_of_sidecars(root)?, Note::Sidecar { .. }) => Ok(()),
+        Err(_) if matches!(read_metadata_file(root)?, MetadataFile::Sidecar { .. }) => Ok(()),
         // What can only be read needs no note.
         Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
         Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),

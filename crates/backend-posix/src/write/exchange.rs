@@ -114,7 +114,7 @@ impl Prepared<'_> {
         records::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
-        *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
+        *note = ExchangeNote::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
         // Not before: by the note the sweep knows what is no longer ours.
         files::give(&*directory, owner).attempt("change the owner of a directory")?;
         // From here to the exchange every call counts: it is the time in which another program's
@@ -313,7 +313,7 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
 
 /// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
-struct Noted {
+struct ExchangeNote {
     /// Inode of the prepared directory.
     directory: u64,
     /// Inode of the file in it.
@@ -322,7 +322,7 @@ struct Noted {
     path: String,
 }
 
-impl Noted {
+impl ExchangeNote {
     fn of(directory: &FileInfo, file: &FileInfo, path: &str) -> Self {
         Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
     }
@@ -362,9 +362,9 @@ pub(crate) fn settle(
     let Some(id) = id_of(entry) else { return Ok(false) };
     let staging = bucket.staging_directory()?;
     // Anyone may give its id to a name in a directory of theirs.
-    let noted = Noted::read(&staging, id)?
+    let noted = ExchangeNote::read(&staging, id)?
         .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
-    let lock = |noted: &Noted| key_lock::take(bucket, &noted.path);
+    let lock = |noted: &ExchangeNote| key_lock::take(bucket, &noted.path);
     let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
     // With this lock nothing is on its way by steps, and one that crashed there is in its place.
     let _conversions = conversion::settle_any(bucket)?;
@@ -388,7 +388,12 @@ fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
     directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
 }
 
-fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted) -> Result<bool, Fail> {
+fn settle_noted(
+    bucket: &Bucket<'_>,
+    staging: &OwnedFd,
+    id: &str,
+    noted: &ExchangeNote,
+) -> Result<bool, Fail> {
     if !settle_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
         return Ok(false);
     }
@@ -399,7 +404,12 @@ fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted)
 }
 
 /// True if the entry with this name is gone.
-fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&Noted>) -> Result<bool, Fail> {
+fn settle_at(
+    bucket: &Bucket<'_>,
+    above: &OwnedFd,
+    name: &str,
+    noted: Option<&ExchangeNote>,
+) -> Result<bool, Fail> {
     let info = match file_info::at(above, name) {
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("look up a name")?,
@@ -429,7 +439,7 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
 }
 
 /// Handles what came out, if the directory and the file in it are still those that the note names.
-fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) -> Result<bool, Fail> {
+fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &ExchangeNote) -> Result<bool, Fail> {
     let (above, name) = keymap::split(&noted.path);
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };
     let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };

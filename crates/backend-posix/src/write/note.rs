@@ -1,4 +1,4 @@
-//! Notes of what is about to be done, for whoever finishes it after a crash ([`Told`] has the
+//! Notes of what is about to be done, for whoever finishes it after a crash ([`NoteContents`] has the
 //! kinds).
 //!
 //! Most are about directories. A directory that a PUT made must be removed with its last object,
@@ -103,7 +103,7 @@ pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bo
 
 /// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told<'t> {
+pub(crate) enum NoteContents<'t> {
     /// The record of the file at this path may be left without the file.
     Record(&'t str),
     /// The file at `path` may have been given away, if it has this inode number.
@@ -115,7 +115,7 @@ pub(crate) enum Told<'t> {
     Directories { existing: usize, path: &'t str },
 }
 
-impl<'t> Told<'t> {
+impl<'t> NoteContents<'t> {
     /// Parses the text of a note; `None` if it is not one.
     pub fn of(text: &'t str) -> Option<Self> {
         if let Some(path) = text.strip_prefix(OF_RECORD) {

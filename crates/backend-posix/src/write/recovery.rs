@@ -4,7 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::note::Told;
+use super::note::NoteContents;
 use super::{conversion, directories, exchange, key_lock, leftovers, orphans};
 use crate::error::{Fail, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
@@ -91,9 +91,9 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
 /// Finishes what a note of the time `noted_ns` says. A caller may hold all locks; then this removes
 /// empty directories itself. True if the note is no longer needed.
 fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
-    match Told::of(text) {
+    match NoteContents::of(text) {
         None => Ok(true),
-        Some(Told::Record(path)) => {
+        Some(NoteContents::Record(path)) => {
             let (above, name) = keymap::split(path);
             // Whoever holds all locks removes all records.
             match bucket.directory(above) {
@@ -103,8 +103,8 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
                 _ => Ok(true),
             }
         }
-        Some(Told::Given { inode, path }) => settle_given(bucket, inode, path),
-        Some(Told::Scattered(path)) => {
+        Some(NoteContents::Given { inode, path }) => settle_given(bucket, inode, path),
+        Some(NoteContents::Scattered(path)) => {
             let (above, name) = keymap::split(path);
             if is_scattered(name)
                 && let Ok(parent) = bucket.directory(above)
@@ -113,7 +113,7 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
             }
             Ok(true)
         }
-        Some(Told::Directories { existing, path }) => {
+        Some(NoteContents::Directories { existing, path }) => {
             mark_made(bucket, (existing, path), noted_ns, all_locked)?;
             Ok(all_locked || directories::prune(bucket, path))
         }

@@ -15,12 +15,12 @@ use crate::{
 
 /// A check that decides by whether the object exists, and notes each call.
 #[derive(Debug)]
-struct Noted {
+struct NotingCheck {
     allows: fn(bool) -> bool,
     met: Mutex<Vec<bool>>,
 }
 
-impl ObjectCheck for Noted {
+impl ObjectCheck for NotingCheck {
     fn needs(&self) -> NeededFacts {
         NeededFacts { acl: true, tags: true }
     }
@@ -33,13 +33,13 @@ impl ObjectCheck for Noted {
 
 /// A check, and its calls.
 struct Checked {
-    noted: Arc<Noted>,
+    noted: Arc<NotingCheck>,
     check: Arc<dyn ObjectCheck>,
 }
 
 impl Checked {
     fn new(allows: fn(bool) -> bool) -> Self {
-        let noted = Arc::new(Noted { allows, met: Mutex::default() });
+        let noted = Arc::new(NotingCheck { allows, met: Mutex::default() });
         Self { check: noted.clone(), noted }
     }
 
