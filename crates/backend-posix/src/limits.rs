@@ -176,10 +176,10 @@ pub(crate) const PART_TRIES: usize = 5;
 /// noticeable.
 pub(crate) const PART_TRIES_STEP: Duration = Duration::from_millis(50);
 /// The longest unpacked list of parts of another gateway: 10,000 numbers of up to 20 digits.
-pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const VERSITYGW_PARTS_BYTES_MAX: u64 = 1 << 20;
 /// The longest other value of another gateway that is served: S3's metadata are not longer, and
 /// longer headers break clients.
-pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
+pub(crate) const FOREIGN_VALUE_BYTES_MAX: usize = 8 << 10;
 
 // Directories.
 /// The buffer for one `getdents64` call of a listing: just less than the size from which on malloc

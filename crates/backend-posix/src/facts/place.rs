@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::{Conditions, ETag, Timestamp};
 
-use super::foreign::{self, Peer};
+use super::foreign::{self, VersitygwUse};
 use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::files;
@@ -172,7 +172,13 @@ fn current(
     let facts = facts.then(move || {
         let attributes = {
             let shown = bucket.store.lasting(&file, &info);
-            foreign::attributes_of(&file, record, &shown, path, Peer::for_etags(&bucket.store.options))
+            foreign::attributes_of(
+                &file,
+                record,
+                &shown,
+                path,
+                VersitygwUse::for_etags(&bucket.store.options),
+            )
         };
         Facts {
             etag: attributes.etag,

@@ -14,7 +14,7 @@ use super::names;
 use super::walk::{FoundObject, Source};
 use crate::base::seldom::Seldom;
 use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::directory_record;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, PLACE};
@@ -280,7 +280,7 @@ fn by_name(
         return Some(shown);
     }
     let record: Reading<ObjectRecord> = records::read(bucket.store, directory, name).ok()?;
-    if record == Reading::Nothing && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
+    if record == Reading::Nothing && VersitygwUse::for_etags(&bucket.store.options) != VersitygwUse::Ignored {
         return None;
     }
     if let Some(record) = record.known().filter(|record| record.content.stamp == Some(info.stamp)) {
@@ -333,8 +333,8 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     if closed {
         return Ok(Some(foreign::attributes(&shown, key).into()));
     }
-    let peer = Peer::for_etags(&bucket.store.options);
-    Ok(Some(foreign::attributes_of(file, record, &shown, key, peer).into()))
+    let versitygw_use = VersitygwUse::for_etags(&bucket.store.options);
+    Ok(Some(foreign::attributes_of(file, record, &shown, key, versitygw_use).into()))
 }
 
 #[cfg(test)]

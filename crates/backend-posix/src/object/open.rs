@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::error::{Fail, Io, Op, leads_nowhere, retrying};
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::existing_directory;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
@@ -130,7 +130,7 @@ fn try_open(
         record,
         &store.lasting(&file, &info),
         &place.key,
-        Peer::for_reads(&store.options),
+        VersitygwUse::for_reads(&store.options),
     );
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id, attached })
 }

@@ -11,7 +11,7 @@ use super::link::{self, Link, LocatedLink};
 use super::locate::{self, LocateError, Located};
 use crate::base::options::{Metadata, Options};
 use crate::error::leads_nowhere;
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::versitygw::{Attributes, Source};
 use crate::fs::file_info::{self, FileInfo, FileStamp};
 use crate::fs::resolve::{self, PLACE, READ};
@@ -255,7 +255,8 @@ fn fill(
         let key = inspection.key.as_deref().unwrap_or(&name);
         let lasts = Volume::of(file).is_ok_and(|volume| volume.inodes_last);
         let shown = FileInfo { inode: if lasts { info.inode } else { 0 }, ..info };
-        inspection.attributes = Some(foreign::attributes_of(file, record, &shown, key, Peer::Metadata));
+        inspection.attributes =
+            Some(foreign::attributes_of(file, record, &shown, key, VersitygwUse::Metadata));
     }
     if located.is_none() {
         // A record that came along with a moved file is still shown as what it is.

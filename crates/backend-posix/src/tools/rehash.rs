@@ -11,7 +11,7 @@ use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
 use super::tree::{self, WalkEntry};
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::layout::keymap::{self, join};
 use crate::record::{Attached, ObjectContent, ObjectRecord, Raw};
 use crate::tree::bucket::{Bucket, Directory};
@@ -123,8 +123,8 @@ pub(super) fn rehash_file(
     }
     let digests = file.digest_by_default(progress)?;
     // What S3 shows of it now: by its name, and by what versitygw noted.
-    let peer = Peer::for_reads(&bucket.store.options);
-    let metadata = foreign::attributes_of(&file.file, None, &file.info, key, peer).metadata;
+    let versitygw_use = VersitygwUse::for_reads(&bucket.store.options);
+    let metadata = foreign::attributes_of(&file.file, None, &file.info, key, versitygw_use).metadata;
     let adopted = file.adopt(|old| rehashed(old, &digests, &metadata))?;
     Ok(Some(if adopted { Rehashed::Done } else { Rehashed::Changed }))
 }

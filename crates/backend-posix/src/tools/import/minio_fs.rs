@@ -23,7 +23,7 @@ use crate::error::{Io, Op};
 use crate::facts::versitygw::{Attributes, is_token};
 use crate::fs::{files, resolve};
 use crate::layout::keymap::{self, join};
-use crate::limits::PEER_VALUE_BYTES_MAX;
+use crate::limits::FOREIGN_VALUE_BYTES_MAX;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use crate::tools::progress::Progress;
@@ -255,7 +255,7 @@ fn parts(parts: Option<Vec<MetaPart>>) -> Option<Arc<[ObjectPart]>> {
 }
 
 fn is_header_value(value: &str) -> bool {
-    value.len() <= PEER_VALUE_BYTES_MAX && !value.chars().any(char::is_control)
+    value.len() <= FOREIGN_VALUE_BYTES_MAX && !value.chars().any(char::is_control)
 }
 
 #[cfg(test)]
