@@ -42,7 +42,7 @@ pub(crate) struct Facts {
 
 /// A directory and a name in it where an object's file is, or would be.
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct KeyPlace {
     pub directory: Directory,
     pub name: String,
     pub current: Option<Current>,
@@ -64,13 +64,13 @@ pub(crate) fn find(
     parent: &Directory,
     name: &str,
     facts: bool,
-) -> Result<Option<Spot>, Fail> {
-    let spot = |directory: &Directory, name: &str, current| {
-        Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
+) -> Result<Option<KeyPlace>, Fail> {
+    let key_place = |directory: &Directory, name: &str, current| {
+        Ok(Some(KeyPlace { directory: directory.clone(), name: name.to_owned(), current }))
     };
     match look(bucket, parent, name, facts, Links::Followed)? {
-        Occupant::Nothing => spot(parent, name, None),
-        Occupant::Object(current) => spot(parent, name, Some(current)),
+        Occupant::Nothing => key_place(parent, name, None),
+        Occupant::Object(current) => key_place(parent, name, Some(current)),
         Occupant::Obstacle => Ok(None),
         Occupant::Directory => {
             let path = join(&parent.path, name);
@@ -80,8 +80,8 @@ pub(crate) fn find(
             match find_reserved(bucket, &directory, SELF, facts)? {
                 Occupant::Nothing if linked => Ok(None),
                 Occupant::Object(_) if linked => Err(BackendError::OtherName.into()),
-                Occupant::Nothing => spot(&directory, SELF, None),
-                Occupant::Object(current) => spot(&directory, SELF, Some(current)),
+                Occupant::Nothing => key_place(&directory, SELF, None),
+                Occupant::Object(current) => key_place(&directory, SELF, Some(current)),
                 Occupant::Directory | Occupant::Obstacle => Ok(None),
             }
         }

@@ -200,14 +200,14 @@ impl Target {
             }
         }
         let lock = key_lock::take(bucket, &join(&parent.path, name))?;
-        let spot = place::find(bucket, parent, name, self.needs_facts())?;
-        self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
-        let spot = spot.ok_or_else(error::obstacle)?;
-        put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
+        let key_place = place::find(bucket, parent, name, self.needs_facts())?;
+        self.check(key_place.as_ref().and_then(|key_place| key_place.current.as_ref()))?;
+        let key_place = key_place.ok_or_else(error::obstacle)?;
+        put_in_place(bucket, sealed, &key_place.directory, &key_place.name, key_place.current.is_some())?;
         drop(lock);
-        sync_names(bucket, &spot.directory)?;
-        let overflow = spot.current.and_then(|current| current.overflow);
-        records::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+        sync_names(bucket, &key_place.directory)?;
+        let overflow = key_place.current.and_then(|current| current.overflow);
+        records::release_companion(bucket, overflow, &join(&key_place.directory.path, &key_place.name));
         Ok(())
     }
 

@@ -42,7 +42,7 @@ use crate::volume::description::Volume;
 pub(crate) struct States {
     pub store: Arc<Store>,
     memory: Cache<Box<str>, Arc<Entry>, Weighter>,
-    spot: RwLock<Option<Arc<Spot>>>,
+    watched: RwLock<Option<Arc<WatchedDirectory>>>,
     /// The volume that tests assume documents to be on.
     #[cfg(test)]
     assumed: Option<Volume>,
@@ -57,7 +57,7 @@ pub(crate) struct States {
 /// The directory of documents; as long as it does not exist, the directory above in which it would
 /// be made.
 #[derive(Debug)]
-struct Spot {
+struct WatchedDirectory {
     fd: Arc<OwnedFd>,
     level: Level,
     volume: Volume,
@@ -93,7 +93,7 @@ struct Mark {
     root_changes: u64,
 }
 
-impl Spot {
+impl WatchedDirectory {
     fn find(store: &Store) -> Io<Self> {
         let mut found = Err(Errno::NOENT);
         for level in [Level::Documents, Level::Own, Level::Root] {
@@ -136,7 +136,7 @@ impl Spot {
 
 /// The result of a look at where documents are.
 struct Look {
-    spot: Arc<Spot>,
+    watched: Arc<WatchedDirectory>,
     mark: Mark,
     began: Instant,
     began_ns: i64,
@@ -183,7 +183,7 @@ impl States {
         Self {
             store,
             memory,
-            spot: RwLock::default(),
+            watched: RwLock::default(),
             #[cfg(test)]
             assumed: None,
             seen: Mutex::default(),
@@ -200,8 +200,9 @@ impl States {
 
     /// How soon a change is seen.
     pub fn freshness(&self) -> Freshness {
-        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
-        let local = spot.as_ref().map_or_else(|| self.store.volume.kind.is_local(), |spot| spot.is_local());
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let local =
+            watched.as_ref().map_or_else(|| self.store.volume.kind.is_local(), |watched| watched.is_local());
         if local { Freshness::NextRequest } else { Freshness::Within(STATES_SEEN_MAX) }
     }
 
@@ -218,11 +219,11 @@ impl States {
 
     /// The present mark, as far as it can be known without waiting.
     fn now(&self) -> Option<Mark> {
-        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
-        let spot = spot.as_ref()?;
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let watched = watched.as_ref()?;
         let root_changes = self.root_changes();
-        if spot.is_local() {
-            return spot.info().ok().map(|info| spot.mark(&info, root_changes));
+        if watched.is_local() {
+            return watched.info().ok().map(|info| watched.mark(&info, root_changes));
         }
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (mark, began) = seen?;
@@ -269,62 +270,62 @@ impl States {
         let store = &*self.store;
         for _ in 0..STATES_LOOKS_MAX {
             let root_changes = self.root_changes();
-            let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::files_now_ns());
-            let info = spot.info()?;
-            if !spot.is_deepest(store)? {
+            let (watched, began, began_ns) = (self.find()?, Instant::now(), file_info::files_now_ns());
+            let info = watched.info()?;
+            if !watched.is_deepest(store)? {
                 continue;
             }
-            let settled = store.is_settled(&spot.fd, &info, began_ns);
-            let mark = spot.mark(&info, root_changes);
-            let spot = self.hold(spot, mark);
-            if !spot.is_local() {
+            let settled = store.is_settled(&watched.fd, &info, began_ns);
+            let mark = watched.mark(&info, root_changes);
+            let watched = self.hold(watched, mark);
+            if !watched.is_local() {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if seen.is_none_or(|(_, before)| before < began) {
                     *seen = Some((mark, began));
                 }
             }
-            return Ok(Look { spot, mark, began, began_ns, settled });
+            return Ok(Look { watched, mark, began, began_ns, settled });
         }
         Err(Errno::AGAIN)
     }
 
-    fn find(&self) -> Io<Spot> {
-        let spot = Spot::find(&self.store)?;
+    fn find(&self) -> Io<WatchedDirectory> {
+        let watched = WatchedDirectory::find(&self.store)?;
         #[cfg(test)]
-        let spot = Spot { volume: self.assumed.unwrap_or(spot.volume), ..spot };
-        Ok(spot)
+        let watched = WatchedDirectory { volume: self.assumed.unwrap_or(watched.volume), ..watched };
+        Ok(watched)
     }
 
-    /// The spot to look at from now on: the one that is held already, if it is the same directory.
-    fn hold(&self, spot: Spot, mark: Mark) -> Arc<Spot> {
-        let is_same = |held: &Arc<Spot>| {
+    /// The directory to watch from now on: the one that is watched already, if it is the same directory.
+    fn hold(&self, watched: WatchedDirectory, mark: Mark) -> Arc<WatchedDirectory> {
+        let is_same = |held: &Arc<WatchedDirectory>| {
             let id = file_info::of(&held.fd).map(|info| info.id());
-            spot.volume.inodes_last && held.level == spot.level && id == Ok((mark.device, mark.inode))
+            watched.volume.inodes_last && held.level == watched.level && id == Ok((mark.device, mark.inode))
         };
-        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let held = self.watched.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(held) = held.filter(is_same) {
             return held;
         }
-        let spot = Arc::new(spot);
-        *self.spot.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&spot));
-        spot
+        let watched = Arc::new(watched);
+        *self.watched.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&watched));
+        watched
     }
 
     /// Once a second: checks past the cache of a network file system whether the directory that is
     /// held is still the one at its path, and whether buckets may have been replaced.
     pub fn look_after(&self) {
         self.look_at_root();
-        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(spot) = held else { return };
-        if spot.is_local() {
+        let held = self.watched.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(watched) = held else { return };
+        if watched.is_local() {
             let id = |info: Io<FileInfo>| info.map(|info| info.id());
-            let path = spot.level.path();
+            let path = watched.level.path();
             let there = file_info::at_following(&self.store.root, if path.is_empty() { "." } else { &path });
             // One further down shows in the time, but for a crash of who made it.
-            if id(there) == id(file_info::of(&spot.fd)) && spot.is_deepest(&self.store) == Ok(true) {
+            if id(there) == id(file_info::of(&watched.fd)) && watched.is_deepest(&self.store) == Ok(true) {
                 return;
             }
-            *self.spot.write().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.watched.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
         // Whoever loads a state next is told of an error.
         let _ = self.look();
@@ -363,7 +364,7 @@ impl Entry {
 
     /// True if the state was read from the present file of the present bucket.
     fn is_of(&self, look: &Look, place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> bool {
-        let local = look.spot.is_local();
+        let local = look.watched.is_local();
         let at = if local { file_info::at } else { file_info::fresh_at };
         let file = match place.map_or(Err(Errno::NOENT), |place| at(&place.fd, name.as_str())) {
             Err(Errno::NOENT) => KnownFile::None,
@@ -374,7 +375,7 @@ impl Entry {
             // Or it is being replaced.
             KnownFile::None => self.mark == look.mark || !place.is_some_and(Place::has_stale_names),
             // A number that does not last may be another file's.
-            _ => look.spot.volume.inodes_last,
+            _ => look.watched.volume.inodes_last,
         };
         self.state.closed.is_none() && self.traits == *traits && self.file == file && is_known
     }
@@ -391,8 +392,8 @@ impl Look {
     /// Opens the directory of documents; `None` if it does not exist. EPERM if its owner or mode is
     /// not as the server makes it.
     fn place<'s>(&self, store: &'s Store) -> Io<Option<Place<'s>>> {
-        match self.spot.level {
-            Level::Documents => Place::vouched(store, Arc::clone(&self.spot.fd)).map(Some),
+        match self.watched.level {
+            Level::Documents => Place::vouched(store, Arc::clone(&self.watched.fd)).map(Some),
             Level::Root | Level::Own => Ok(None),
         }
     }
@@ -400,7 +401,7 @@ impl Look {
     fn known_file(&self, store: &Store, file: Option<&FileInfo>) -> KnownFile {
         match file {
             None => KnownFile::None,
-            Some(info) if store.is_settled(&self.spot.fd, info, self.began_ns) => KnownFile::of(info),
+            Some(info) if store.is_settled(&self.watched.fd, info, self.began_ns) => KnownFile::of(info),
             Some(_) => KnownFile::Unsettled,
         }
     }

@@ -112,8 +112,8 @@ fn a_change_is_seen_by_the_next_look() {
     assert!(!tree.file().exists());
 }
 
-/// The spot of a reader who does not yet see what this step made.
-fn spot_before(store: &Store, step: &str) -> Spot {
+/// The watched directory, for a reader who does not yet see what this step made.
+fn watched_before(store: &Store, step: &str) -> WatchedDirectory {
     let level = match step {
         "a directory for documents is there" => {
             let has_own = resolve::plain(&store.root, &Level::Documents.path(), DIRECTORY).is_ok();
@@ -122,7 +122,7 @@ fn spot_before(store: &Store, step: &str) -> Spot {
         _ => Level::Documents,
     };
     let fd = resolve::plain(&store.root, &level.path(), DIRECTORY).unwrap();
-    Spot { volume: Volume::of(&fd).unwrap(), fd: Arc::new(fd), level }
+    WatchedDirectory { volume: Volume::of(&fd).unwrap(), fd: Arc::new(fd), level }
 }
 
 /// The kernel sets a directory's time before a change of its names shows: whoever looks in between
@@ -146,13 +146,13 @@ fn what_was_read_within_a_change_does_not_count_after_it() {
             let came_by = Arc::clone(&came_by);
             move |step: &'static str| {
                 if step == place {
-                    let spot = Arc::new(spot_before(&states.store, place));
-                    let info = spot.info().unwrap();
+                    let watched = Arc::new(watched_before(&states.store, place));
+                    let info = watched.info().unwrap();
                     // Where times are coarse, a reader keeps what it reads a little later.
                     sleep(info.settling_time());
                     let traits = attributes::traits(&states.store, &name).unwrap();
-                    let mark = spot.mark(&info, states.root_changes());
-                    *states.spot.write().unwrap() = Some(spot);
+                    let mark = watched.mark(&info, states.root_changes());
+                    *states.watched.write().unwrap() = Some(watched);
                     let state = Arc::clone(&kept);
                     let entry = Entry { state, traits, mark, file, read: Instant::now() };
                     states.memory.insert(name.as_str().into(), Arc::new(entry));
