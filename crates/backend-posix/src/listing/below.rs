@@ -44,7 +44,7 @@ struct Frame {
     directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
     /// `None` once all children are known.
-    rest: Option<Rest>,
+    rest: Option<UnreadPart>,
     prefix_bytes: usize,
     /// True if the object in the directory's own [`keymap::SELF`] counts.
     own: bool,
@@ -53,7 +53,7 @@ struct Frame {
 
 /// The part of a directory with many children that is still to be read.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct UnreadPart {
     /// See [`read_names_from`].
     position: u64,
     /// The time of the directory's last change before it was read from the beginning.
@@ -162,12 +162,12 @@ impl Below<'_, '_> {
         frame.cut.merge(names.cut);
         frame.children = names.children.into_iter();
         frame.rest = if let Some(position) = names.position {
-            Some(Rest { position, ..rest })
+            Some(UnreadPart { position, ..rest })
         } else {
             // What was replaced meanwhile may have a place that was passed.
             let changed_ns = changed(&directory)?;
             let again = changed_ns != rest.changed_ns && rest.readings < DIRECTORY_READS_MAX;
-            again.then_some(Rest { position: 0, changed_ns, readings: rest.readings + 1 })
+            again.then_some(UnreadPart { position: 0, changed_ns, readings: rest.readings + 1 })
         };
         Ok(Some(Outcome::Nothing))
     }
@@ -256,7 +256,7 @@ impl Below<'_, '_> {
         }
         // One that is gone is none that a link leads to.
         self.above.push(known.map_or((0, 0), |(_, info)| info.id()));
-        let rest = position.map(|position| Rest { position, changed_ns, readings: 1 });
+        let rest = position.map(|position| UnreadPart { position, changed_ns, readings: 1 });
         let (place, children) = (directory.path.clone(), children.into_iter());
         let directory = Some(Arc::clone(directory));
         Ok(Some(Frame { place, directory, children, rest, prefix_bytes, own, cut }))

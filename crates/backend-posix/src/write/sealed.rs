@@ -16,7 +16,7 @@ use crate::fs::files::{self, set_time};
 use crate::fs::flat::Naming;
 use crate::fs::linking::{link_unnamed, move_to_free};
 use crate::record::{OfFile, PartRecord};
-use crate::records::{self, Rest};
+use crate::records::{self, DeferredRecord};
 use crate::tree::bucket::{Bucket, Directory};
 
 impl Staged {
@@ -121,7 +121,7 @@ enum Flush {
 pub(crate) struct Sealed {
     staged: Staged,
     /// The part of the record that is written before the file is published.
-    pub rest: Option<Rest>,
+    pub rest: Option<DeferredRecord>,
     /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
     /// `st_dev` of the file, and so of any directory in which it can get a name.
