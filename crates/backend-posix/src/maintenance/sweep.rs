@@ -17,7 +17,7 @@ use crate::layout::scattered::{SCATTERED, scattered_note};
 use crate::layout::staged::{STAGING, is_scattered};
 use crate::limits::SCATTERED_BYTES_MAX;
 use crate::tree::bucket::Bucket;
-use crate::tree::lock_wait::Hurry;
+use crate::tree::lock_wait::WaitBudget;
 use crate::tree::store::Store;
 use crate::upload;
 use crate::write::conversion;
@@ -27,7 +27,7 @@ use crate::write::staging::note_scattered;
 /// Sweeps one bucket. If another user put an entry in the place of one of ours, it is logged and
 /// counted, and the rest is swept nevertheless.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
-    let _hurry = Hurry::begin();
+    let _budget = WaitBudget::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
     let settled = conversion::settle_wanted(&bucket, |_| true).map_err(Fail::for_good);
@@ -44,7 +44,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     unless_failed("uploads", swept, &mut report)?;
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
-    if Hurry::is_over() {
+    if WaitBudget::is_over() {
         tracing::warn!(
             bucket = bucket_name.as_str(),
             "some leftovers of crashes in a bucket could not be removed: locks were held for too long"

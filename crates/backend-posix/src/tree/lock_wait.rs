@@ -68,9 +68,9 @@ thread_local! {
 /// value exists: for work on many things, some of which need no lock.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Hurry(());
+pub(crate) struct WaitBudget(());
 
-impl Hurry {
+impl WaitBudget {
     pub fn begin() -> Self {
         BUDGET.set(Some(LOCK_SWEEP_WAIT_MAX));
         Self(())
@@ -82,7 +82,7 @@ impl Hurry {
     }
 }
 
-impl Drop for Hurry {
+impl Drop for WaitBudget {
     fn drop(&mut self) {
         BUDGET.set(None);
     }
