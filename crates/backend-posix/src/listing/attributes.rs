@@ -30,16 +30,16 @@ use crate::write::key_lock;
 
 /// The outcome of reading an object's attributes.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ReadSummary {
     Object(ObjectSummary),
-    /// The object seems to be gone; [`settle`] decides. Only where names may be missing for a
+    /// The object seems to be gone; [`look_again`] decides. Only where names may be missing for a
     /// moment.
-    Doubtful(Doubt),
+    Doubtful(DoubtfulObject),
 }
 
 /// An object that may still exist.
 #[derive(Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct DoubtfulObject {
     pub key: String,
     /// The directory's path: there may be more of these than directories can be open.
     directory: String,
@@ -54,7 +54,7 @@ pub(super) fn summaries(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
     found: &[FoundObject],
-) -> Result<Vec<Seen>> {
+) -> Result<Vec<ReadSummary>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(&bucket.store.options.quotas.helpers, threads - 1);
@@ -69,7 +69,7 @@ pub(super) fn summaries(
     let (own, others) = found.split_at(each.min(found.len()));
     thread::scope(|scope| {
         let others: Vec<_> = others.chunks(each).map(|some| scope.spawn(move || several(some))).collect();
-        let mut all: Vec<Seen> = several(own)?;
+        let mut all: Vec<ReadSummary> = several(own)?;
         for other in others {
             let some: Result<Vec<_>> = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             all.append(&mut some?);
@@ -105,7 +105,7 @@ fn summary(
     known: &KnownRecords,
     found: &FoundObject,
     begun_ns: i128,
-) -> Result<Option<Seen>> {
+) -> Result<Option<ReadSummary>> {
     let FoundObject { key, directory, source } = found;
     let look = || attributes((bucket, known), directory, key, source, begun_ns);
     let mut attributes = look();
@@ -118,10 +118,14 @@ fn summary(
         attributes = look();
         if doubtful(&attributes) {
             let directory = directory.path.clone();
-            return Ok(Some(Seen::Doubtful(Doubt { key: key.clone(), directory, source: source.clone() })));
+            return Ok(Some(ReadSummary::Doubtful(DoubtfulObject {
+                key: key.clone(),
+                directory,
+                source: source.clone(),
+            })));
         }
     }
-    Ok(summarized(bucket, found, attributes)?.map(Seen::Object))
+    Ok(summarized(bucket, found, attributes)?.map(ReadSummary::Object))
 }
 
 /// True if the object seems to be gone. FUSE returns ENOENT or ESTALE also for a file that was
@@ -174,12 +178,12 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
 /// Looks again under the key's lock, which is held by whoever replaces the object or turns it into
 /// a directory, until its name exists again. `None` if the object is gone. The caller must hold no
 /// lock.
-pub(super) fn settle(
+pub(super) fn look_again(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
-    doubt: &Doubt,
+    doubtful: &DoubtfulObject,
 ) -> Result<Option<ObjectSummary>> {
-    let Doubt { key, directory, source } = doubt;
+    let DoubtfulObject { key, directory, source } = doubtful;
     retrying(|| {
         let directory = match bucket.directory(directory) {
             Err(errno) if leads_nowhere(errno) => return Ok(None),
@@ -349,14 +353,14 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// Makes the doubt about an object whose file is missing when its attributes are read.
-    fn doubt(scene: &Scene, name: &str) -> Doubt {
+    /// Makes the summary of an object whose file is missing when its attributes are read.
+    fn doubtful(scene: &Scene, name: &str) -> DoubtfulObject {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
         let found = FoundObject { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
         let mut seen = summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap();
-        let Some(Seen::Doubtful(doubt)) = seen.pop() else { panic!("no doubt") };
-        doubt
+        let Some(ReadSummary::Doubtful(doubtful)) = seen.pop() else { panic!("not doubtful") };
+        doubtful
     }
 
     /// On FUSE, the name of an object is missing until the call that replaces it returns.
@@ -370,10 +374,11 @@ mod tests {
         let (name, aside) = (scene.path().join("a"), scene.path().join(".slipway/aside"));
         let lock = key_lock::take(&scene.bucket(), "a").unwrap();
         fs::rename(&name, &aside).unwrap();
-        let doubt_of_a = doubt(&scene, "a");
+        let doubtful_a = doubtful(&scene, "a");
         thread::scope(|scope| {
-            let settled = scope
-                .spawn(|| settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt_of_a).unwrap());
+            let settled = scope.spawn(|| {
+                look_again(&scene.bucket(), &scene.caches.listing.known_records, &doubtful_a).unwrap()
+            });
             thread::sleep(Duration::from_millis(50));
             assert!(!settled.is_finished(), "it did not wait");
             fs::rename(&aside, &name).unwrap();
@@ -383,7 +388,7 @@ mod tests {
 
         fs::remove_file(scene.path().join("b")).unwrap();
         assert!(
-            settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt(&scene, "b"))
+            look_again(&scene.bucket(), &scene.caches.listing.known_records, &doubtful(&scene, "b"))
                 .unwrap()
                 .is_none()
         );
