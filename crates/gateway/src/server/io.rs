@@ -12,7 +12,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep};
 
-use super::crowd::Crowd;
+use super::connection_limit::ConnectionLimit;
 use super::linger::Linger;
 use super::refusal;
 use crate::gateway::Gateway;
@@ -34,7 +34,7 @@ pub struct Timeouts {
 pub struct ConnectionIo<S> {
     /// The stream, with a limit on each read.
     stream: Take<S>,
-    crowd: Crowd,
+    connection_limit: ConnectionLimit,
     /// Bytes that were already read from it.
     first: Bytes,
     phase: Arc<Phase>,
@@ -70,11 +70,11 @@ impl<S: AsyncRead> ConnectionIo<S> {
         gateway: Arc<Gateway>,
         phase: Arc<Phase>,
         timeouts: Timeouts,
-        crowd: Crowd,
+        connection_limit: ConnectionLimit,
     ) -> Self {
         Self {
             stream: stream.take(0),
-            crowd,
+            connection_limit,
             first: Bytes::new(),
             phase,
             timeouts,
@@ -187,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
         let this = self.get_mut();
         let before = buf.filled().len();
         let outcome = if this.first.is_empty() {
-            this.stream.set_limit(this.crowd.read_bytes_max());
+            this.stream.set_limit(this.connection_limit.read_bytes_max());
             Pin::new(&mut this.stream).poll_read(cx, buf)
         } else {
             buf.put_slice(&this.first.split_to(this.first.len().min(buf.remaining())));

@@ -10,13 +10,13 @@ use crate::limits::{
 
 /// Limits the number of connections, and the memory that each may take at the current number.
 #[derive(Debug, Clone)]
-pub struct Crowd {
+pub struct ConnectionLimit {
     places: Arc<Semaphore>,
     places_max: usize,
     lingering: Arc<Semaphore>,
 }
 
-impl Crowd {
+impl ConnectionLimit {
     /// A limit of at most `places_max` connections, with none so far.
     pub fn new(places_max: usize) -> Self {
         let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
