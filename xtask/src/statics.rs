@@ -36,7 +36,7 @@ const STATICS: [(&str, &str, &str, &str); 23] = [
     ("gateway", "pipeline::authenticate", "LOGGED", SELDOM),
     ("gateway", "per_thread", "NEXT", "numbers the threads of the process"),
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),
-    ("gateway", "send_file", "STAND_IN", "a constant that has an address, by which it is recognized"),
+    ("gateway", "send_file", "PLACEHOLDER", "a constant that has an address, by which it is recognized"),
     ("kernel-calls", "the root", "IGNORE_SIGIO", "how a process handles a signal is the process's"),
     ("kernel-calls", "the root", "TAKEN", "descriptors that were handed over are the process's"),
 ];
