@@ -237,9 +237,9 @@ impl Backend for PosixBackend {
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
         let PutPartRequest { upload, part_number, size_hint, checksum } = request;
         let (name, owner) = (UploadName::from(upload), self.owner(cx));
-        let founded = Arc::clone(&self.caches.founded);
+        let own_assemblies = Arc::clone(&self.caches.own_assemblies);
         let open = move |store: &Store| {
-            let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
+            let opened = PartTarget::open(store, &own_assemblies, name, part_number, size_hint, owner)?;
             check_part_algorithm(opened.1, checksum)?;
             opened.0.check_space()?;
             Ok(opened)
@@ -258,8 +258,8 @@ impl Backend for PosixBackend {
             number: request.part_number,
             owner: self.owner(cx),
         };
-        let founded = Arc::clone(&self.caches.founded);
-        let work = move |store: &Store| upload::copy_part(store, &founded, &copy, DEFAULT_CHECKSUM);
+        let own_assemblies = Arc::clone(&self.caches.own_assemblies);
+        let work = move |store: &Store| upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM);
         self.run_in(request.upload.object.bucket, work).await.map(Copied::plain)
     }
 

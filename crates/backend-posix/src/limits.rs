@@ -163,7 +163,7 @@ pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
 /// How many uploads a gateway remembers to have made the assemblies of, on a file system that
 /// others share.
-pub(crate) const FOUNDED_MAX: usize = 1024;
+pub(crate) const OWN_ASSEMBLIES_MAX: usize = 1024;
 /// How long a Complete waits for writes to end before it copies the parts instead. Parts that are
 /// then still being written are not its own, so that this is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);

@@ -50,7 +50,7 @@ impl Layout {
 
     /// Makes an assembly with slots of this size, unless it exists already. `None` if the upload
     /// can't have one.
-    pub fn found(
+    pub fn create(
         bucket: &Bucket<'_>,
         part: &PartTarget,
         assembly: u8,
@@ -81,7 +81,7 @@ impl Layout {
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(bucket, directory, &layout_name(assembly)) {
-            Ok(()) => part.founded.add(&part.upload.id),
+            Ok(()) => part.own_assemblies.add(&part.upload.id),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link a layout"),

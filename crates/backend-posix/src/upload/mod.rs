@@ -11,12 +11,12 @@
 
 mod assembly;
 mod complete;
-mod founded;
 mod gather;
 mod in_progress;
 mod index;
 mod journal;
 mod list;
+mod own_assemblies;
 mod part;
 mod put;
 mod receipt;
@@ -46,10 +46,10 @@ use in_progress::Sync;
 
 pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
-pub(crate) use founded::Founded;
 pub(crate) use in_progress::{Upload, UploadName};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
+pub(crate) use own_assemblies::OwnAssemblies;
 pub(crate) use part::PartTarget;
 pub(crate) use put::{CopyPart, copy_part};
 

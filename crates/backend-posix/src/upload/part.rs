@@ -7,8 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
 
-use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
+use super::own_assemblies::OwnAssemblies;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, READ};
@@ -32,7 +32,7 @@ pub(crate) struct PartTarget {
     pub owner: Option<UnixAccount>,
     pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
-    pub(super) founded: Arc<Founded>,
+    pub(super) own_assemblies: Arc<OwnAssemblies>,
 }
 
 /// An uploaded part.
@@ -135,7 +135,7 @@ impl PartTarget {
     /// Also returns the checksum that the upload was created with.
     pub fn open(
         store: &Store,
-        founded: &Arc<Founded>,
+        own_assemblies: &Arc<OwnAssemblies>,
         upload: UploadName,
         number: u32,
         announced: Option<u64>,
@@ -145,8 +145,8 @@ impl PartTarget {
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.checksum;
         let algorithm = chosen.map(|(algorithm, _)| algorithm);
-        let (bucket, founded) = (bucket.fd, Arc::clone(founded));
-        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, founded };
+        let (bucket, own_assemblies) = (bucket.fd, Arc::clone(own_assemblies));
+        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, own_assemblies };
         Ok((part, chosen))
     }
 

@@ -7,8 +7,8 @@ use backend::{BackendError, CopySide, PartReceipt, Result};
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests, UnixAccount};
 
-use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
+use super::own_assemblies::OwnAssemblies;
 use super::part::PartTarget;
 use super::slot::Slot;
 use crate::error::{Fail, Op, retrying};
@@ -98,17 +98,17 @@ pub(crate) struct CopyPart {
 /// like an uploaded part.
 pub(crate) fn copy_part(
     store: &Store,
-    founded: &Arc<Founded>,
+    own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
     // What does not say that it is of the source is of the target.
-    try_copy(store, founded, copy, default).map_err(|error| error.on(CopySide::Target))
+    try_copy(store, own_assemblies, copy, default).map_err(|error| error.on(CopySide::Target))
 }
 
 fn try_copy(
     store: &Store,
-    founded: &Arc<Founded>,
+    own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
@@ -121,7 +121,8 @@ fn try_copy(
         return Err(BackendError::InvalidRange { size_bytes });
     }
     // It may share its blocks with the source, so that it need not fit the free space.
-    let (target, _) = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
+    let (target, _) =
+        PartTarget::open(store, own_assemblies, copy.upload.clone(), copy.number, None, copy.owner)?;
     let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);

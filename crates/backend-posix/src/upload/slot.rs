@@ -42,7 +42,7 @@ impl Slot {
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
                 Some(layout) => Some(layout),
-                None => Layout::found(bucket, part, assembly, size_bytes)?,
+                None => Layout::create(bucket, part, assembly, size_bytes)?,
             };
             match layout {
                 None => return Ok(None),
@@ -64,7 +64,7 @@ impl Slot {
         let start = layout.start(part.number);
         let device = file_info::stat(&part.directory)?.device;
         let shared = !bucket.store.times_are_final(device);
-        let anothers = shared && !part.founded.has(&part.upload.id);
+        let anothers = shared && !part.own_assemblies.has(&part.upload.id);
         if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || anothers || !layout.share() {
             return Ok(None);
         }
