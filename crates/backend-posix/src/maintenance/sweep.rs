@@ -30,7 +30,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     let _budget = WaitBudget::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
-    let settled = conversion::settle_wanted(&bucket, |_| true).map_err(Fail::for_good);
+    let settled = conversion::finish_wanted(&bucket, |_| true).map_err(Fail::for_good);
     // Until then a file may have its only name in there.
     if unless_failed("files that were being replaced by directories", settled, &mut report)?.is_some() {
         let swept = sweep_staging_directory(&bucket, options, &mut report);

@@ -207,7 +207,7 @@ impl Writer {
     /// Waits for the hop that has the staged file, and returns the file. If the caller stops
     /// waiting, nothing is lost.
     async fn staged(&mut self) -> Result<Option<Staged>> {
-        self.settle().await?;
+        self.wait_for_hop().await?;
         Ok(match self.hop.take() {
             Some(Hop::Done(staged)) => Some(staged),
             _ => None,
@@ -215,7 +215,7 @@ impl Writer {
     }
 
     /// Waits until the running hop has ended.
-    async fn settle(&mut self) -> Result<()> {
+    async fn wait_for_hop(&mut self) -> Result<()> {
         if let Some(Hop::Under(handle)) = &mut self.hop {
             let result = blocking::join(handle).await;
             self.hop = None;
@@ -240,7 +240,7 @@ impl Writer {
             Ok(staged)
         })));
         // What is read meanwhile would be held as well.
-        if self.buffered.is_much() { self.settle().await } else { Ok(()) }
+        if self.buffered.is_much() { self.wait_for_hop().await } else { Ok(()) }
     }
 }
 

@@ -60,7 +60,7 @@ impl<'b> Candidate<'b> {
         progress: &Progress,
         mut each: impl FnMut(&[u8]),
     ) -> Result<Digests> {
-        self.settle()?;
+        self.wait_until_writes_show()?;
         let mut digester = Digester::new(Some(algorithm), self.bucket.store.options.etag);
         files::read_through(&self.file, self.info.stamp.size_bytes, |piece| {
             digester.update(piece);
@@ -78,7 +78,7 @@ impl<'b> Candidate<'b> {
 
     /// Waits until another write would show in the file's times, however coarse they are. The ctime
     /// decides, since programs cannot set it.
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn wait_until_writes_show(&mut self) -> Result<()> {
         self.written = kernel_calls::has_writer(&self.file) == Some(true);
         let local = self.bucket.store.times_are_final(self.info.device);
         let settled = if local { self.info.settling_time() } else { TIMES_SETTLE_REMOTE };

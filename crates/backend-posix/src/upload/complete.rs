@@ -43,7 +43,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
         let given = complete.request.check(upload.record.checksum, complete.default)?;
         // Whoever comes second finds the first one's receipt.
         let _lock = upload.lock(&bucket)?;
-        let receipt = match journal::settle(&bucket, &upload, name)? {
+        let receipt = match journal::finish_interrupted(&bucket, &upload, name)? {
             Some(receipt) => {
                 journal::end(&bucket, &upload, name, &receipt);
                 return Ok(repeated(&complete.request, receipt)?);
@@ -119,7 +119,7 @@ fn publish(
         .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
     if let Err(fail) = published {
         // Unless the object is there after all, and only its name may not be on disk.
-        if let Err(error) = journal::settle(bucket, upload, &complete.upload) {
+        if let Err(error) = journal::finish_interrupted(bucket, upload, &complete.upload) {
             tracing::warn!(
                 ?error,
                 "the completion of an upload failed, and its temporary files could not be removed: the next \

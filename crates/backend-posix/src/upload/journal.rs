@@ -73,7 +73,7 @@ fn undo(upload: &Upload) -> Result<(), Fail> {
 
 /// Finds out the result of an interrupted Complete: its answer, if the object was published.
 /// Otherwise the upload is in progress as before.
-pub(super) fn settle(
+pub(super) fn finish_interrupted(
     bucket: &Bucket<'_>,
     upload: &Upload,
     name: &UploadName,

@@ -122,7 +122,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
             return Err(BackendError::PreconditionFailed(Condition::InitiatedTime).into());
         }
         let _lock = upload.lock(&bucket)?;
-        if let Some(receipt) = journal::settle(&bucket, &upload, name)? {
+        if let Some(receipt) = journal::finish_interrupted(&bucket, &upload, name)? {
             journal::end(&bucket, &upload, name, &receipt);
             return Err(BackendError::NoSuchUpload.into());
         }
@@ -199,7 +199,7 @@ fn sweep_upload(
         return;
     }
     let Ok(_lock) = upload.lock_at_once(bucket) else { return };
-    match journal::settle(bucket, upload, name) {
+    match journal::finish_interrupted(bucket, upload, name) {
         Ok(Some(receipt)) => {
             journal::end(bucket, upload, name, &receipt);
             report.completed += 1;

@@ -39,7 +39,7 @@ pub(crate) fn swap_by_steps(
     (staging, prepared): (&OwnedFd, &str),
 ) -> Result<(), Fail> {
     let path = join(&parent.path, name);
-    let _lock = settle(bucket)?;
+    let _lock = finish_interrupted(bucket)?;
     // The sweep may have taken it for a leftover. It does that with the same lock.
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("look up a name")?;
     file_info::at(&directory, SELF).attempt("look up a name")?;
@@ -57,7 +57,7 @@ pub(crate) fn swap_by_steps(
 
 /// Waits until no file is being converted by steps, finishes a conversion that a crash interrupted,
 /// and prevents new ones until the lock is dropped. Whoever holds this lock waits for no other.
-pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
+pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
@@ -80,21 +80,21 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`settle`], if a `wanted` path is being converted. A caller that holds the path's lock knows
+/// [`finish_interrupted`], if a `wanted` path is being converted. A caller that holds the path's lock knows
 /// that the conversion was interrupted. Only where names may be missing for a moment.
-pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
+pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
     {
-        drop(settle(bucket)?);
+        drop(finish_interrupted(bucket)?);
     }
     Ok(())
 }
 
-/// [`settle`]; `None` if it is not needed.
-pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
+/// [`finish_interrupted`]; `None` if it is not needed.
+pub(crate) fn finish_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
     let by_steps = !bucket.store.volume_at(&bucket.fd).exchange.is_yes();
-    by_steps.then(|| settle(bucket)).transpose()
+    by_steps.then(|| finish_interrupted(bucket)).transpose()
 }
 
 /// The result of a look without a lock.
@@ -155,11 +155,11 @@ pub(crate) fn undisturbed<T>(
                     }
                 }
             }
-        } else if settle(bucket).is_err() {
+        } else if finish_interrupted(bucket).is_err() {
             break;
         }
     }
-    let _lock = match retrying(|| settle(bucket)) {
+    let _lock = match retrying(|| finish_interrupted(bucket)) {
         // Who may not write here can have no lock.
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(

@@ -353,7 +353,7 @@ impl ExchangeNote {
 /// Finishes an exchange that a crash interrupted. `entry`, in `above`, is what it left: the
 /// directory, what came out, or the note. True if nothing of it remains. The caller may hold all
 /// locks.
-pub(crate) fn settle(
+pub(crate) fn finish_interrupted(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
     entry: &str,
@@ -367,14 +367,14 @@ pub(crate) fn settle(
     let lock = |noted: &ExchangeNote| key_lock::take(bucket, &noted.path);
     let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
     // With this lock nothing is on its way by steps, and one that crashed there is in its place.
-    let _conversions = conversion::settle_any(bucket)?;
+    let _conversions = conversion::finish_any(bucket)?;
     let settled = if entry.starts_with(NOTE) {
         let Some(noted) = &noted else {
             return Ok(rustix::fs::unlinkat(above, entry, AtFlags::empty()).is_ok());
         };
-        settle_noted(bucket, &staging, id, noted)?
+        finish_noted(bucket, &staging, id, noted)?
     } else {
-        settle_at(bucket, above, entry, noted.as_ref())?
+        finish_at(bucket, above, entry, noted.as_ref())?
     };
     if settled && (noted.is_some() || !is_scattered(entry)) {
         let _ = rustix::fs::unlinkat(&staging, format!("{NOTE}{id}"), AtFlags::empty());
@@ -388,23 +388,23 @@ fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
     directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
 }
 
-fn settle_noted(
+fn finish_noted(
     bucket: &Bucket<'_>,
     staging: &OwnedFd,
     id: &str,
     noted: &ExchangeNote,
 ) -> Result<bool, Fail> {
-    if !settle_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
+    if !finish_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
         return Ok(false);
     }
     match bucket.directory(keymap::split(&noted.path).0) {
-        Ok(parent) => settle_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
+        Ok(parent) => finish_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
         Err(_) => Ok(true),
     }
 }
 
 /// True if the entry with this name is gone.
-fn settle_at(
+fn finish_at(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
     name: &str,
@@ -421,7 +421,7 @@ fn settle_at(
             let made = file_info::of(&opened).attempt("stat a directory")?;
             made.inode == noted.directory && remove_prepared(bucket, &opened, above, name)
         }
-        Some(noted) => settle_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
+        Some(noted) => finish_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
         None if is_scattered(name) && info.is_directory() => leftovers::remove_empty(bucket, above, name)?,
         None if is_scattered(name) && !ours::is_at(bucket, above, name)? => false,
         None if info.is_directory() => is_prepared(bucket, above, name)? && remove_tree(above, name),
@@ -439,7 +439,7 @@ fn settle_at(
 }
 
 /// Handles what came out, if the directory and the file in it are still those that the note names.
-fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &ExchangeNote) -> Result<bool, Fail> {
+fn finish_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &ExchangeNote) -> Result<bool, Fail> {
     let (above, name) = keymap::split(&noted.path);
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };
     let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };

@@ -23,7 +23,7 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     let lock = bucket.lock_number(number_of(path))?;
     // The lock's file is on the bucket's file system.
     if !bucket.store.volume_on(lock.device(), &bucket.fd).exchange.is_yes() {
-        conversion::settle_wanted(bucket, |wanted| wanted == path)?;
+        conversion::finish_wanted(bucket, |wanted| wanted == path)?;
     }
     Ok(lock)
 }
@@ -86,6 +86,6 @@ pub(crate) fn take_name(bucket: &Bucket<'_>, directory: &str, name: &str) -> Res
 /// Waits for all locks.
 pub(crate) fn take_all(bucket: &Bucket<'_>) -> Result<Vec<Lock>, Fail> {
     let locks = (0..LOCKS).map(|number| bucket.lock_number(number)).collect::<Result<_, _>>()?;
-    conversion::settle_any(bucket)?;
+    conversion::finish_any(bucket)?;
     Ok(locks)
 }

@@ -396,7 +396,7 @@ mod tests {
         }
         fs::write(scene.path().join("d").join(PREPARED), "forged").unwrap();
         let shared = bucket.directory("d").unwrap();
-        assert!(!exchange::settle(&bucket, &shared.fd, PREPARED, false).unwrap());
+        assert!(!exchange::finish_interrupted(&bucket, &shared.fd, PREPARED, false).unwrap());
         assert_eq!(scene.get("key").unwrap(), b"object");
         sweep(&scene);
         assert_eq!(scene.get("key").unwrap(), b"object");

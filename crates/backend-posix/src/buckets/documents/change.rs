@@ -36,7 +36,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     attributes::traits(store, name)?;
     let place = Place::find_or_make(store)?;
     let _lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
     let found = FoundDocuments::read(Some(&place), name, &traits)?;
     if found.tag != *expected {
@@ -143,7 +143,7 @@ pub(crate) fn prepare<'s>(
         place
     };
     let lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     let old = place.has(name.as_str())?;
     if !old {
         // A crash may have left its spare file.
@@ -178,7 +178,7 @@ impl Prepared<'_> {
     /// Removes the copies that were to be kept only until the bucket exists.
     pub fn finish(&self) {
         let finish = || {
-            strays::settle(self.store, &self.place, self.name)?;
+            strays::finish_create(self.store, &self.place, self.name)?;
             let is_settled = !self.place.has_kept(self.name.as_str())?;
             if is_settled && !self.wanted { self.place.remove(self.name.as_str()) } else { Ok(()) }
         };
@@ -194,7 +194,7 @@ impl Prepared<'_> {
     /// Undoes what was written for a bucket that could not be made. If the bucket exists
     /// nevertheless, its documents stay.
     pub fn undo(&self) {
-        let undo = if self.old { strays::settle } else { strays::remove };
+        let undo = if self.old { strays::finish_create } else { strays::remove };
         // What stays is seen to by the next one of its name.
         let _ = undo(self.store, &self.place, self.name);
     }

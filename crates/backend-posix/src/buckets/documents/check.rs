@@ -38,10 +38,10 @@ pub(crate) enum Fault {
 
 /// Completes the CreateBucket that left [`Fault::Kept`]. False if it is uncertain whose documents
 /// they are: then the copy stays.
-pub(crate) fn settle_kept(store: &Store, name: &BucketName) -> Result<bool> {
+pub(crate) fn finish_create_of(store: &Store, name: &BucketName) -> Result<bool> {
     let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(true) };
     let _lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     Ok(!place.has_kept(name.as_str())?)
 }
 

@@ -136,7 +136,7 @@ impl FoundDocuments {
             Err(error) => return Err(error),
         };
         if lock.is_some() {
-            strays::settle(store, place, name)?;
+            strays::finish_create(store, place, name)?;
         }
         let mut traits = attributes::traits(store, name)?;
         for _ in 1..STATES_LOOKS_MAX {

@@ -62,7 +62,7 @@ pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<
 /// Completes a CreateBucket that failed, crashed or succeeded: the documents that it kept are
 /// removed if the bucket exists with its own documents, and put back otherwise. The caller holds
 /// the lock.
-pub(super) fn settle(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
+pub(super) fn finish_create(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
     if !place.has_kept(name.as_str())? {
         return Ok(());
     }

@@ -16,12 +16,12 @@ const UNKNOWN_OWNER: &str = "it cannot be told whose documents the bucket of thi
 pub(super) fn check(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     let wanted = |name: &_| options.buckets.is_empty() || options.buckets.contains(name);
     documents::check(store, options.age, wanted, |at, fault| {
-        let mut settle = || match &fault {
-            Fault::Kept(name) if !documents::settle_kept(store, name)? => Err(stays(UNKNOWN_OWNER)),
+        let mut finish = || match &fault {
+            Fault::Kept(name) if !documents::finish_create_of(store, name)? => Err(stays(UNKNOWN_OWNER)),
             _ => Ok(true),
         };
         let repair: Option<Repair<'_>> =
-            if matches!(fault, Fault::Kept(_)) { Some(&mut settle) } else { None };
+            if matches!(fault, Fault::Kept(_)) { Some(&mut finish) } else { None };
         report.problem(kind_of(&fault), path.join(at), explanation(&fault), repair);
     })
 }

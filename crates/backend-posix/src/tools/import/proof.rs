@@ -47,7 +47,7 @@ pub(super) fn record(
         return Ok(Err(TOO_MUCH));
     }
     let checksum = if trust {
-        file.settle()?;
+        file.wait_until_writes_show()?;
         theirs.checksum
     } else {
         match prove(file, &theirs, progress)? {
