@@ -19,7 +19,7 @@ use crate::fs::folding::folds_case;
 use crate::fs::linking::move_to_free;
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{file_info, files, flat};
+use crate::fs::{file_info, files};
 use crate::layout::aside::aside_of_nothing;
 use crate::layout::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
@@ -28,6 +28,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::made::{Before, open_made};
 use crate::tree::own;
 use crate::tree::store::Store;
+use crate::volume::flat;
 use crate::volume::lack::Lack;
 
 use attributes::{Traits, mark, sync_root};

@@ -13,7 +13,6 @@ use super::sidecar::{Entry, Sidecar};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
-use crate::fs::flat::Naming;
 use crate::fs::linking::create_whole;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::fs::{files, removing};
@@ -24,6 +23,7 @@ use crate::record::{self, Kind, Raw, Reading};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::tree::{made, ours, trust};
+use crate::volume::flat::Naming;
 
 /// Reads the record of a name in a directory, without opening the file.
 pub(super) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {

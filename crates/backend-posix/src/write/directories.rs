@@ -17,7 +17,6 @@ use crate::base::unique;
 use crate::error::{Fail, Io, Op, obstacle};
 use crate::facts::place::directory_record;
 use crate::fs::file_info::{self, FileInfo};
-use crate::fs::flat::{self, Naming};
 use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{files, linking};
@@ -28,6 +27,7 @@ use crate::record::{DirectoryRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
+use crate::volume::flat::{self, Naming};
 
 /// Opens the directory at `path`, making missing ones. If a file has the name of a directory, it
 /// becomes part of one ([`exchange`]). A caller that makes directories gets a `note` of them, to be

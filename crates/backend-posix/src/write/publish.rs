@@ -17,12 +17,12 @@ use crate::facts::place::{self, Current, Facts, Occupant};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
-use crate::fs::flat::{self, Naming};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, join};
 use crate::record::{Attached, DirectoryRecord, Predecessor};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
+use crate::volume::flat::{self, Naming};
 
 /// The target of a write.
 #[derive(Debug, Clone)]

@@ -13,11 +13,11 @@ use crate::base::unique;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::{self, set_time};
-use crate::fs::flat::Naming;
 use crate::fs::linking::{link_unnamed, move_to_free};
 use crate::record::{OfFile, PartRecord};
 use crate::records::{self, DeferredRecord};
 use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::flat::Naming;
 
 impl Staged {
     /// [`Staged::seal`] for a file that gets its name in a directory which is flushed afterwards.

@@ -11,7 +11,7 @@ use crate::base::options::Metadata;
 use crate::error::{Op, retrying};
 use crate::facts::foreign;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{file_info, flat, folding, reading};
+use crate::fs::{file_info, folding, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
 use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
@@ -19,6 +19,7 @@ use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::WalkEntry;
 use crate::tree::bucket::Directory;
+use crate::volume::flat;
 use crate::write::{directories, key_lock};
 
 pub(super) fn check(check: &Check<'_>, named: &Named, found: WalkEntry) {

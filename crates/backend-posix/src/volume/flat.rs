@@ -9,9 +9,9 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{file_info, files};
 use crate::base::seldom::SeldomEach;
 use crate::error::{Fail, Io, Op};
+use crate::fs::{file_info, files};
 use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
 
 const EXT4: u32 = 0xef53;
