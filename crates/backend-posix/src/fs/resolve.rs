@@ -27,9 +27,6 @@ pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// The flags with which directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
-/// From linux/magic.h.
-const FUSE: rustix::fs::FsWord = 0x6573_5546;
-
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
@@ -148,16 +145,6 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
         // Not said of a file that has lost its name.
         Err(Errno::NOENT) => otherwise(),
         result => result,
-    }
-}
-
-/// True for the errors of a path below `directory` that is too long for its file system. sshfs
-/// returns EBADMSG, which elsewhere means damage.
-pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
-    match errno {
-        Errno::NAMETOOLONG => true,
-        Errno::BADMSG => rustix::fs::fstatfs(directory).is_ok_and(|info| info.f_type == FUSE),
-        _ => false,
     }
 }
 

@@ -16,9 +16,7 @@ use crate::base::options::AccessPattern;
 use crate::blocking;
 use crate::error::Op;
 use crate::fs::file_info::{self, Stamp};
-
-/// The number of tmpfs in statfs(2).
-const TMPFS: i64 = 0x0102_1994;
+use crate::volume::kind::Kind;
 
 /// A range of a file. When its last bytes are read, the file must be as it was when its attributes
 /// were read: so a client never takes a mixture of two versions for a whole object.
@@ -81,8 +79,8 @@ impl Body {
             let into = &mut [IoSliceMut::new(buffer)];
             match rustix::io::preadv2(&self.file, into, at, ReadWriteFlags::NOWAIT) {
                 Err(Errno::OPNOTSUPP) => {
-                    let system = rustix::fs::fstatfs(&self.file)?;
-                    self.in_memory = if system.f_type == TMPFS { InMemory::All } else { InMemory::Unknown };
+                    let system = Kind::of(&self.file)?;
+                    self.in_memory = if system == Kind::Tmpfs { InMemory::All } else { InMemory::Unknown };
                 }
                 result => return result,
             }

@@ -21,13 +21,13 @@ use crate::base::unique;
 use crate::error::Io;
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
-use crate::fs::resolve;
 use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::record::{self, DirectoryRecord, Kind, ObjectRecord, Raw, Reading, Unread};
 use crate::tree::store::Store;
 use crate::tree::trust;
+use crate::volume::long_path;
 
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 25;
@@ -75,7 +75,7 @@ impl Sidecar {
             Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             // The file's own path just fits.
-            Err(errno) if resolve::is_too_long(&directory, errno) => Ok(None),
+            Err(errno) if long_path::is_too_long(&directory, errno) => Ok(None),
             Err(errno) => Err(errno),
         }
     }

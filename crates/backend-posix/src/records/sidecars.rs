@@ -24,6 +24,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::tree::{made, ours, trust};
 use crate::volume::flat::Naming;
+use crate::volume::long_path;
 
 /// Reads the record of a name in a directory, without opening the file.
 pub(super) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
@@ -152,7 +153,7 @@ pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-        Err(errno) if resolve::is_too_long(&directory, errno) => return Ok(()),
+        Err(errno) if long_path::is_too_long(&directory, errno) => return Ok(()),
         result => result?,
     };
     if trust::stranger_in(store, &directory, &folder)?.is_some() {
@@ -165,7 +166,7 @@ pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     };
     match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(errno) if resolve::is_too_long(&folder, errno) => Ok(()),
+        Err(errno) if long_path::is_too_long(&folder, errno) => Ok(()),
         Err(errno) => Err(errno),
     }
 }

@@ -9,12 +9,11 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::kind::Kind;
 use crate::base::seldom::SeldomEach;
 use crate::error::{Fail, Io, Op};
 use crate::fs::{file_info, files};
 use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
-
-const EXT4: u32 = 0xef53;
 
 /// The result of a call that gives a name in a directory.
 pub(crate) trait Naming<T> {
@@ -132,7 +131,7 @@ impl Index {
             return None;
         }
         let volume = rustix::fs::fstatfs(&directory).ok()?;
-        if u32::try_from(volume.f_type & 0xffff_ffff) != Ok(EXT4) {
+        if Kind::of_statfs(&volume) != Kind::Ext4 {
             return None;
         }
         let block_bytes = u64::try_from(volume.f_bsize).ok().filter(|bytes| *bytes >= 1024)?;

@@ -1,6 +1,7 @@
 //! Kinds of file systems, and what follows from a kind alone.
 
 use rustix::fd::AsFd;
+use rustix::fs::StatFs;
 
 use crate::error::Io;
 
@@ -56,8 +57,12 @@ const NUMBERS: [(u32, Kind); 18] = [
 impl Kind {
     /// The kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
-        let number = rustix::fs::fstatfs(file)?.f_type;
-        Ok(Self::of_number(u32::try_from(number & 0xffff_ffff).unwrap_or(0)))
+        Ok(Self::of_statfs(&rustix::fs::fstatfs(file)?))
+    }
+
+    /// The kind of the file system that `statfs` describes.
+    pub fn of_statfs(described: &StatFs) -> Self {
+        Self::of_number(u32::try_from(described.f_type & 0xffff_ffff).unwrap_or(0))
     }
 
     fn of_number(number: u32) -> Self {

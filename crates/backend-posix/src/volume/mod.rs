@@ -8,5 +8,6 @@ pub(crate) mod flat;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod lack;
+pub(crate) mod long_path;
 pub(crate) mod mounts;
 pub(crate) mod trials;

@@ -28,6 +28,7 @@ use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
 use crate::volume::flat::{self, Naming};
+use crate::volume::long_path;
 
 /// Opens the directory at `path`, making missing ones. If a file has the name of a directory, it
 /// becomes part of one ([`exchange`]). A caller that makes directories gets a `note` of them, to be
@@ -321,7 +322,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let directory = match bucket.directory(path) {
         // It was never made, but those above it may have been.
-        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => {
+        Err(errno) if long_path::is_too_long(&bucket.fd, errno) => {
             return Err(Fail::lost_to("open a directory", errno));
         }
         result => result.attempt("open a directory")?,
