@@ -309,7 +309,7 @@ impl Backend for PosixBackend {
     async fn statistics(&self) -> Statistics {
         let caches = vec![self.caches.objects.statistics(), self.caches.listing.statistics()];
         let mut statistics = Statistics { caches, ..Statistics::default() };
-        volumes::tell(&self.volumes, &mut statistics).await;
+        volumes::add_statistics(&self.volumes, &mut statistics).await;
         statistics
     }
 

@@ -128,7 +128,7 @@ pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
 /// The size of all other fields together: metadata, and 16 KiB for the rest.
 pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
 /// How many records that can't be understood are logged in a minute.
-pub(crate) const CLOSED_TOLD: u32 = 20;
+pub(crate) const CLOSED_LOGGED: u32 = 20;
 /// The number of parts up to which they are unpacked on the threads that serve connections.
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// The largest of our own files that is read whole.
@@ -251,7 +251,7 @@ pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
 /// The most threads that read attributes for all pages together.
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
 /// How many objects, and how many directories, that a listing can't read are logged in a minute.
-pub(crate) const LISTING_UNREAD_TOLD: u32 = 20;
+pub(crate) const LISTING_UNREAD_LOGGED: u32 = 20;
 /// How long a directory must have been unchanged before it was read, so that its time shows the next
 /// change. This is the value if times have fractions of a second.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
@@ -272,11 +272,11 @@ pub(crate) const FLAT_BYTES_MIN: u64 = 1 << 20;
 /// directory is missed if names go to several directories in turn.
 pub(crate) const FLAT_LOOKS_EVERY: u32 = 1021;
 /// The interval at which a directory that is full, or nearly so, is logged again.
-pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
+pub(crate) const FLAT_LOGGED_EVERY: Duration = Duration::from_hours(1);
 
 /// The interval at which an entry is logged again that has a name as DeleteBucket makes them, but
 /// is not ours.
-pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
+pub(crate) const STRANGE_ASIDE_LOGGED_EVERY: Duration = Duration::from_hours(24);
 
 /// The pause before a bucket is searched again for the objects of overflow files, if a search could
 /// not decide. It is counted in ages from which the sweep removes things: a week, with the age of

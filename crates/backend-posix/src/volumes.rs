@@ -119,7 +119,7 @@ pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
 }
 
 /// Adds the figures of each volume, and the names of those that don't answer.
-pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
+pub(crate) async fn add_statistics(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
     let (own, others) = tokio::join!(own(volumes), others(volumes));
     for (name, answer) in [(OWN.to_owned(), own)].into_iter().chain(others) {
         match answer {
@@ -291,12 +291,12 @@ mod tests {
             assert_eq!(asked.await.unwrap(), Err("DIR: the storage does not answer".to_owned()));
         }
         let mut statistics = Statistics::default();
-        tell(&volumes, &mut statistics).await;
+        add_statistics(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (0, vec![OWN.to_owned()]));
         volumes.asked().clear();
         assert_eq!(ready(&volumes).await, Ok(()));
         let mut statistics = Statistics::default();
-        tell(&volumes, &mut statistics).await;
+        add_statistics(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (1, Vec::new()));
         assert!(volumes.asked().is_empty());
     }

@@ -379,13 +379,13 @@ fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHand
                 return;
             }
             let Ok(outcome) = outcome.await else { return };
-            tell(outcome);
+            log_reload(outcome);
             service_manager::ready();
         }
     }))
 }
 
-fn tell(reloaded: Result<reload::Outcome, String>) {
+fn log_reload(reloaded: Result<reload::Outcome, String>) {
     match reloaded {
         Err(error) => {
             tracing::error!(%error, "the configuration was not reloaded: the previous one stays in effect");

@@ -29,7 +29,7 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::tree::{METADATA, OF_GATEWAYS};
 use crate::layout::uploads::UPLOADS;
 use crate::layout::{keymap, locks, mark};
-use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
+use crate::limits::STRANGE_ASIDE_LOGGED_EVERY;
 use crate::tree::bucket::Bucket;
 use crate::tree::format;
 use crate::tree::made::{self, Before};
@@ -308,7 +308,7 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         return Ok(Ended::Empty);
     }
     let Some(aside) = Aside::find(store, name) else {
-        tell_not_ours(store, name);
+        log_not_ours(store, name);
         return Ok(Ended::NotOurs);
     };
     let remove = || {
@@ -342,9 +342,9 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
     }
 }
 
-fn tell_not_ours(store: &Store, name: &str) {
-    static TOLD: SeldomEach<String> = SeldomEach::every(STRANGE_ASIDE_TOLD_EVERY);
-    if TOLD.is_due(name.to_owned()) {
+fn log_not_ours(store: &Store, name: &str) {
+    static LOGGED: SeldomEach<String> = SeldomEach::every(STRANGE_ASIDE_LOGGED_EVERY);
+    if LOGGED.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
             "a directory has a name that DeleteBucket uses for uploads, but not the owner, mode or mark that the \

@@ -20,7 +20,7 @@ use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
-    LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
+    LISTING_UNREAD_LOGGED, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
 use crate::record::{ObjectRecord, Reading};
 use crate::records;
@@ -157,7 +157,7 @@ fn summarized(
 /// The attributes of an object whose record can't be read, as if it had none; `None` if not even
 /// its file can be read. Logs the object.
 fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     let FoundObject { key, directory, source } = found;
     let file = |path: &str| bucket.open(&join(&directory.path, path), PLACE).and_then(file_info::of);
     let info = match source {
@@ -167,7 +167,7 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
             Some(FileInfo { stamp: Stamp { size_bytes: 0, ..info.stamp }, ..info })
         }),
     };
-    if TOLD.is_due() {
+    if LOGGED.is_due() {
         let shown = info.is_some();
         tracing::error!(key, directory = directory.path, %errno, shown, "a listing cannot read an object's record, \
             and shows the object like a foreign file, or leaves it out (shown=false)");

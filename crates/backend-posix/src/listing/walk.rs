@@ -19,7 +19,7 @@ use crate::error::{Io, Op, leads_nowhere};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{self, SELF, join};
-use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
+use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_LOGGED, READ_CHANGES_MAX};
 use crate::tree::bucket::{Bucket, Directory};
 
 /// A result of a walk.
@@ -433,8 +433,8 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
 
 /// Logs a directory that the listing leaves out.
 fn left_out(key: &str, errno: Errno) -> Option<Hit> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
-    if TOLD.is_due() {
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
+    if LOGGED.is_due() {
         tracing::warn!(key, %errno, "a directory cannot be read: the listing lacks the objects in it");
     }
     None

@@ -45,7 +45,7 @@ pub(crate) trait Destination: Send + Sync {
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
     /// Turns an error of the storage into the one that the caller gets.
-    fn told(&self, error: BackendError) -> BackendError {
+    fn error_of_caller(&self, error: BackendError) -> BackendError {
         error
     }
 }
@@ -62,7 +62,7 @@ impl Destination for NewObject {
     }
 
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
-        self.target.stage(store).map_err(|error| self.told(error))
+        self.target.stage(store).map_err(|error| self.error_of_caller(error))
     }
 
     fn is_directory(&self) -> bool {
@@ -80,7 +80,7 @@ impl Destination for NewObject {
         target.publish(bucket, directory, sealed)
     }
 
-    fn told(&self, error: BackendError) -> BackendError {
+    fn error_of_caller(&self, error: BackendError) -> BackendError {
         error.of_write(&self.target.conditions)
     }
 }
@@ -99,7 +99,7 @@ fn finish<'s>(
     digests: Digests,
 ) -> Result<WriteReceipt> {
     let published = destination.publish(store, stage, digests.clone());
-    let stamp = published.map_err(|error| destination.told(error))?;
+    let stamp = published.map_err(|error| destination.error_of_caller(error))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(stamp.modified_ns);
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })

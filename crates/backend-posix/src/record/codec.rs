@@ -23,7 +23,7 @@ use super::tag;
 use super::values::{CRITICAL_VERSION, VERSION, field, get_stamp, pack_stamp, text};
 use crate::base::seldom::Seldom;
 use crate::fs::file_info::Stamp;
-use crate::limits::{CLOSED_TOLD, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
+use crate::limits::{CLOSED_LOGGED, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 /// Why a record can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +57,12 @@ impl<R> Reading<R> {
     /// The record, for a caller that will read or change the object. For a record that closes its
     /// object, an error, which is logged with the object's place.
     pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
-        static TOLD: Seldom = Seldom::new(CLOSED_TOLD);
+        static LOGGED: Seldom = Seldom::new(CLOSED_LOGGED);
         match self {
             Self::Known(record) => Ok(Some(record)),
             Self::Nothing => Ok(None),
             Self::Closed => {
-                if TOLD.is_due() {
+                if LOGGED.is_due() {
                     tracing::warn!(
                         path = ?place(),
                         "the record of this object was written by a newer version of Slipway, or contains something \

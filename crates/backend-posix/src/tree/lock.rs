@@ -115,7 +115,7 @@ impl Bucket<'_> {
             result => result,
         };
         if let Err(Errno::ACCESS | Errno::PERM) = file {
-            tell_whose(self, &path);
+            log_owner(self, &path);
         }
         let file = file.attempt("open a lock")?;
         self.hand_over_if_new(&file).attempt("change the owner of a lock")?;
@@ -143,15 +143,15 @@ pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
 
 /// Logs if a lock, or a directory on the way to it, belongs to another user: only the operator can
 /// change that.
-fn tell_whose(bucket: &Bucket<'_>, path: &str) {
-    static TOLD: Seldom = Seldom::new(4);
+fn log_owner(bucket: &Bucket<'_>, path: &str) {
+    static LOGGED: Seldom = Seldom::new(4);
     let ours = rustix::process::geteuid().as_raw();
     let above = [path, path.rsplit_once('/').map_or(OWN_DIRECTORY, |(above, _)| above), OWN_DIRECTORY];
     let theirs = above.into_iter().find_map(|path| {
         let stat = resolve::plain(&bucket.fd, path, resolve::PLACE).and_then(rustix::fs::fstat).ok()?;
         (stat.st_uid != ours).then_some((path, stat.st_uid))
     });
-    let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
+    let Some((path, owner)) = theirs.filter(|_| LOGGED.is_due()) else { return };
     tracing::error!(
         path = ?bucket.place().join(path),
         owner,

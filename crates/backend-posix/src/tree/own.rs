@@ -73,7 +73,7 @@ impl Bucket<'_> {
             Err(errno) => matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV),
         });
         let Some(stranger) = stranger else { return errno };
-        self.tell_of_obstacle(stranger);
+        self.log_obstacle(stranger);
         Errno::PERM
     }
 

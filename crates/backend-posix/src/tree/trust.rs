@@ -56,20 +56,20 @@ impl Bucket<'_> {
             || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
         let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
         if !ours || !closed(WRITABLE) {
-            self.tell(path, &stat);
+            self.log_stranger(path, &stat);
             return Err(Errno::PERM);
         }
         if purpose == Purpose::Removal && !(closed(ANY) && marks::is_set(opened, &stat)?) {
-            self.tell_kept(path, &stat);
+            self.log_kept(path, &stat);
             return Err(Errno::PERM);
         }
         Ok(())
     }
 
     /// Logs a `.slipway` that is used, but in which nothing is removed.
-    fn tell_kept(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
-        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+    fn log_kept(&self, path: &str, stat: &Stat) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+        if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
@@ -84,9 +84,9 @@ impl Bucket<'_> {
     }
 
     /// Logs that something else has the name of one of the bucket's own directories.
-    pub fn tell_of_obstacle(&self, path: &str) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
-        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+    pub fn log_obstacle(&self, path: &str) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+        if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
                 "a file, a symbolic link or a mount point is at the place of a directory of the server: writes that \
@@ -104,16 +104,16 @@ impl Bucket<'_> {
         match stranger_in(self.store, directory, folder)? {
             None => Ok(()),
             Some(stat) => {
-                self.tell(path, &stat);
+                self.log_stranger(path, &stat);
                 Err(Errno::PERM)
             }
         }
     }
 
-    fn tell(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+    fn log_stranger(&self, path: &str, stat: &Stat) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         let Ok(bucket) = file_info::of(&self.fd) else { return };
-        if TOLD.is_due(bucket.id()) {
+        if LOGGED.is_due(bucket.id()) {
             tracing::error!(
                 path = ?self.place().join(path),
                 owner = stat.st_uid,

@@ -135,6 +135,6 @@ fn try_copy(
     let sealed = staged.seal_part(&bucket, target.owner, PartRecord::of_bytes(digests.clone()))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
-    let told = checksum.filter(|_| target.algorithm.is_some());
-    Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })
+    let shown = checksum.filter(|_| target.algorithm.is_some());
+    Ok(PartReceipt { etag, checksum: shown.map(|checksum| checksum.value), last_modified })
 }

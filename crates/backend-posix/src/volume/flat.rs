@@ -13,7 +13,7 @@ use super::kind::Kind;
 use crate::base::seldom::SeldomEach;
 use crate::error::{Fail, Io, Op};
 use crate::fs::{file_info, files};
-use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
+use crate::limits::{FLAT_BYTES_MIN, FLAT_LOGGED_EVERY, FLAT_LOOKS_EVERY};
 
 /// The result of a call that gives a name in a directory.
 pub(crate) trait Naming<T> {
@@ -34,12 +34,12 @@ impl<T> Naming<T> for Io<T> {
 /// True if a name in `directory` was refused with this errno because the directory's index is full.
 /// Logs that.
 pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
-    static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
+    static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_LOGGED_EVERY);
     if errno != Errno::NOSPC || !has_room(&directory) {
         return false;
     }
     let Some(index) = Index::of(&directory).filter(Index::may_be_full) else { return false };
-    if TOLD.is_due(index.directory) {
+    if LOGGED.is_due(index.directory) {
         tracing::error!(
             path = ?files::path_of(&directory),
             size_bytes = index.size_bytes,
@@ -57,12 +57,12 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
 /// that.
 pub(crate) fn look_now_and_then(directory: impl AsFd) {
     static NAMES: AtomicU32 = AtomicU32::new(0);
-    static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
+    static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_LOGGED_EVERY);
     if !NAMES.fetch_add(1, Ordering::Relaxed).is_multiple_of(FLAT_LOOKS_EVERY) {
         return;
     }
     if let Some(index) = Index::of(&directory).filter(Index::is_near)
-        && TOLD.is_due(index.directory)
+        && LOGGED.is_due(index.directory)
     {
         tracing::warn!(
             path = ?files::path_of(&directory),

@@ -84,7 +84,7 @@ impl Writer {
         if let Some(file) = next_file {
             self.go_on_with(file);
         }
-        self.losses.tell(&shared.counts);
+        self.losses.log_losses(&shared.counts);
         self.losses.end(&shared.counts, shared.counts.written.load(Relaxed) > written_before);
     }
 
@@ -131,7 +131,7 @@ impl Writer {
     /// Waits until a full pipe has room, for at most [`ACCESS_LOG_INTERVAL`]. Returns the file to
     /// continue with, if there is one by then.
     fn wait_for_room(&mut self) -> Option<File> {
-        self.losses.tell(&self.shared.counts);
+        self.losses.log_losses(&self.shared.counts);
         let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
         // However it ends, the next write tells.
         let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref());
@@ -169,7 +169,7 @@ fn whole_lines(lines: &[u8], bytes: usize) -> usize {
 
 impl Losses {
     /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
-    fn tell(&mut self, counts: &Counts) {
+    fn log_losses(&mut self, counts: &Counts) {
         let dropped = counts.dropped.load(Relaxed);
         let lines = dropped - self.at_warning;
         if lines == 0 || self.warned.is_some_and(|at| at.elapsed() < ACCESS_LOG_WARN_INTERVAL) {

@@ -377,7 +377,7 @@ mod tests {
 
     /// Gives a nonsensical value to each option of a command and of its subcommands; returns the
     /// error messages.
-    fn tell_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
+    fn give_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
         let mut told = Vec::new();
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
             let words = words.iter().cloned().chain([format!("--{flag}"), "1 x/".to_owned()]);
@@ -387,14 +387,14 @@ mod tests {
         }
         for below in command.get_subcommands() {
             let words: Vec<String> = words.iter().cloned().chain([below.get_name().to_owned()]).collect();
-            told.extend(tell_nonsense(below, &words));
+            told.extend(give_nonsense(below, &words));
         }
         told
     }
 
     #[test]
     fn what_a_number_has_to_be_is_said_in_a_sentence() {
-        let told = tell_nonsense(&Cli::command(), &["slipway".to_owned()]);
+        let told = give_nonsense(&Cli::command(), &["slipway".to_owned()]);
         for flag in ["nodes", "cpus", "ready-free", "min-age", "page", "growth", "index-cache"] {
             assert!(told.iter().any(|(told, error)| told == flag && error.contains("a ")), "{flag}");
         }

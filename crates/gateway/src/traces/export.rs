@@ -186,7 +186,7 @@ impl Exporter {
                     let lost = rejected.spans.min(spans);
                     counts.exported.fetch_add(spans - lost, Relaxed);
                     counts.failed.fetch_add(lost, Relaxed);
-                    return self.tell_taken(lost, &rejected.why);
+                    return self.log_accepted(lost, &rejected.why);
                 }
                 Ok(Err(refusal)) => refusal,
                 Err(_) => Refusal {
@@ -194,7 +194,7 @@ impl Exporter {
                     again_after: Some(Duration::ZERO),
                 },
             };
-            self.tell_refused(&refusal.why);
+            self.log_refused(&refusal.why);
             let wait = refusal.again_after.map(|least| pause.max(least));
             let may_wait = |wait: &Duration| !is_last && started.elapsed() + *wait < TRACES_RETRY_TIME_MAX;
             let Some(wait) = wait.filter(may_wait) else {
@@ -210,7 +210,7 @@ impl Exporter {
         }
     }
 
-    fn tell_refused(&mut self, why: &str) {
+    fn log_refused(&mut self, why: &str) {
         if self.trouble.begins() {
             let (url, why) = (self.collector.url.as_str(), shown(why));
             tracing::warn!(
@@ -221,7 +221,7 @@ impl Exporter {
         }
     }
 
-    fn tell_taken(&mut self, rejected: u64, why: &str) {
+    fn log_accepted(&mut self, rejected: u64, why: &str) {
         let (url, why) = (self.collector.url.as_str(), shown(why));
         if rejected > 0 {
             self.trouble.lost += rejected;

@@ -85,12 +85,12 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     }
     check.report.unreadable.fetch_or(named.unreadable.load(Relaxed), Relaxed);
     for (id, name) in orphans {
-        tell(check, &directory, id, &name, again.not_all.load(Relaxed) || named.not_all.load(Relaxed));
+        report(check, &directory, id, &name, again.not_all.load(Relaxed) || named.not_all.load(Relaxed));
     }
     Ok(())
 }
 
-fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
+fn report(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = overflow::companion_path(id);
     let owner = files::read_own(directory, name).map(|bytes| record::path_of(&bytes));
     if owner == Ok(Err(Unread::Closed)) {

@@ -18,7 +18,7 @@ use s3_types::{BucketName, ETag, ObjectMetadata};
 use serde::Deserialize;
 
 use super::proof;
-use super::report::{ImportOptions, Imported, Teller};
+use super::report::{ImportOptions, ImportReporter, Imported};
 use crate::error::{Io, Op};
 use crate::facts::versitygw::{Attributes, is_token};
 use crate::fs::{files, resolve};
@@ -89,7 +89,7 @@ pub fn import_minio_fs(
         }
     }
     let work = |name: &BucketName, path: &Path| {
-        Import { options, progress, teller: Teller { report, path }, name }.run(&store)
+        Import { options, progress, reporter: ImportReporter { report, path }, name }.run(&store)
     };
     for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
@@ -114,7 +114,7 @@ fn check_format(store: &Store) -> Result<(), String> {
 struct Import<'a> {
     options: &'a ImportOptions,
     progress: &'a Progress,
-    teller: Teller<'a>,
+    reporter: ImportReporter<'a>,
     name: &'a BucketName,
 }
 
@@ -123,7 +123,7 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         let own = format!("{OWN}/buckets/{}", self.name);
         if resolve::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
-            self.teller.tell("", Imported::Left("the bucket's configuration: not imported".to_owned()));
+            self.reporter.report("", Imported::Left("the bucket's configuration: not imported".to_owned()));
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
@@ -139,7 +139,7 @@ impl Import<'_> {
                     (path, self.file(&bucket, &directory, &name, &meta))
                 }
             };
-            self.teller.tell_any(&path, result);
+            self.reporter.report_any(&path, result);
         })
     }
 
@@ -169,7 +169,7 @@ impl Import<'_> {
                 ))));
             }
         };
-        // Written before the file was last: then only its bytes can tell.
+        // Written before the file was last: then only its bytes can show whether that is true.
         let younger = resolve::at_path(&bucket.store.root, meta)
             .is_ok_and(|info| info.stamp.modified_ns >= file.info.stamp.modified_ns);
         let trust = self.options.trust_etags && younger;
@@ -179,7 +179,7 @@ impl Import<'_> {
         };
         if !theirs.left.is_empty() {
             let path = join(&directory.path, name);
-            self.teller.tell(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
+            self.reporter.report(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
         }
         let done = self.options.dry_run || file.adopt(|old| proof::imported(&record, old))?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))

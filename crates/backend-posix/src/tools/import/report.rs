@@ -41,25 +41,25 @@ pub enum Imported {
 }
 
 /// Reports the results for the entries of a bucket.
-pub(super) struct Teller<'a> {
+pub(super) struct ImportReporter<'a> {
     pub(super) report: &'a (dyn Fn(&Path, Imported) + Sync),
     /// The path of the bucket.
     pub(super) path: &'a Path,
 }
 
-impl Teller<'_> {
+impl ImportReporter<'_> {
     /// Reports the result for the entry at `path` in the bucket; "" is the bucket itself.
-    pub(super) fn tell(&self, path: &str, done: Imported) {
+    pub(super) fn report(&self, path: &str, done: Imported) {
         let place = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
         (self.report)(&place, done);
     }
 
-    /// [`Teller::tell`] for a result that may be an error, or `None`.
-    pub(super) fn tell_any(&self, path: &str, done: Result<Option<Imported>>) {
+    /// [`ImportReporter::report`] for a result that may be an error, or `None`.
+    pub(super) fn report_any(&self, path: &str, done: Result<Option<Imported>>) {
         match done {
-            Ok(Some(done)) => self.tell(path, done),
+            Ok(Some(done)) => self.report(path, done),
             Ok(None) => {}
-            Err(error) => self.tell(path, Imported::Failed(error.to_string())),
+            Err(error) => self.report(path, Imported::Failed(error.to_string())),
         }
     }
 }

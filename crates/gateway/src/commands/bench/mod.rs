@@ -68,13 +68,13 @@ pub fn run(options: &BenchOptions) -> ExitCode {
         }
     });
     match report {
-        Ok(report) => tell(&console, options, &report),
+        Ok(report) => show_report(&console, options, &report),
         Err(message) => console.fail(&message),
     }
 }
 
 /// Shows the medians and the sums, and writes the reports that the options name.
-fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
+fn show_report(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
     if let Some(medians) = table::medians(report) {
         console.say_lines(&medians);
     }
