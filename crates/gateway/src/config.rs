@@ -101,7 +101,7 @@ pub struct ServeOptions {
     pub durability: Durability,
 
     /// Where an object's record is kept: what S3 knows of it beyond its bytes. A tree remembers
-    /// `sidecar`; without this option, a tree that does not uses extended attributes
+    /// `sidecar`; without this option, all other trees use extended attributes
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 

@@ -289,6 +289,6 @@ fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
         return Ok(());
     }
     let sentence = Lack::Case.sentence();
-    tracing::error!(path = ?bucket.place(), "a bucket cannot be created there: {sentence}");
+    tracing::error!(path = ?bucket.place(), "a bucket cannot be created at this path: {sentence}");
     Err(BackendError::Unsupported(sentence).into())
 }

@@ -14,9 +14,9 @@ use crate::error::{Io, is_of_one_file};
 use crate::layout::keymap::{self, RECORDS};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
 
-/// Calls `each` with every name and its type until it returns false. Reads from the beginning what
-/// the directory had when reading began: btrfs reads up to the entry that was last when the
-/// directory was opened or rewound, and a name that was replaced since is behind that.
+/// Calls `each` with every name and its type until it returns false. Rewinds the directory first:
+/// btrfs reads only up to the entry that was last when the directory was opened or rewound, and a
+/// name that was replaced since is behind that entry.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     read_names_from(directory, 0, |name, kind| each(name, kind)).map(drop)
 }

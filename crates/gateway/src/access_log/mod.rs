@@ -110,7 +110,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
 pub struct BegunLine {
     time: Timestamp,
     text: Vec<u8>,
-    /// The position in the text at which those fields belong.
+    /// The position in the text at which the fields are inserted that are known only at the end.
     rest_at: usize,
 }
 
