@@ -11,7 +11,7 @@ pub(super) struct Builder<'a> {
     bytes_max: usize,
     texts: String,
     entries: Vec<Raw>,
-    /// The last entry that was kept: entries after it were dropped.
+    /// Entries after this text were dropped.
     limit: Option<String>,
     /// True once the entries before `from` were dropped.
     narrowed: bool,

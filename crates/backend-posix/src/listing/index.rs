@@ -24,7 +24,7 @@ pub(crate) struct DirectoryIndex {
     pub has_chains: bool,
     /// Entries that only keys before this one need are left out.
     pub(super) lower: Vec<u8>,
-    /// The last entry, if the index ends before its directory does.
+    /// The text up to which the index has entries, if it ends before its directory does.
     pub(super) limit: Option<String>,
 }
 

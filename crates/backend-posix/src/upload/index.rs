@@ -51,7 +51,8 @@ pub(crate) struct UploadIndex {
     uploads: Vec<UploadSummary>,
     /// When the directory last changed, if that shows whether the index is still correct.
     changed_ns: Option<i128>,
-    /// The position of the first entry: earlier uploads were left out, as were those after `limit`.
+    /// The position at which the index begins: earlier uploads were left out, as were those after
+    /// `limit`.
     from: Bound,
     limit: Option<Bound>,
     bytes: usize,

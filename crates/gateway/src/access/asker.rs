@@ -60,7 +60,8 @@ impl Asker<'_> {
         self.decide(S3Action::ListBucket, subject.bucket(), &|_| None) == Decision::Allow
     }
 
-    /// The value of a key that every request has; `None` for those of operations.
+    /// The value of a condition key that every request has; `None` for keys that depend on the
+    /// operation.
     fn value<'v>(&'v self, key: ConditionKey, subject: Subject<'v>) -> Option<Cow<'v, str>> {
         use ConditionKey as K;
         let header = |name| self.headers.get(name)?.to_str().ok().map(Cow::Borrowed);

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::peer::Peer;
 
-/// The length of the shortest header, of either version.
+/// A number of bytes that each header has, of either version, and that are therefore read first.
 const FEWEST: usize = 13;
 /// The length of the longest header of version 1, including its end.
 const V1_MAX: usize = 107;
