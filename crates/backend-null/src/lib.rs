@@ -1,8 +1,9 @@
-//! A backend that reads all, stores nothing and answers at once: for measuring the gateway alone.
+//! A backend that reads everything, stores nothing and answers at once, for measuring the gateway
+//! alone.
 //!
-//! Every bucket exists and is empty. An object has the size that the end of its key says in bytes
-//! (`any/1024`, `any/7-1024`, at most 1 GiB), else 1 KiB, and consists of zeros. Writes, parts,
-//! copies and documents of buckets are taken and forgotten.
+//! Every bucket exists and is empty. An object has the size in bytes that the end of its key gives
+//! (`any/1024`, `any/7-1024`, at most 1 GiB), otherwise 1 KiB, and consists of zeros. Writes,
+//! parts, copies and documents of buckets are accepted and forgotten.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -31,8 +32,8 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 /// A backend that stores nothing.
 #[derive(Debug, Default)]
 pub struct NullBackend {
-    /// The state of the last bucket that was asked for, which is not made again for each request: a
-    /// real storage remembers states, too.
+    /// The state of the last bucket that was asked for. It is not made again for each request,
+    /// since a real storage remembers states, too.
     last: RwLock<Option<Arc<BucketState>>>,
 }
 
@@ -106,7 +107,7 @@ fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
 }
 
-/// Asks the check of a request: every object exists, and has no facts.
+/// Calls the check of a request: every object exists, and has no facts.
 fn allow(check: Check<'_>) -> Result<()> {
     if let Some(check) = check {
         check.check(Some(&ObjectFacts::default()))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::options::Options;
 use crate::listing;
 use crate::object::ObjectCache;
-use crate::upload::{Founded, UploadIndexes};
+use crate::upload::{OwnAssemblies, UploadIndexes};
 
 /// Caches of a tree, each of which may be dropped at any time.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Caches {
     pub objects: ObjectCache,
     pub uploads: UploadIndexes,
     /// The uploads whose assemblies this gateway made.
-    pub founded: Arc<Founded>,
+    pub own_assemblies: Arc<OwnAssemblies>,
 }
 
 impl Caches {
@@ -23,7 +23,7 @@ impl Caches {
             listing: listing::Caches::new(options.index_cache_bytes),
             objects: ObjectCache::new(options.object_cache_bytes),
             uploads: UploadIndexes::new(options.index_cache_bytes),
-            founded: Arc::default(),
+            own_assemblies: Arc::default(),
         }
     }
 }

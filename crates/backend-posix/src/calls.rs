@@ -49,7 +49,8 @@ impl PosixBackend {
         }
     }
 
-    /// Refuses a version id that no version here can have. A missing bucket is reported first.
+    /// Refuses a version id that no version here can have. If the bucket is missing, reports that
+    /// first.
     async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();
@@ -236,9 +237,9 @@ impl Backend for PosixBackend {
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
         let PutPartRequest { upload, part_number, size_hint, checksum } = request;
         let (name, owner) = (UploadName::from(upload), self.owner(cx));
-        let founded = Arc::clone(&self.caches.founded);
+        let own_assemblies = Arc::clone(&self.caches.own_assemblies);
         let open = move |store: &Store| {
-            let opened = PartTarget::open(store, &founded, name, part_number, size_hint, owner)?;
+            let opened = PartTarget::open(store, &own_assemblies, name, part_number, size_hint, owner)?;
             check_part_algorithm(opened.1, checksum)?;
             opened.0.check_space()?;
             Ok(opened)
@@ -257,8 +258,8 @@ impl Backend for PosixBackend {
             number: request.part_number,
             owner: self.owner(cx),
         };
-        let founded = Arc::clone(&self.caches.founded);
-        let work = move |store: &Store| upload::copy_part(store, &founded, &copy, DEFAULT_CHECKSUM);
+        let own_assemblies = Arc::clone(&self.caches.own_assemblies);
+        let work = move |store: &Store| upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM);
         self.run_in(request.upload.object.bucket, work).await.map(Copied::plain)
     }
 
@@ -308,7 +309,7 @@ impl Backend for PosixBackend {
     async fn statistics(&self) -> Statistics {
         let caches = vec![self.caches.objects.statistics(), self.caches.listing.statistics()];
         let mut statistics = Statistics { caches, ..Statistics::default() };
-        volumes::tell(&self.volumes, &mut statistics).await;
+        volumes::add_statistics(&self.volumes, &mut statistics).await;
         statistics
     }
 

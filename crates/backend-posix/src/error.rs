@@ -98,8 +98,8 @@ impl Fail {
         Self::LostRace(LostRace { operation, errno: Some(errno) })
     }
 
-    /// The error for callers that do not repeat an attempt: they expect nobody else at work there,
-    /// or their own caller asks again.
+    /// The error for callers that do not repeat an attempt: they expect that nobody else is at work
+    /// there, or their own caller tries again.
     pub fn for_good(self) -> BackendError {
         match self {
             Self::LostRace(race) => race.after(1, false),
@@ -187,14 +187,14 @@ pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The error for a key whose place is taken by something that is not an object.
+/// The error for a key whose name is taken by something that is not an object.
 pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed(
         "by a special file (FIFO, socket or device), or by a symbolic link that is not followed",
     ))
 }
 
-/// What to do if a directory can't be opened, to follow the error.
+/// An advice for the operator about a directory that can't be opened, to follow the error.
 pub(crate) fn cure(errno: Errno) -> &'static str {
     match errno {
         Errno::NOENT => {

@@ -18,17 +18,17 @@ pub(crate) const NOTE_BYTES_MAX: usize = 1023;
 pub(crate) const NOTE_SPAN: Duration = Duration::from_mins(2);
 /// The longest path that is passed to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// How often a path is resolved again after `openat2` returned EAGAIN: a rename elsewhere made it
-/// unsure of `..` in a link (see also `resolve`).
+/// How often a path is resolved again after `openat2` returned EAGAIN, because a rename elsewhere
+/// made the meaning of `..` in a link uncertain (see also `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
 /// The first pause if FUSE still has a name whose file is gone; the n-th pause is n times as long.
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
 /// How often an operation is tried after it lost a race. A try only fails because someone else made
-/// progress, so that this many in a row mean that something is wrong (`Contended`).
+/// progress, so that this many failures in a row mean that something is wrong (`Contended`).
 pub(crate) const ATTEMPTS: u64 = 250;
-/// From this try on, each waits for a short, random time, so that those that disturb each other
+/// The try from which on each waits for a short, random time, so that those that disturb each other
 /// separate.
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// The longest such wait.
@@ -50,15 +50,16 @@ pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
 /// How long a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
-/// How many threads may wait for locks of one bucket, and of all buckets; further ones fail
-/// (`OutOf`). They are some of a gateway's 256 threads, of which work on large documents may hold
-/// another 32, and some of the [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go
-/// on. On a busy machine, many of them may wait for the few requests that hold the bucket's locks.
+/// How many threads may wait for locks of one bucket; further ones fail (`OutOf`). They are among a
+/// gateway's 256 threads, of which work on large documents may hold another 32, and among the
+/// [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go on. On a busy machine, many of
+/// them may wait for the few requests that hold the bucket's locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
-/// See [`LOCK_WAITERS_MAX`].
+/// How many threads may wait for locks of all buckets together; see [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
-/// The first and the longest pause between tries for a lock. Only the first waiter in a line tries.
+/// The first pause between tries for a lock. Only the first waiter in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
+/// The longest pause between tries for a lock.
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
 // Bodies.
@@ -73,9 +74,11 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 /// How many of the 256 threads may work on one bucket; further work waits up to [`BUCKET_WAIT_MAX`]
 /// for one of them. Buckets are spread over [`BUCKET_SHARES`] shares.
 pub const BUCKET_THREADS_MAX: usize = 160;
-/// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, sweeping what belongs to none.
+/// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
+/// How long work waits for one of the threads.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
+/// The number of shares of threads. Buckets of one share use the same threads.
 pub(crate) const BUCKET_SHARES: usize = 64;
 /// How many threads may wait for volumes that are mounted as buckets; DIR's own has one in
 /// addition.
@@ -101,8 +104,7 @@ pub(crate) const ANNOUNCED_BYTES_MIN: u64 = 1 << 20;
 pub(crate) const RESERVE_AHEAD_BYTES: u64 = 64 << 20;
 /// How much is read at a time when bytes are copied by this process.
 pub(crate) const COPY_BUFFER_BYTES: usize = 1 << 20;
-/// Blocks are shared of ranges that begin at multiples of this: the size of most file systems'
-/// blocks.
+/// The alignment of ranges whose blocks are shared: the size of most file systems' blocks.
 pub(crate) const SHARED_BLOCK_BYTES: u64 = 4 << 10;
 /// The length of one `copy_file_range` call; the kernel's own limit is 2 GiB less a page.
 pub(crate) const COPY_CALL_BYTES: u64 = 1 << 30;
@@ -126,7 +128,7 @@ pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
 /// The size of all other fields together: metadata, and 16 KiB for the rest.
 pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
 /// How many records that can't be understood are logged in a minute.
-pub(crate) const CLOSED_TOLD: u32 = 20;
+pub(crate) const CLOSED_LOGGED: u32 = 20;
 /// The number of parts up to which they are unpacked on the threads that serve connections.
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// The largest of our own files that is read whole.
@@ -149,7 +151,8 @@ pub(crate) const STATES_SEEN_MAX: Duration = Duration::from_secs(1);
 /// The number of times that a missing directory of documents is looked for while it may be being
 /// made.
 pub(crate) const STATES_LOOKS_MAX: usize = 10;
-/// The pause of a gateway that may not wait for the lock, for those who are making a bucket.
+/// The pause of a gateway that may not wait for the lock, so that others can finish making a
+/// bucket.
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
@@ -158,9 +161,9 @@ pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// The size of which slots are a multiple on file systems that machines share: the largest page of
 /// any of them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
-/// How many uploads are remembered whose parts this gateway stores in place, on a file system that
+/// How many uploads a gateway remembers to have made the assemblies of, on a file system that
 /// others share.
-pub(crate) const FOUNDED_MAX: usize = 1024;
+pub(crate) const OWN_ASSEMBLIES_MAX: usize = 1024;
 /// How long a Complete waits for writes to end before it copies the parts instead. Parts that are
 /// then still being written are not its own, so that this is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -173,10 +176,10 @@ pub(crate) const PART_TRIES: usize = 5;
 /// noticeable.
 pub(crate) const PART_TRIES_STEP: Duration = Duration::from_millis(50);
 /// The longest unpacked list of parts of another gateway: 10,000 numbers of up to 20 digits.
-pub(crate) const PEER_PARTS_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const VERSITYGW_PARTS_BYTES_MAX: u64 = 1 << 20;
 /// The longest other value of another gateway that is served: S3's metadata are not longer, and
 /// longer headers break clients.
-pub(crate) const PEER_VALUE_BYTES_MAX: usize = 8 << 10;
+pub(crate) const FOREIGN_VALUE_BYTES_MAX: usize = 8 << 10;
 
 // Directories.
 /// The buffer for one `getdents64` call of a listing: just less than the size from which on malloc
@@ -187,16 +190,16 @@ pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
 /// How many names of the root, and of each bucket, are checked for records in attributes before a
 /// tree is served with records in files.
 pub(crate) const METADATA_LOOKS_MAX: usize = 1000;
-/// How often a page is made again because files become directories meanwhile; then these wait for
-/// it.
+/// How often a page is made again because files became directories while it was made. After that,
+/// the page is made under a lock for which such files wait.
 pub(crate) const LISTING_TRIES: usize = 4;
 /// How many directories a listing keeps open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
 /// How many entries and directories without an object a page may pass, or search for common
 /// prefixes, before it ends early.
 pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
-/// How many directories in one are kept while objects are looked for below them; the directory is
-/// read on once none of them has any.
+/// How many directories in one are kept while objects are looked for below them. If none of them
+/// has any, the directory is read further.
 pub(crate) const LISTING_BELOW_MAX: usize = if cfg!(test) { 16 } else { 1024 };
 /// The number of these steps that a directory counts for if a symbolic link leads to it.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
@@ -209,9 +212,9 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 /// An index that changes has at most one byte in this many as spare capacity, and one for names
 /// that are gone.
 pub(crate) const INDEX_SLACK: usize = 8;
-/// The least memory for the index of one directory, so that a window serves at least a few pages.
+/// The minimum memory for the index of one directory, so that a window serves at least a few pages.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// The shares of the memory for indexes that are used in addition, for indexes of uploads and for
+/// The share of the memory for indexes that is used in addition, for indexes of uploads and for
 /// records of listed files: one part in this many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
@@ -229,31 +232,34 @@ pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
 /// this many entries of its indexes, so that they take less memory than these. With more, the
 /// directory is read anew.
 pub(crate) const WATCH_NAMES_SHARE: usize = 8;
-/// The least number of such names, however small the indexes are.
+/// The minimum number of such names, however small the indexes are.
 pub(crate) const WATCH_NAMES_MIN: usize = 64;
 /// How many names that change while a directory is read are looked up one by one.
 pub(crate) const WATCH_NAMES_READ_MAX: usize = 16 << 10;
-/// The indexes in memory are reduced by one part in this many when they are too many: to find those
-/// to drop, all are looked at.
+/// The part of the indexes in memory that is dropped when they take too much: one in this many. To
+/// find those to drop, all are looked at.
 pub(crate) const INDEX_DROP_SHARE: usize = 16;
 /// How long the thread that empties the kernel's queue of changes rests after each time. The queue
 /// has room for 16,384 changes (`fs.inotify.max_queued_events`).
 pub(crate) const WATCH_DRAIN_PAUSE: Duration = Duration::from_millis(50);
 /// How much of the queue of changes is read at a time.
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
-/// The number of objects from which on another thread reads attributes for a page, the most threads
-/// for a page, and the most for all pages.
+/// The number of objects on a page for which one more thread reads attributes.
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
+/// The most threads that read attributes for one page.
 pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
+/// The most threads that read attributes for all pages together.
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
 /// How many objects, and how many directories, that a listing can't read are logged in a minute.
-pub(crate) const LISTING_UNREAD_TOLD: u32 = 20;
-/// For how long a directory must not have changed before it was read, so that its time shows the
-/// next change: if times have fractions of a second, if they have none, and if another machine's
-/// clock sets them, whose difference is known or not.
+pub(crate) const LISTING_UNREAD_LOGGED: u32 = 20;
+/// How long a directory must have been unchanged before it was read, so that its time shows the next
+/// change. This is the value if times have fractions of a second.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
+/// [`SETTLED_FINE`] if times have no fractions of a second.
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
+/// [`SETTLED_FINE`] if the clock of another machine sets times, and how far it differs is known.
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
+/// [`SETTLED_REMOTE`] if it is not known how far that clock differs.
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
 /// The smallest step of a clock after which it is measured anew: much less than [`SETTLED_REMOTE`],
 /// and much more than clocks drift in a second.
@@ -262,17 +268,19 @@ pub(crate) const CLOCK_STEP_MIN: Duration = Duration::from_millis(500);
 // Flat directories.
 /// A smaller directory is not near the limit of its index, whatever the block size.
 pub(crate) const FLAT_BYTES_MIN: u64 = 1 << 20;
-/// After how many new names the directory of one is checked. A prime, so that no directory is
-/// missed if names go to several directories in turn.
+/// The number of new names after which the directory of one of them is checked. A prime, so that no
+/// directory is missed if names go to several directories in turn.
 pub(crate) const FLAT_LOOKS_EVERY: u32 = 1021;
-/// How often a directory that is full, or nearly so, is logged.
-pub(crate) const FLAT_TOLD_EVERY: Duration = Duration::from_hours(1);
+/// The interval at which a directory that is full, or nearly so, is logged again.
+pub(crate) const FLAT_LOGGED_EVERY: Duration = Duration::from_hours(1);
 
-/// How often an entry is logged that has a name as DeleteBucket makes them, but is not ours.
-pub(crate) const STRANGE_ASIDE_TOLD_EVERY: Duration = Duration::from_hours(24);
+/// The interval at which an entry is logged again that has a name as DeleteBucket makes them, but
+/// is not ours.
+pub(crate) const STRANGE_ASIDE_LOGGED_EVERY: Duration = Duration::from_hours(24);
 
 /// The pause before a bucket is searched again for the objects of overflow files, if a search could
-/// not decide, in ages of what is swept: a week, with the age of an hour.
+/// not decide. It is counted in ages from which the sweep removes things: a week, with the age of
+/// an hour.
 pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
 
 // Tools.
@@ -302,7 +310,7 @@ pub(crate) const UPGRADE_WAIT_MAX: Duration =
 pub(crate) const UPGRADE_PAUSE: Duration = Duration::from_millis(20);
 /// The length of the line about a gateway in `DIR/.slipway/gateways` that is read.
 pub(crate) const GATEWAY_LINE_BYTES_MAX: usize = 4096;
-/// The age from which the file of a gateway that is not locked is one that has ended.
+/// The age from which an unlocked file counts as that of a gateway that has ended.
 pub(crate) const GATEWAY_LEFT_AGE: Duration =
     if cfg!(test) { Duration::from_millis(300) } else { Duration::from_mins(1) };
 

@@ -33,7 +33,7 @@ pub(crate) struct Scene {
     root: tempfile::TempDir,
 }
 
-/// Returns the result of `look`, which changes a file and looks at it, if it took so little time
+/// Returns the result of `look`, which changes a file and looks at it, once it took so little time
 /// that the change may not show in the file's times. Tries again otherwise, as on a busy machine.
 pub(crate) fn just_after<T>(mut look: impl FnMut() -> T) -> T {
     for _ in 0..1000 {
@@ -58,7 +58,7 @@ pub(crate) fn digests(body: &[u8]) -> Digests {
     digester.finish()
 }
 
-/// More parts than any attribute holds, of an object of one byte.
+/// More parts than fit any attribute, of an object of one byte.
 pub(crate) fn many_parts() -> Arc<[ObjectPart]> {
     let checksum = Some(Checksummer::of(ChecksumAlgorithm::Sha512, b"part"));
     (1..=10_000).map(|n| ObjectPart { part_number: n, size_bytes: u64::from(n == 1), checksum }).collect()
@@ -115,7 +115,7 @@ impl Scene {
         Self { store, caches, name, root }
     }
 
-    /// Makes the bucket once more, which has gone.
+    /// Makes the bucket again after it was removed.
     pub fn create_again(&self) {
         create(&self.store, &self.name);
     }
@@ -124,7 +124,7 @@ impl Scene {
         self.root.path().join("bucket")
     }
 
-    /// The bucket's `.slipway`, made if need be.
+    /// Opens the bucket's `.slipway`, and makes it if needed.
     pub fn own_path(&self) -> PathBuf {
         let path = self.path().join(OWN_DIRECTORY);
         if !path.exists() {
@@ -159,20 +159,20 @@ impl Scene {
         self.store.metadata() == Metadata::Sidecar
     }
 
-    /// True, with a message, if the test can't say anything because what is attached to a file that
-    /// was changed is not known here.
+    /// True, with a message, if the test can't say anything because the fields attached to a
+    /// changed file are not known here.
     pub fn skips_changes(&self) -> bool {
         let births = crate::fs::file_info::born_ns(&*self.bucket().fd).is_some();
         let skips = self.has_sidecars() && !(self.store.volume.inodes_last && births);
         if skips {
             eprintln!(
-                "\n*** SKIPPED: files are not told apart here, so what is attached is NOT tested ***\n"
+                "\n*** SKIPPED: changed files are not recognized here, so attached fields are NOT tested ***\n"
             );
         }
         skips
     }
 
-    /// Puts something else in the place of the record that the file or directory at a path has.
+    /// Replaces the record of the file or directory at a path by these bytes.
     pub fn set_raw_record(&self, path: &str, raw: &[u8]) {
         let path = self.path().join(path);
         if !self.has_sidecars() {
@@ -193,7 +193,7 @@ impl Scene {
         }
     }
 
-    /// Moves a file of the bucket with its record, also a record in another file.
+    /// Moves a file of the bucket with its record, even if that is in another file.
     pub fn move_file(&self, from: &str, to: &str) {
         let [from, to] = [from, to].map(|path| self.path().join(path));
         if self.has_sidecars() {

@@ -2,9 +2,8 @@
 //! also tried at the start.
 //!
 //! A file system that hangs never answers, and the thread that asked it is blocked until it does.
-//! So each file system is asked by only one thread at a time, whoever wants to know, and callers
-//! stop waiting after a time limit. A file system that hangs does not keep the others from being
-//! asked.
+//! So only one thread at a time asks each file system, and callers stop waiting after a time limit.
+//! A file system that hangs does not prevent others from being asked.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -43,7 +42,7 @@ pub(crate) struct Volumes {
     own: Shared<Answer>,
     /// The volumes of buckets, by name.
     others: Shared<Vec<(String, Answer)>>,
-    /// The volumes whose thread has not returned.
+    /// The volumes that a thread is asking at the moment.
     asked: Mutex<BTreeSet<String>>,
     /// Permits for threads that ask buckets' volumes; DIR's is always asked.
     threads: Arc<Semaphore>,
@@ -90,7 +89,7 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// A volume whose thread has not returned from asking it for its space. Dropped by that thread.
+/// A volume that a thread is asking for its space. The thread drops this when it returns.
 struct Asked {
     volumes: Arc<Volumes>,
     name: String,
@@ -120,7 +119,7 @@ pub(crate) async fn ready(volumes: &Arc<Volumes>) -> Result<(), String> {
 }
 
 /// Adds the figures of each volume, and the names of those that don't answer.
-pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
+pub(crate) async fn add_statistics(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
     let (own, others) = tokio::join!(own(volumes), others(volumes));
     for (name, answer) in [(OWN.to_owned(), own)].into_iter().chain(others) {
         match answer {
@@ -131,9 +130,8 @@ pub(crate) async fn tell(volumes: &Arc<Volumes>, statistics: &mut Statistics) {
     }
 }
 
-/// Tries the file systems that are mounted as buckets, so that what one lacks is told at the start,
-/// and not first to a client. One that does not answer in time is tried before the first write to
-/// it.
+/// Tries the file systems that are mounted as buckets, so that a lack is reported at the start, and
+/// not first to a client. One that does not answer in time is tried before the first write to it.
 pub(crate) fn try_mounted(store: &Arc<Store>) {
     let names = mounted_in(store);
     let threads = names.len().min(VOLUMES_THREADS_MAX);
@@ -159,8 +157,8 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
     }
 }
 
-/// Tries the file system of a bucket, if the server keeps something there already, or if it is a
-/// new one. Where others keep files that are perhaps only to be read, nothing is made before the
+/// Tries the file system of a bucket if the server keeps something there already, or if the bucket
+/// is new. Where others keep files that may be meant only to be read, nothing is made before the
 /// first write.
 fn try_bucket(store: &Store, name: &str) {
     let Ok(name) = BucketName::new(name) else { return };
@@ -185,7 +183,7 @@ fn try_bucket(store: &Store, name: &str) {
     }
 }
 
-/// True if a bucket has nothing but what file systems keep for themselves.
+/// True if a bucket contains nothing except what file systems keep for themselves.
 fn is_new(bucket: &Bucket<'_>) -> Io<bool> {
     let directory = resolve::plain(&bucket.fd, "", DIRECTORY)?;
     has_only(directory, |name| name.to_str().is_ok_and(is_of_file_system))
@@ -239,7 +237,7 @@ async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePe
 }
 
 /// True if what is mounted at a bucket's name can't be a bucket of this server: a mount that it may
-/// not enter (another user's FUSE mount), a file, or something that was unmounted by now.
+/// not enter (another user's FUSE mount), a file, or something that was unmounted again.
 fn is_none_of_ours(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
@@ -277,8 +275,8 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
 
-    /// A volume on a file system that has stopped occupies one thread, whose call never returns;
-    /// later callers take no other.
+    /// A volume on a file system that hangs occupies one thread, whose call never returns; later
+    /// callers take no other.
     #[tokio::test]
     async fn who_asks_while_a_volume_hangs_takes_no_thread() {
         let volumes = Arc::new(Volumes::new(Arc::new(Scene::new().store)));
@@ -293,12 +291,12 @@ mod tests {
             assert_eq!(asked.await.unwrap(), Err("DIR: the storage does not answer".to_owned()));
         }
         let mut statistics = Statistics::default();
-        tell(&volumes, &mut statistics).await;
+        add_statistics(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (0, vec![OWN.to_owned()]));
         volumes.asked().clear();
         assert_eq!(ready(&volumes).await, Ok(()));
         let mut statistics = Statistics::default();
-        tell(&volumes, &mut statistics).await;
+        add_statistics(&volumes, &mut statistics).await;
         assert_eq!((statistics.volumes.len(), statistics.silent_volumes), (1, Vec::new()));
         assert!(volumes.asked().is_empty());
     }

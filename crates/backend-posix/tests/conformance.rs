@@ -98,9 +98,9 @@ async fn by_a_gateway_that_only_reads() {
 }
 
 /// For each call, the number of reports, and of bytes.
-struct Told(Vec<(AtomicU64, AtomicU64)>);
+struct CallCounts(Vec<(AtomicU64, AtomicU64)>);
 
-impl CallObserver for Told {
+impl CallObserver for CallCounts {
     fn call_ended(&self, call: Call, _: Duration, _: Option<&BackendError>) {
         self.0[call as usize].0.fetch_add(1, Relaxed);
     }
@@ -113,7 +113,7 @@ impl CallObserver for Told {
 /// The suite makes each call, and each is reported to the observer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn through_what_tells_of_its_calls() {
-    let told = Arc::new(Told(Call::ALL.iter().map(|_| Default::default()).collect()));
+    let told = Arc::new(CallCounts(Call::ALL.iter().map(|_| Default::default()).collect()));
     let observer = Arc::clone(&told);
     let open = |root: &Path, options| {
         let tree = PosixBackend::open(root, options).unwrap();

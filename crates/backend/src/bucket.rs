@@ -39,7 +39,7 @@ pub struct BucketState {
     pub parsed: Parsed,
 }
 
-/// Distinguishes the documents of a bucket from those that it had before, or has later.
+/// Distinguishes the documents of a bucket from those that it has at other times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketTag(Box<[u8]>);
 
@@ -102,7 +102,7 @@ pub struct ChangeBucketRequest<'a> {
 /// One page of buckets, sorted by name.
 #[derive(Debug, Clone, Default)]
 pub struct BucketPage {
-    /// At most as many as were asked for.
+    /// The buckets, at most as many as were asked for.
     pub buckets: Vec<BucketAttributes>,
     /// The last name of this page, if there are more.
     pub next: Option<BucketName>,

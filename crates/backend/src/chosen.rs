@@ -6,8 +6,8 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType};
 use crate::error::{BackendError, Result};
 use crate::upload::{ChosenChecksum, CompleteUpload};
 
-/// Checks the algorithm of a part's checksum, `given`, which must be the upload's. An upload with a
-/// composite checksum needs one with each part.
+/// Checks the algorithm of a part's checksum, `given`, which must be the upload's. If the upload's
+/// checksum is composite, each part needs one.
 pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgorithm>) -> Result<()> {
     match (chosen, given) {
         (None, _) | (Some((_, ChecksumType::FullObject)), None) => Ok(()),
@@ -47,8 +47,8 @@ impl CompleteUpload {
         Ok(Some(Checksum { checksum_type, ..given }))
     }
 
-    /// Requires at least one part. Their checksums must be there if the whole's is made from them,
-    /// must be of the upload's algorithm, and must not be there if the upload chose none.
+    /// Requires at least one part. The parts' checksums must be given if the whole's is made from
+    /// them, must be of the upload's algorithm, and must not be given if the upload chose none.
     fn check_parts(&self, chosen: ChosenChecksum) -> Result<()> {
         if self.parts.is_empty() {
             return Err(BackendError::NoParts);

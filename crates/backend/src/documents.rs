@@ -41,10 +41,10 @@ kinds! {
     Notification "notification configuration" false
 }
 
-/// Documents by kind, as bytes: a storage does not know what they say.
+/// Documents by kind, as bytes: the storage does not interpret them.
 pub type Documents = BTreeMap<DocumentKind, Bytes>;
 
-/// Changes of documents: the new one, or `None` to delete it. Kinds that are not named stay.
+/// Changes of documents: the new one, or `None` to delete it. Documents of other kinds stay.
 pub type DocumentChanges = BTreeMap<DocumentKind, Option<Bytes>>;
 
 /// The most bytes that the documents of a bucket may have together

@@ -18,10 +18,10 @@ pub enum BackendError {
     /// Something that is not a bucket has the bucket's name.
     #[error("the bucket's name is taken by a file or another entry that is not a bucket")]
     BucketNameTaken,
-    /// The bucket holds objects.
+    /// The bucket contains objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
-    /// The bucket holds no objects, but files of other kinds.
+    /// The bucket contains no objects, but files of other kinds.
     #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
     /// The bucket's documents are no longer those that the writer has read.
@@ -36,8 +36,8 @@ pub enum BackendError {
     /// An id that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
-    /// What the requester may not do with the object ([`crate::ObjectCheck`]), or may not know:
-    /// that there is no such object.
+    /// The requester may not do this with the object ([`crate::ObjectCheck`]), or may not know that
+    /// the object does not exist.
     #[error("the requester may not do that, or may not know why it cannot be done")]
     NotAllowed,
     /// No such upload of that key.
@@ -76,18 +76,18 @@ pub enum BackendError {
         /// The object's size.
         size_bytes: u64,
     },
-    /// The object has not changed; with what the answer must say.
+    /// The object has not changed. Its attributes are needed for the answer.
     #[error("the object has not been modified")]
     NotModified(Box<ObjectAttributes>),
     /// A condition of the request does not hold.
     #[error("a precondition does not hold: {0:?}")]
     PreconditionFailed(Condition),
-    /// Another request holds the bucket or the upload, and may do so for long, so that this one did
-    /// not wait for it.
+    /// Another request holds the bucket or the upload, and may do so for long, so that this request
+    /// did not wait for it.
     #[error("another request is working on the {0}")]
-    Busy(Held),
+    Busy(BusyResource),
     /// The storage gave up after many attempts, each of which failed because of something else:
-    /// others that work on the same names, or a file system that does not behave as it should.
+    /// others that change the same names, or a file system that does not behave as it should.
     /// Trying again may help.
     #[error(transparent)]
     Contended(Contention),
@@ -128,7 +128,7 @@ pub enum BackendError {
     /// A completion names no part.
     #[error("the completion names no parts")]
     NoParts,
-    /// A completion leaves out the checksum of a part of which the whole's is made.
+    /// A completion leaves out the checksum of a part, from which the whole's is made.
     #[error("the completion names part {part_number} without its checksum")]
     PartWithoutChecksum {
         /// The part's number.
@@ -144,7 +144,8 @@ pub enum BackendError {
         /// The algorithm that was given.
         algorithm: ChecksumAlgorithm,
     },
-    /// A listing of uploads is to continue after an id that names no upload, or one of another key.
+    /// A listing of uploads is to continue after an id that does not belong to any upload, or
+    /// belongs to one of another key.
     #[error("the marker is not an upload of the given key")]
     InvalidUploadMarker,
     /// The result would be larger than an object may be.
@@ -156,18 +157,18 @@ pub enum BackendError {
     /// The key cannot be stored here (a path too long for the file system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
-    /// Something that is not an object is in the place of the key's object.
+    /// Something that is not an object has the name of the key's object.
     #[error("the key's path is occupied {0}")]
     Obstructed(&'static str),
     /// The key leads through a link of the storage to an object that has a key of its own. It is
-    /// not deleted by this one, nor replaced if the last name of the key is the link.
+    /// not deleted by this key, nor replaced if the last name of the key is the link.
     #[error("the key leads through a symbolic link to an object that has a key of its own")]
     OtherName,
-    /// An error of one of the two objects of a copy, of a kind that either of them can have
+    /// An error that concerns one of the two objects of a copy, of a kind that both can have
     /// ([`BackendError::on`]).
     #[error("the {side} of a copy: {error}")]
     Copy {
-        /// The object that the error is about.
+        /// The object that the error concerns.
         side: CopySide,
         /// The error of that object.
         error: Box<BackendError>,
@@ -241,14 +242,14 @@ fn repetition(repeated: bool) -> &'static str {
 
 /// The thing that another request holds ([`BackendError::Busy`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum BusyResource {
     /// The bucket: objects are being written to it.
     Bucket,
     /// The upload: it is being completed or aborted.
     Upload,
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for BusyResource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Bucket => "bucket",
@@ -282,9 +283,8 @@ impl From<NotAllowed> for BackendError {
 }
 
 impl BackendError {
-    /// Turns an error of one object of a copy into the error of the copy: it says which object it
-    /// is about, if it could be about either. All other errors are about one of them only, or about
-    /// the storage.
+    /// Turns an error of one object of a copy into the error of the copy. It names the side if the
+    /// error could concern either. All other errors can concern only one side, or the storage.
     #[must_use]
     pub fn on(self, side: CopySide) -> Self {
         match self {
@@ -298,8 +298,8 @@ impl BackendError {
         }
     }
 
-    /// True for an error that is not about the request, but about the state of the storage or the
-    /// machine, which may need an operator.
+    /// True for an error that concerns the storage or the machine rather than the request, and may
+    /// need an operator.
     pub const fn is_of_storage(&self) -> bool {
         match self {
             Self::NewerRecord
@@ -351,8 +351,8 @@ impl BackendError {
         }
     }
 
-    /// Adds to [`BackendError::Contended`] the condition that decides a write with `conditions`,
-    /// since S3 has another answer then. Called by backends, where they know the conditions.
+    /// Adds the condition that decides a write with `conditions` to [`BackendError::Contended`],
+    /// since S3's answer is then another one. Called by backends, which know the conditions.
     #[must_use]
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {

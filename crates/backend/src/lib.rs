@@ -32,7 +32,7 @@ pub use capabilities::{Capabilities, Freshness};
 pub use chosen::check_part_algorithm;
 pub use context::Context;
 pub use documents::{DOCUMENTS_BYTES_MAX, DocumentChanges, DocumentKind, Documents};
-pub use error::{BackendError, Contention, CopySide, Held, Result};
+pub use error::{BackendError, BusyResource, Contention, CopySide, Result};
 pub use listing::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 pub use maintenance::{Maintenance, SweepReport};
 pub use metered::{Call, CallObserver, Metered};

@@ -16,7 +16,7 @@ pub trait Maintenance: Send + Sync + 'static {
 /// The numbers of things that a sweep removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Writes that were never published, with all that they left.
+    /// Writes that were never published, with everything that they left.
     pub staging: usize,
     /// Receipts of completed uploads, and completions that a crash had interrupted.
     pub completed: usize,

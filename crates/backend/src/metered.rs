@@ -116,7 +116,8 @@ struct MeteredWriter<O> {
 
 #[async_trait]
 impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
-    /// Has the form that `async_trait` makes, so that a small piece costs nothing extra.
+    /// Written out in the form that `async_trait` generates, so that a small piece costs nothing
+    /// extra.
     fn write<'w, 'f>(&'w mut self, chunk: Bytes) -> BoxFuture<'f, Result<()>>
     where
         'w: 'f,

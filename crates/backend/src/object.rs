@@ -58,7 +58,7 @@ pub struct ObjectPart {
     pub checksum: Option<ChecksumValue>,
 }
 
-/// All that is known of an object beyond its bytes.
+/// Everything that is known of an object beyond its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectAttributes {
     /// Length.

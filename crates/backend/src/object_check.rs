@@ -10,14 +10,14 @@ pub struct NotAllowed;
 /// A decision about a request that depends on facts of an object, which only the storage can look
 /// at.
 ///
-/// The storage calls it before it decides conditions, ranges and parts, since their errors tell
+/// The storage calls it before it evaluates conditions, ranges and parts, since their errors reveal
 /// ETag, size and dates. If it does not allow the request, the request fails, and leaves nothing
 /// behind.
 pub trait ObjectCheck: Debug + Send + Sync {
     /// The facts that the decision needs.
     fn needs(&self) -> NeededFacts;
-    /// Decides, with the facts of the version that the request acts on, or `None` if a write or a
-    /// delete meets no object.
+    /// Decides with the facts of the version that the request acts on; with `None` for a write or a
+    /// delete if the object does not exist.
     fn check(&self, object: Option<&ObjectFacts<'_>>) -> Result<(), NotAllowed>;
 }
 

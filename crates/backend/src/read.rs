@@ -17,8 +17,8 @@ pub enum ReadSelector {
     /// All bytes.
     #[default]
     Whole,
-    /// A range. All bytes if [`Conditions::if_range`](s3_types::Conditions::if_range) does not
-    /// hold, or if the last bytes of an empty object are asked for.
+    /// A range. Selects all bytes if [`Conditions::if_range`](s3_types::Conditions::if_range) does
+    /// not hold, or if the last bytes of an empty object are asked for.
     Range(ByteRange),
     /// One part, by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),
@@ -80,7 +80,7 @@ pub struct ObjectRead {
 }
 
 impl ObjectRead {
-    /// The number of selected bytes. The body, if there is one, has as many.
+    /// The number of selected bytes, which is the length of the body, if there is one.
     pub fn length(&self) -> u64 {
         self.range.as_ref().map_or(self.attributes.size_bytes, |range| range.end - range.start)
     }

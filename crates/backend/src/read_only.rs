@@ -22,7 +22,7 @@ use crate::upload::{
 use crate::writer::{ObjectWriter, PartWriter};
 
 /// A wrapper of a backend that passes reads on and refuses writes with [`BackendError::ReadOnly`],
-/// without looking at what they ask for. Nothing is maintained.
+/// whatever they ask for. It offers no maintenance.
 pub struct ReadOnly {
     inner: Arc<dyn Backend>,
 }

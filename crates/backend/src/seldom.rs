@@ -1,4 +1,4 @@
-//! Rate limits for log lines that a thousand requests would write.
+//! Rate limits for log lines that a thousand requests would otherwise repeat.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -30,13 +30,13 @@ use crate::writer::{ObjectWriter, PartWriter};
 /// [`crate::BackendError::NoSuchVersion`]. The target of a write or an upload is always
 /// [`crate::VersionRef::Current`].
 ///
-/// A call that carries an [`crate::ObjectCheck`] is done only if the check allows it; else it fails
+/// A call with an [`crate::ObjectCheck`] is done only if the check allows it; otherwise it fails
 /// with [`crate::BackendError::NotAllowed`]. The storage calls it with the facts of the version
-/// that the call acts on, before it decides anything that depends on that version: conditions,
-/// ranges, parts. A write or a delete calls it in the step that replaces or removes the object, and
-/// with `None` if there is none; one whose condition needs an object that does not exist fails with
-/// [`crate::BackendError::NoSuchKey`] before. A read of an object that does not exist does not call
-/// it.
+/// that the call acts on, before it evaluates anything that depends on that version: conditions,
+/// ranges, parts. A write or a delete calls it in the step that replaces or removes the object,
+/// with `None` if there is no object; if its condition needs an object that does not exist, it
+/// fails with [`crate::BackendError::NoSuchKey`] before that. A read of an object that does not
+/// exist does not call it.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// One page of buckets, by name.
@@ -45,17 +45,18 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()>;
     /// True if there is a bucket of this name.
     async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool>;
-    /// The state of a bucket that was read before and still counts, as
-    /// [`crate::Capabilities::freshness`] says. Never waits. `None` does not say that there is no
-    /// such bucket, but that its state has to be loaded.
+    /// The state of a bucket that was read before and still counts, according to
+    /// [`crate::Capabilities::freshness`]. Never waits. `None` does not mean that the bucket does
+    /// not exist, but that its state has to be loaded.
     fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>>;
     /// Reads the state of a bucket. One whose documents cannot be read is closed, and not an error.
     async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>>;
-    /// Reads a document of a bucket; `None` if it has none of this kind. A damaged one is an error.
+    /// Reads a document of a bucket; `None` if it has none of this kind. Fails if the document is
+    /// damaged.
     ///
-    /// Those of a closed bucket are returned too, even if they are another bucket's or of a kind
-    /// that is not understood, since root repairs the bucket by them. So the caller loads the state
-    /// for the request before, and refuses all but root if the bucket is closed.
+    /// For a closed bucket, documents are returned even if they belong to another bucket or are of
+    /// an unknown kind, since root needs them to repair the bucket. So the caller loads the
+    /// bucket's state first, and if the bucket is closed, refuses everyone but root.
     async fn bucket_document(
         &self,
         cx: &Context,
@@ -81,7 +82,7 @@ pub trait Backend: Send + Sync + 'static {
     /// Removes an object. A missing object is not an error, unless a condition requires it.
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, and replaces attributes if asked. Errors say whether
-    /// they are about the source or the target ([`crate::BackendError::on`]).
+    /// they concern the source or the target ([`crate::BackendError::on`]).
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
@@ -90,8 +91,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
     /// Begins a part, after [`crate::check_part_algorithm`].
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
-    /// Makes a part from an object or a range of one. Errors say which side they are about, as
-    /// those of copies do.
+    /// Makes a part from an object or a range of one. Errors say which side they concern, like
+    /// those of copies.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>>;
     /// Makes the object from the named parts, after [`crate::CompleteUpload::check`], and ends the
     /// upload.
@@ -107,11 +108,10 @@ pub trait Backend: Send + Sync + 'static {
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>>;
     /// Figures of the storage, for monitoring. May query its volumes.
     async fn statistics(&self) -> Statistics;
-    /// Checks whether requests could be served now; the error is the reason why not, for an
-    /// operator. May check that the storage's main volume answers and has the required space; does
-    /// not check volumes that hold only some buckets. Does not say that writes would succeed: a
-    /// volume that became read-only can still be read from, and so can a full one if no space is
-    /// required.
+    /// Checks whether requests can be served now; the error is the reason for an operator. May
+    /// check that the storage's main volume answers and has the required space; does not check
+    /// volumes that hold only some buckets. Does not promise that writes would succeed: a volume
+    /// that became read-only can still be read from, and so can a full one if no space is required.
     async fn ready(&self) -> std::result::Result<(), String>;
     /// What the storage can do, and what it needs from its callers.
     fn capabilities(&self) -> Capabilities;

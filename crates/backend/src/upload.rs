@@ -18,7 +18,7 @@ pub struct UploadRef<'a> {
 }
 
 /// Algorithm and type of an upload's checksum, if its client chose them. Otherwise the object gets
-/// a full-object CRC of the default algorithm, and parts may have any.
+/// a full-object CRC of the default algorithm, and parts may have a checksum of any algorithm.
 pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
 
 /// The options of an upload.
@@ -55,7 +55,7 @@ pub struct PutPartRequest<'a> {
     pub part_number: u32,
     /// How many bytes will come, if that is known.
     pub size_hint: Option<u64>,
-    /// The algorithm of the checksum that comes with the part; `None` if none does.
+    /// The algorithm of the checksum that comes with the part, if one does.
     /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
     pub checksum: Option<ChecksumAlgorithm>,
 }
@@ -183,7 +183,7 @@ pub enum UploadPosition {
     AfterKey(String),
     /// After this upload of this key (by time of creation).
     /// [`crate::BackendError::InvalidUploadMarker`] if this backend cannot have made the id, or if
-    /// the id is that of an upload of another key.
+    /// it belongs to an upload of another key.
     AfterUpload {
         /// The key.
         key: String,

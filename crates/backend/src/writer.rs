@@ -11,8 +11,8 @@ use crate::upload::ChosenChecksum;
 pub trait ObjectWriter: Send {
     /// Adds bytes; they are not visible to anyone yet.
     async fn write(&mut self, chunk: Bytes) -> Result<()>;
-    /// Publishes everything that was written, with `digests`, in one atomic step. Bytes become
-    /// visible only by this.
+    /// Publishes everything that was written, with `digests`, in one atomic step. Only this makes
+    /// the bytes visible.
     async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt>;
 }
 

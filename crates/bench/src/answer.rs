@@ -1,5 +1,5 @@
-//! An HTTP/1.1 answer, read as it comes in (RFC 9112, section 6). Bodies are counted; of those that
-//! matter the beginning is kept.
+//! An HTTP/1.1 answer, read as it comes in (RFC 9112, section 6). Bodies are counted; if a request
+//! needs the body, its beginning is kept.
 
 use s3_client::http1::{Framing, Malformed, read_head};
 
@@ -9,11 +9,12 @@ const ERROR_MAX: usize = 4 << 10;
 /// The parts of an answer that are wanted beyond its status.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted {
-    /// True if there is no body, whatever the head says: it answers HEAD.
+    /// True if there is no body, whatever the head says: the answer to HEAD.
     pub no_body: bool,
-    /// The bytes of the body to keep. Of an error's body, the beginning is kept anyway.
+    /// The number of bytes of the body to keep. The beginning of an error's body is kept in any
+    /// case.
     pub keep_bytes: usize,
-    /// True for the ETag.
+    /// True if the ETag is wanted.
     pub etag: bool,
 }
 
@@ -44,7 +45,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// An answer of which nothing has come in.
+    /// An answer of which nothing has come in yet.
     pub fn new() -> Self {
         Self {
             wanted: Wanted::default(),
@@ -83,7 +84,7 @@ impl Answer {
         self.read_head(&pending)
     }
 
-    /// The server has closed the connection: true if that ends the answer well.
+    /// Handles that the server has closed the connection: true if that ends the answer properly.
     pub fn end(&self) -> bool {
         self.body.is_some_and(Framing::may_end)
     }

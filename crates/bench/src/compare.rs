@@ -1,4 +1,4 @@
-//! Two reports, side by side.
+//! Compares two reports, side by side.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::summary::{FIGURES, Row, Spread, rows};
 
-/// A table of ratios, second by first: medians of all rounds. `~` marks those that may be noise. An
-/// error if there is nothing to compare.
+/// A table of ratios, second to first: medians of all rounds. `~` marks those that may be noise.
+/// Fails if there is nothing to compare.
 pub fn compare(first: &Report, second: &Report) -> Result<String> {
     let (first_rows, second_rows) = (rows(first), rows(second));
     if !first_rows.iter().any(|a| second_rows.iter().any(|b| a.key == b.key)) {

@@ -1,5 +1,5 @@
-//! Results for spreadsheets (RFC 4180): a line for each operation of each step and round. The names
-//! of columns with figures of all operations of a step say so.
+//! Writes results for spreadsheets (RFC 4180): a line for each operation of each step and round.
+//! Columns whose figures cover all operations of a step say so in their names.
 
 use std::fmt::Write as _;
 

@@ -19,21 +19,21 @@ pub struct Device {
     pub(crate) name: String,
 }
 
-/// The work of a device in a step, for whichever program.
+/// The work of a device in a step, whichever program caused it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// The kernel's name for it.
     pub name: String,
     /// The share of the measured time in which it was busy.
     pub busy: f64,
-    /// Read requests in the whole step: from a flush of all file systems before it to another one
-    /// after it, so that all that was written has reached the device.
+    /// Read requests in the whole step. A flush of all file systems comes before the step and
+    /// another one after it, so that everything that was written has reached the device.
     pub read_requests: u64,
-    /// Bytes that these read.
+    /// Bytes that the read requests read.
     pub read_bytes: u64,
     /// Write requests in the whole step.
     pub write_requests: u64,
-    /// Bytes that these wrote.
+    /// Bytes that the write requests wrote.
     pub write_bytes: u64,
     /// Flushes of its cache in the whole step.
     pub flushes: u64,
@@ -51,7 +51,8 @@ pub(crate) struct Counters {
 }
 
 impl Device {
-    /// A device by the kernel's name for it or its file in /dev, or the one below a directory.
+    /// Finds a device by the kernel's name for it, by its file in /dev, or by a directory that is
+    /// on it.
     pub fn find(text: &str) -> Result<Self> {
         let table = fs::read_to_string(DISKSTATS).map_err(|e| format!("{DISKSTATS}: {e}"))?;
         if !text.contains('/') {
@@ -75,8 +76,8 @@ impl Device {
         Counters::of(&table, &self.name).unwrap_or_default()
     }
 
-    /// The work from `before` to `after`, and the share of a measured time of `seconds`, from
-    /// `begin` to `end`, in which the device was busy.
+    /// The work from `before` to `after`, and the share of the time from `begin` to `end`
+    /// (`seconds` long) in which the device was busy.
     pub(crate) fn used(
         &self,
         step: (Counters, Counters),

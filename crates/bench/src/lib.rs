@@ -1,8 +1,8 @@
 //! A load generator for S3 servers.
 //!
 //! Requests are signed before the clock starts and sent over plain HTTP/1.1 connections, so that a
-//! load costs little beside the server it measures. A [`Plan`] has steps; [`run`] makes a
-//! [`Report`] of them. Why so: `docs/decisions/0011-bench.md`.
+//! load costs little compared to the server it measures. A [`Plan`] has steps; [`run`] makes a
+//! [`Report`] of them. The reasons are in `docs/decisions/0011-bench.md`.
 
 #![forbid(unsafe_code)]
 

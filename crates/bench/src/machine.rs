@@ -1,4 +1,4 @@
-//! Facts about the machine, without which figures say nothing.
+//! Facts about the machine, without which figures mean nothing.
 
 use std::fs;
 

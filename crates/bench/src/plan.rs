@@ -11,8 +11,8 @@ use s3_client::Credentials;
 
 /// The most requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;
-/// The amount of data that is put into a bucket for one step, about, unless each object is large,
-/// or the number of objects is given.
+/// The approximate amount of data that is put into a bucket for one step, unless each object is
+/// large, or the number of objects is given.
 const DATA: u64 = 1 << 30;
 
 /// The length of the ranges of streams, unless it is given.
@@ -83,7 +83,7 @@ pub struct Step {
     pub page: usize,
     /// The number of requests at once.
     pub concurrency: usize,
-    /// True if the number of requests at once that is fastest is searched first, and measured with.
+    /// True if the fastest number of requests at once is searched first, and then measured.
     pub fastest: bool,
     /// The number of endpoints that take part.
     pub endpoints: usize,

@@ -122,7 +122,7 @@ fn step(test: Test, size: u64, concurrency: usize, endpoints: usize) -> Step {
     }
 }
 
-/// The options that a preset was asked for with.
+/// The options with which a preset was requested.
 struct Asked<'a> {
     endpoints: usize,
     scale: f64,
@@ -156,8 +156,8 @@ impl Asked<'_> {
         Step { range: Some(PART), ..step(Test::Get, size, concurrency, endpoints) }
     }
 
-    /// Drops steps with more parts at once than an object has after scaling, unless the numbers
-    /// were asked for. Steps with up to two parts at once per endpoint stay.
+    /// Drops steps with more parts at once than an object has after scaling, unless the user gave
+    /// the numbers. Steps with up to two parts at once per endpoint stay.
     fn with_parts_enough(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let enough = |step: &Step| (step.size / PART).max(2 * step.endpoints as u64);
         steps.retain(|step| self.concurrency.is_some() || step.concurrency as u64 <= enough(step));

@@ -22,7 +22,7 @@ pub struct ProcessUse {
     pub name: String,
     /// User and system time.
     pub cpu_seconds: f64,
-    /// The kernel's part of that.
+    /// The kernel's part of the CPU time.
     #[serde(default)]
     pub system_cpu_seconds: f64,
     /// Processors that it may use at once: those of its mask, or fewer by the quota of its control
@@ -35,35 +35,36 @@ pub struct ProcessUse {
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// Context switches of its threads that had to wait for something. Those of a thread that ended
-    /// are counted up to the second before.
+    /// Context switches of threads that had to wait for something. For a thread that ended, those
+    /// of its last second may be missing.
     #[serde(default)]
     pub voluntary_switches: u64,
-    /// Context switches of its threads that would have gone on.
+    /// Context switches of threads that could have continued.
     #[serde(default)]
     pub involuntary_switches: u64,
     /// The most threads that were seen.
     pub threads_max: u64,
     /// The most open files that were seen.
     pub open_files_max: u64,
-    /// What it read and wrote; `None` where /proc/PID/io is not ours to read.
+    /// What it read and wrote; `None` if this user may not read /proc/PID/io.
     #[serde(default)]
     pub io: Option<ProcessIo>,
     /// True if the process has ended.
     pub ended: bool,
 }
 
-/// What a process read and wrote, as /proc/PID/io counts it: read(2), write(2) and their kin, on
-/// files and sockets. What sockets receive and send by recv(2) and send(2) is not in it.
+/// What a process read and wrote, as /proc/PID/io counts it: by read(2), write(2) and similar
+/// calls, on files and sockets. Data that sockets receive and send by recv(2) and send(2) is not
+/// included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIo {
     /// Calls that read.
     pub read_calls: u64,
-    /// Bytes that these returned.
+    /// Bytes that the reading calls returned.
     pub read_bytes: u64,
     /// Calls that write.
     pub write_calls: u64,
-    /// Bytes that these took.
+    /// Bytes that the writing calls took.
     pub write_bytes: u64,
     /// Bytes fetched from storage.
     pub storage_read_bytes: u64,
@@ -125,7 +126,7 @@ impl Watch {
         }
     }
 
-    /// Ends the measurement: what the processes used, and the CPU seconds of this process.
+    /// Ends the measurement. Returns what the processes used, and the CPU seconds of this process.
     pub fn end(mut self) -> (Vec<ProcessUse>, f64) {
         let own = own_cpu().saturating_sub(self.own).as_secs_f64();
         for watched in &mut self.watched {
@@ -239,7 +240,7 @@ fn sample(pid: u32) -> Option<Sample> {
     Some(sample)
 }
 
-/// Reads /proc/PID/stat. The name, in parentheses, may have anything in it.
+/// Reads /proc/PID/stat. The name, in parentheses, may contain any characters.
 fn parse_stat(text: &str) -> Option<Sample> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     // A zombie has ended.

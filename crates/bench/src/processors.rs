@@ -18,7 +18,7 @@ pub(crate) fn usable_by(pid: u32) -> f64 {
     quota(&groups).map_or(masked, |quota| quota.min(masked))
 }
 
-/// How many numbers a list as `0-3,8` has.
+/// The number of numbers in a list such as `0-3,8`.
 fn count_list(text: &str) -> u64 {
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -28,7 +28,7 @@ fn count_list(text: &str) -> u64 {
     text.split(',').filter_map(count).sum()
 }
 
-/// The least quota of the groups that /proc/PID/cgroup names and of those above them.
+/// The smallest quota of the groups that /proc/PID/cgroup names and of those above them.
 fn quota(groups: &str) -> Option<f64> {
     let quotas = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -45,7 +45,7 @@ fn quota(groups: &str) -> Option<f64> {
     quotas.reduce(f64::min)
 }
 
-/// The least quota of a group and of those above it.
+/// The smallest quota of a group and of those above it.
 fn least_quota(base: &Path, path: &str) -> Option<f64> {
     let group = base.join(path.trim_start_matches('/'));
     let quotas = group.ancestors().take_while(|group| group.starts_with(base)).filter_map(quota_of);
@@ -60,7 +60,8 @@ fn quota_of(group: &Path) -> Option<f64> {
     }
 }
 
-/// Processors out of `quota period`; `None` if the quota is `max`, or below 0, which means none.
+/// The number of processors in the text `quota period`; `None` if there is no quota: `max`, or a
+/// negative number.
 fn parse_quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.trim().parse().ok()?);

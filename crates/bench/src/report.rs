@@ -19,7 +19,7 @@ pub const FORMAT: u32 = 2;
 /// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// [`FORMAT`].
+    /// The version of the format, [`FORMAT`].
     pub format: u32,
     /// The version of the program.
     pub version: String,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub signed_payload: bool,
     /// The number of threads that sent requests.
     pub threads: usize,
-    /// The bucket that was worked in.
+    /// The bucket in which the run worked.
     pub bucket: String,
     /// Milliseconds that each step was to take.
     pub duration_ms: u64,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub warm_up_ms: u64,
     /// Requests a second, in an open loop.
     pub rate: Option<u64>,
-    /// The share of each step's own peak that was sent in an open loop.
+    /// The share of each step's own peak that was the rate, in an open loop.
     #[serde(default)]
     pub rate_of_peak: Option<f64>,
     /// The number of times that all steps were run.
@@ -74,7 +74,7 @@ pub struct Round {
     pub endpoints: usize,
     /// The number of the round, from 1.
     pub round: u32,
-    /// In an open loop, requests a second that were due; in a closed one there is no such rate.
+    /// In an open loop, the rate at which requests were due, per second; `None` in a closed loop.
     #[serde(default)]
     pub rate: Option<f64>,
     /// The measured time in seconds.
@@ -112,7 +112,7 @@ pub struct Round {
     /// answers a second of each.
     #[serde(default)]
     pub trials: Vec<(usize, f64)>,
-    /// Errors before the measured time, and requests that were due in it and never sent.
+    /// Errors before the measured time, and requests that were due in it but never sent.
     pub errors_outside: BTreeMap<String, u64>,
 }
 
@@ -205,7 +205,7 @@ impl Latency {
 }
 
 impl Settings {
-    /// The kind of loop, and from when latencies count, as text.
+    /// Describes the kind of loop, and from when latencies count.
     pub fn kind(&self) -> String {
         match (self.rate, self.rate_of_peak) {
             (Some(rate), _) => {

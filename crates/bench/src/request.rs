@@ -18,7 +18,7 @@ use crate::units::hex;
 
 /// How long presigned requests may be used: the most that S3 allows.
 const EXPIRES_SECONDS: u32 = 7 * 24 * 3600;
-/// The length of what bodies are made of. It stays in a processor's cache.
+/// The length of the block that bodies are made of. It stays in a processor's cache.
 const BLOCK: usize = 1 << 20;
 
 /// An operation, by AWS's name.
@@ -71,9 +71,9 @@ impl Operation {
 /// The way in which bodies are signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
-    /// Not at all: requests are presigned.
+    /// They are not signed: requests are presigned.
     Unsigned,
-    /// By their SHA-256: the headers of requests with a body are signed.
+    /// They are signed by their SHA-256: the headers of requests with a body are signed.
     Signed,
 }
 
@@ -233,8 +233,8 @@ impl<'a> Signing<'a> {
     }
 }
 
-/// True for a byte that may be in a request's target as it is. Parts of targets are what servers
-/// said.
+/// True for a byte that needs no encoding in a request's target. Parts of targets come from
+/// servers.
 fn is_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~/%=&".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! The bucket that a run works in: made, filled, emptied, removed.
+//! The bucket in which a run works: made, filled, emptied, removed.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ pub(crate) struct Store<'a> {
     own: bool,
     runtime: Runtime,
     never: Stop,
-    /// The number of keys that were made up, and so the most objects that there may be.
+    /// The number of keys that were made up, which is the most objects that can exist.
     named: Cell<usize>,
 }
 
@@ -81,8 +81,8 @@ impl<'a> Store<'a> {
         self.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1").map(drop)
     }
 
-    /// The key of an object in a group. Its size is in it for servers that store nothing (`slipway
-    /// serve null:`).
+    /// The key of an object in a group. The key contains the size, for servers that store nothing
+    /// (`slipway serve null:`).
     pub fn key(&self, group: &str, number: usize, size: u64) -> String {
         self.named.set(self.named.get() + 1);
         format!("{}{group}/{number:07}-{size}", self.prefix)
@@ -199,7 +199,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Sends each request of a set once, to these endpoints. Fails if one of them fails.
+    /// Sends each request of a set once, to these endpoints. Fails if one of the requests fails.
     fn all(
         &self,
         sets: Sets,
@@ -239,7 +239,7 @@ impl<'a> Store<'a> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
     }
 
-    /// The number of an endpoint that answers: some may have stopped by now.
+    /// The number of an endpoint that answers, since some may have stopped.
     fn answering(&self) -> usize {
         self.all_endpoints().find(|endpoint| self.look(*endpoint).is_ok()).unwrap_or_default()
     }
@@ -286,8 +286,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Fails for a key that no run can have made, or that is not below `prefix`: a server may list
-    /// other keys than it was asked for.
+    /// Fails for a key that this program cannot have made, or that is not below `prefix`: a server
+    /// may list other keys than it was asked for.
     fn check_ours(&self, key: &str, prefix: &str) -> Result<()> {
         let rest = key.strip_prefix(prefix).and(key.strip_prefix(&*self.prefix));
         if rest.is_some_and(is_made_by_us) {

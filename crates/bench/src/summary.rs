@@ -3,7 +3,7 @@
 use crate::report::{OperationResult, Report, Round, median};
 use crate::request::Operation;
 
-/// The properties of a result by which it is compared with others.
+/// The properties that two results must share to be compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub title: String,
@@ -38,7 +38,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// `None` if a round lacks the figure.
+    /// The spread of these numbers; `None` if a round lacks the figure.
     fn of(numbers: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let numbers: Vec<f64> = numbers.into_iter().collect::<Option<_>>()?;
         let least = numbers.iter().copied().reduce(f64::min)?;
@@ -53,7 +53,7 @@ pub(crate) const WRITE_AMPLIFICATION: &str = "write amp.";
 /// A function that finds a figure.
 type Figure = fn(&Row<'_>) -> Option<Spread>;
 
-/// A figure, by the name of its column.
+/// The figures, by the names of their columns.
 pub(crate) const FIGURES: [(&str, Figure); 7] = [
     ("req/s", |row| row.figure(|_, of| Some(of.per_second))),
     ("p50", |row| row.figure(|_, of| of.latency.as_ref().map(|latency| latency.p50))),

@@ -50,7 +50,7 @@ impl LinkUse {
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     at: Instant,
-    /// Ticks in which a processor was busy, and all.
+    /// Ticks in which a processor was busy, and all ticks.
     ticks: Ticks,
     io_stalled_us: Option<u64>,
     /// Name, bytes received, bytes sent.

@@ -1,5 +1,5 @@
-//! Decides what limited a step, by the resources that were measured meanwhile; without I/O. How it
-//! decides, and what it can't see: `docs/BENCHMARKING.md`.
+//! Decides what limited a step, by the resources that were measured during it; without I/O.
+//! `docs/BENCHMARKING.md` says how it decides, and what it can't see.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ const MACHINE_FULL: f64 = 0.95;
 const OTHERS: f64 = 0.25;
 /// The factor by which one side must use more of a full machine than the other to be its limit.
 const CLEARLY_MORE: f64 = 2.0;
-/// Above this share of busy processors, tasks that wait for storage don't say that it is the limit:
-/// others have work to do meanwhile.
+/// The share of busy processors above which tasks that wait for storage do not show that storage is
+/// the limit: other tasks use the processors in the meantime.
 const STALLED_BELOW: f64 = 0.7;
-/// The least share of the time that a device must be busy for tasks to be waiting for it.
+/// The minimum share of the time that a device must be busy to be what tasks wait for.
 const DEVICE_USED: f64 = 0.5;
-/// The least measured time, in seconds: below it, clocks with steps of 10 ms say nothing.
+/// The minimum measured time, in seconds: below it, clocks with steps of 10 ms mean nothing.
 const LONG_ENOUGH: f64 = 0.5;
 /// The share of a rate that has to be answered in time for the rate to count as kept.
 const KEPT: f64 = 0.98;
@@ -38,7 +38,7 @@ pub enum Limit {
     Storage,
     /// The link to the servers.
     Network,
-    /// Nothing: the rate that was asked for was kept.
+    /// Nothing: the rate that the user gave was kept.
     Rate,
     /// It is not clear from the evidence.
     NotClear,
@@ -163,7 +163,7 @@ fn limit(evidence: &Evidence) -> (Limit, String) {
     (Limit::NotClear, unknown.to_owned())
 }
 
-/// The limits that are full by their own measurement.
+/// The limits that were reached according to their own measurements.
 fn full(evidence: &Evidence) -> Vec<(Limit, String)> {
     let mut full = Vec::new();
     if evidence.client.part() >= FULL {

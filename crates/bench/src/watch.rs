@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// Takes a sample of what changes meanwhile.
+    /// Takes a sample of the figures that change during the measurement.
     pub fn look(&mut self) {
         self.processes.look();
     }

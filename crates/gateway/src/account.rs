@@ -19,10 +19,9 @@ struct AccountFile {
 }
 
 /// The account of the tree: the one in `state_dir/account.toml`, which is created if it does not
-/// exist, from `given` or from random digits. An error if the file names another account than
-/// `given`: this gateway's clients would see another owner than those of other gateways. Where
-/// there is no file and none can be written (a tree that may only be read), the account is for this
-/// run only.
+/// exist, from `given` or from random digits. Fails if the file names another account than `given`:
+/// clients of this gateway would see another owner than those of other gateways. If there is no
+/// file and none can be written (a read-only tree), the account is for this run only.
 ///
 /// Without a `state_dir` nothing is stored, and the account is for this run only.
 pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access) -> Result<Account, String> {

@@ -16,10 +16,10 @@ const MODE: u32 = 0o644;
 /// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";
 
-/// The options in the tree's file, which also has its format. A newer gateway may write more, which
-/// must be harmless to those that do not know it: what is not gets a feature.
+/// The options in the tree's file, which also has its format. A newer gateway may add fields, which
+/// must be harmless to gateways that do not know them: others need a feature.
 #[derive(Debug, Deserialize)]
-struct Noted {
+struct OptionsFile {
     format: u32,
     region: Option<String>,
     durability: Option<String>,
@@ -27,8 +27,8 @@ struct Noted {
     metadata: Option<String>,
 }
 
-impl Noted {
-    /// True if there is no option.
+impl OptionsFile {
+    /// True if no option is set.
     const fn is_bare(&self) -> bool {
         let Self { format: _, region, durability, etag, metadata } = self;
         region.is_none() && durability.is_none() && etag.is_none() && metadata.is_none()
@@ -39,7 +39,7 @@ impl Noted {
 struct Value {
     name: &'static str,
     ours: String,
-    theirs: fn(&Noted) -> Option<&String>,
+    theirs: fn(&OptionsFile) -> Option<&String>,
 }
 
 /// The options on which gateways have to agree because clients would see a difference.
@@ -66,7 +66,7 @@ pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), St
     }
 }
 
-fn agreed_metadata(ours: Metadata, noted: &Noted, state_dir: &Path) -> Result<(), String> {
+fn agreed_metadata(ours: Metadata, noted: &OptionsFile, state_dir: &Path) -> Result<(), String> {
     let ours = ours.word();
     match &noted.metadata {
         Some(theirs) if *theirs != ours => Err(format!(
@@ -89,7 +89,7 @@ fn metadata(state_dir: &Path) -> Result<Metadata, String> {
 }
 
 /// Compares the options with those in the tree, which are written if there are none. Returns the
-/// differences as sentences. An error if the tree's format is unknown to this gateway (it may have
+/// differences as sentences. Fails if the tree's format is unknown to this gateway (it may have
 /// changed since the tree was opened), or if its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
@@ -110,14 +110,14 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
     Ok(differing.collect())
 }
 
-/// `None` if the options can be neither read nor written. The account's warning has already said
-/// so.
+/// Reads the options, or writes them; `None` if neither is possible. The account's warning has
+/// already said so.
 fn read_or_note(
     state_dir: &Path,
     access: Access,
     values: &[Value],
     metadata: Metadata,
-) -> Result<Option<Noted>, String> {
+) -> Result<Option<OptionsFile>, String> {
     let text = |format| text(values, metadata, format);
     let written = match read(state_dir)? {
         // As an upgrade writes it where there was none.
@@ -148,7 +148,7 @@ fn text(values: &[Value], metadata: Metadata, format: u32) -> String {
     text
 }
 
-fn read(state_dir: &Path) -> Result<Option<Noted>, String> {
+fn read(state_dir: &Path) -> Result<Option<OptionsFile>, String> {
     let says = |e: format::FormatError| format!("{}: {e}", state_dir.join(FILE).display());
     let Some(text) = state_dir::read(state_dir, FILE)? else { return Ok(None) };
     format::check(&text).map_err(says)?;

@@ -41,11 +41,11 @@ pub struct Call<'a> {
     pub query: &'a Query<'a>,
     /// Bucket and key.
     pub target: &'a Target,
-    /// The rules of the bucket; `None` for requests about none, and for CreateBucket.
+    /// The rules of the bucket; `None` for requests without a bucket, and for CreateBucket.
     pub rules: Option<&'a Arc<BucketRules>>,
-    /// What is asked for.
+    /// The operation that the request asks for.
     pub operation: Operation,
-    /// Who asks.
+    /// The requester, and how the request came.
     pub asker: &'a Asker<'a>,
     /// Where the requester's signature is.
     pub signed: Signed,
@@ -85,7 +85,7 @@ impl<'a> Call<'a> {
         self.rules.map_or(&self.settings.account, |rules| &rules.owner)
     }
 
-    /// [`Call::account`], as answers show it.
+    /// The account of [`Call::account`], as answers show it.
     pub fn owner(&self) -> Owner<'a> {
         Owner::new(self.account().canonical_id())
     }
@@ -102,8 +102,8 @@ impl<'a> Call<'a> {
         self.operation.info().action
     }
 
-    /// What the requester may do with a resource: these actions, or `AccessDenied`. `values` are
-    /// those of the conditions that depend on what the operation was asked to do.
+    /// The permission of the requester to do these actions with a resource, or `AccessDenied`.
+    /// `values` are those of the conditions that depend on what the operation was asked to do.
     pub fn authorize<'r>(
         &self,
         subject: Subject<'r>,
@@ -121,8 +121,8 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The bucket or object that the operation is about. A request may name a key and ask for
-    /// something of its bucket.
+    /// The bucket or object that the operation acts on. A request may name a key although its
+    /// operation concerns the bucket.
     pub fn subject(&self) -> Subject<'a> {
         let named = Subject { resource: resource(self.target), rules: self.rules };
         match self.operation.info().shape {
@@ -149,8 +149,8 @@ impl<'a> Call<'a> {
         ErrorSite::new(self.gateway, self.cx, self.head)
     }
 
-    /// Decodes the body as the bytes of an object or a part. An error if the request does not say
-    /// how long it is, or if it is larger than S3 takes in one request. Can be called once.
+    /// Decodes the body as the bytes of an object or a part. Fails if the request does not state
+    /// their length, or if they are more than S3 takes in one request. Can be called once.
     pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
         // In HTTP a request with neither header has no body. S3 refuses it.
         if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {

@@ -1,4 +1,4 @@
-//! The values that options with a choice can have.
+//! The values of options that offer a choice.
 
 use std::error::Error;
 use std::fmt::Display;

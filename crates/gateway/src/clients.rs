@@ -1,4 +1,4 @@
-//! Who the client is where proxies stand between it and the gateway (decision 0025).
+//! Finds out who the client is if proxies stand between it and the gateway (decision 0025).
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -129,20 +129,20 @@ impl Clients {
             ClientAddress::XForwardedFor => self.by_x_forwarded(headers),
             ClientAddress::Forwarded => self.by_forwarded(headers),
         };
-        let Told { address, secure } = told;
+        let ProxyReport { address, secure } = told;
         // The port is not told by all, and nobody asks for it.
         let address = address.map(|address| SocketAddr::new(address, 0)).or(peer.address);
         Peer { address, secure: secure.unwrap_or(peer.secure), proxied: true, ..peer }
     }
 
-    fn by_x_forwarded(&self, headers: &HeaderMap) -> Told {
+    fn by_x_forwarded(&self, headers: &HeaderMap) -> ProxyReport {
         let hops = from_the_end(headers, "x-forwarded-for").map(|hop| (hop.and_then(node), None));
         // Only the nearest proxy is known to have said it.
         let secure = from_the_end(headers, "x-forwarded-proto").next().flatten().and_then(is_secure);
-        Told { secure, ..self.farthest(hops) }
+        ProxyReport { secure, ..self.farthest(hops) }
     }
 
-    fn by_forwarded(&self, headers: &HeaderMap) -> Told {
+    fn by_forwarded(&self, headers: &HeaderMap) -> ProxyReport {
         let values = headers.get_all("forwarded").into_iter().rev();
         let elements = values.flat_map(|value| elements_from_the_end(value.as_bytes()));
         self.farthest(elements.map(|element| {
@@ -151,15 +151,15 @@ impl Clients {
         }))
     }
 
-    /// The farthest client that is known. Each proxy appends the address that it got the request
-    /// from. So the last entry, which the nearest proxy wrote, is true, and an entry before it is
-    /// true if the address behind it is that of a trusted proxy. An address that can't be read ends
-    /// the search.
-    fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> Told {
-        let mut told = Told::default();
+    /// The farthest client that is known. Each proxy appends the address from which it got the
+    /// request. So the last entry, which the nearest proxy wrote, is true, and an entry before it
+    /// is true if the address behind it is that of a trusted proxy. An address that can't be read
+    /// ends the search.
+    fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> ProxyReport {
+        let mut told = ProxyReport::default();
         for (address, secure) in from_the_end {
             let Some(address) = address else { break };
-            told = Told { address: Some(address), secure };
+            told = ProxyReport { address: Some(address), secure };
             if !self.trusted.contains(Some(address)) {
                 break;
             }
@@ -170,7 +170,7 @@ impl Clients {
 
 /// What proxies say about a client.
 #[derive(Debug, Default)]
-struct Told {
+struct ProxyReport {
     address: Option<IpAddr>,
     secure: Option<bool>,
 }
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(client(ClientAddress::Forwarded, "10.0.0.1", &twice).0, "192.0.2.7");
     }
 
-    /// A header that is not asked for does not count, since it may be the client's own.
+    /// A header that the options do not name is ignored, since the client may have sent it.
     #[test]
     fn the_other_header_does_not_count() {
         let both = [("x-forwarded-for", "1.1.1.1"), ("forwarded", "for=192.0.2.7")];

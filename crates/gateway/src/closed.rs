@@ -1,4 +1,4 @@
-//! Buckets that are closed to all but root, since it is not known what their documents forbid.
+//! Buckets that only root may use, since it is not known what their documents forbid.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::KnownRules;
 
-/// The cause of the refusal, which is logged once a minute for each bucket, and not with each
-/// request.
+/// The cause of the refusal. It is logged once a minute for each bucket, not with each request.
 #[derive(Debug)]
 pub struct BucketClosed;
 
@@ -34,7 +33,8 @@ pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester)
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "closed to all but root, who can put or delete its documents; `slipway fsck` lists all closed buckets"
+            "a bucket is closed to all but root, who can put or delete its documents; `slipway fsck` lists all \
+             closed buckets"
         );
     }
     if requester.is_root() {
@@ -69,7 +69,7 @@ mod tests {
         }
     }
 
-    /// One with a key of this kind. The root of another account is not the server's.
+    /// A requester with a key of this kind, whose account may be another one than the server's.
     fn signer(key_kind: KeyKind) -> Requester {
         let principal = Principal::root(account(), None);
         let (access_key, secret_key) = (AccessKeyId::new("somebody"), SecretKey::new("a-secret-of-mine"));

@@ -101,7 +101,7 @@ pub struct ServeOptions {
     pub durability: Durability,
 
     /// Where an object's record is kept: what S3 knows of it beyond its bytes. A tree remembers
-    /// `sidecar`; without this option, a tree that does not uses extended attributes
+    /// `sidecar`; without this option, all other trees use extended attributes
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 
@@ -147,7 +147,7 @@ pub struct ServeOptions {
     pub trust_versitygw: bool,
 
     /// Compute ETags and checksums of files that other programs made or changed, in the background,
-    /// once they are read whole (see `slipway rehash`). Their ETags change once by that
+    /// once they are read whole (see `slipway rehash`). This changes their ETags once
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
@@ -251,7 +251,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
     pub drain_delay: Duration,
 
-    /// How long requests in progress may then take to finish, in seconds
+    /// How long requests in progress may take to finish after that delay, in seconds
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::limits::{DESCRIPTORS_AGE_MAX, READY_TIME_MAX};
 
-/// The number of descriptors, out of each ten, that a gateway which is ready may have in use.
+/// The number of descriptors, out of each ten, that a ready gateway may have in use.
 const USED_OF_TEN_MAX: u64 = 9;
 
 /// Numbers of file descriptors.
@@ -39,7 +39,7 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// The last count, shared by all who ask.
+/// The last count, shared by all callers.
 #[derive(Debug, Default)]
 pub struct Counter(Mutex<Option<(Instant, Option<u64>)>>);
 

@@ -8,10 +8,10 @@ use s3_types::VersionId;
 /// known only later.
 #[derive(Debug, Clone)]
 pub enum Effects {
-    /// The work has ended, and did this.
+    /// The work has ended, with these effects.
     Done(Did),
-    /// Set once the work has succeeded. It may still be unset when the request is reported, since
-    /// work goes on after its client has left.
+    /// The effects, which are set once the work has succeeded. They may still be missing when the
+    /// request is reported, since work continues after its client has left.
     Later(Arc<OnceLock<Did>>),
 }
 

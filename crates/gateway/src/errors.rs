@@ -42,8 +42,8 @@ impl ErrorSite {
         error.render(self.id.as_str(), self.host_id.as_str())
     }
 
-    /// Logs an error: as an error if it is the server's fault or its operator's, for information
-    /// if it has an [`Explanation`] that is due, else for debugging.
+    /// Logs an error: as an error if it is the server's fault or its operator's, for information if
+    /// it has an [`Explanation`] that is due, otherwise for debugging.
     pub fn log(&self, error: &S3Error) {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -159,7 +159,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
     }
 }
 
-/// The answer for a key that cannot have its file where the key leads.
+/// The answer for a key whose file would have to be where the tree cannot have it.
 fn not_in_this_tree(error: &BackendError) -> S3Error {
     let (code, message) = match error {
         BackendError::KeyNotStorable(_) => {
@@ -219,8 +219,8 @@ fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
-/// The refusal of a write to a storage that is only read from. Without a cause: where that is
-/// intended, nothing is to be logged.
+/// The refusal of a write to a read-only storage. It has no cause, since nothing is to be logged
+/// where that is intended.
 pub fn read_only() -> S3Error {
     S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.")
 }
@@ -250,8 +250,8 @@ fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
         .detail("Key", key.unwrap_or_default())
 }
 
-/// The error of an upload's parts or completion for what is wrong with its checksums. S3 writes the
-/// algorithm in small letters in these errors, and in capitals in those of other requests.
+/// The error for wrong checksums in a completion or in an upload's parts. S3 writes the algorithm
+/// in small letters in these errors, and in capitals in those of other requests.
 fn wrong_checksum(error: &BackendError) -> S3Error {
     use BackendError as B;
     let name = |algorithm: ChecksumAlgorithm| algorithm.name().to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Explains in the log refusals that follow from the contents of DIR, or from its file system: the
-//! client did nothing wrong, and cannot see why.
+//! Explains in the log refusals that are caused by the contents of DIR, or by its file system: the
+//! client made no mistake, and cannot see the cause.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use backend::seldom::SeldomEach;
 
 use crate::limits::EXPLAINED_EVERY;
 
-/// The cause of an [`S3Error`](s3_wire::S3Error) that an operator has to understand, though it is
-/// neither a fault nor theirs to mend.
+/// The cause of an [`S3Error`](s3_wire::S3Error) that operators must be able to understand, though
+/// it is not a fault, and they need not do anything.
 #[derive(Debug)]
 pub struct Explanation {
     kind: Kind,
@@ -20,7 +20,7 @@ pub struct Explanation {
     cause: String,
 }
 
-/// The kind of an explanation. Log lines of one kind about one bucket are limited in rate together.
+/// The kind of an explanation. Log lines of one kind about one bucket share a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     BucketName,
@@ -32,8 +32,8 @@ enum Kind {
 }
 
 impl Explanation {
-    /// The explanation of an error of the storage that needs one. What is listed as the storage's
-    /// ([`BackendError::is_of_storage`]), or logged by the storage itself, needs none.
+    /// The explanation of an error of the storage that needs one. Errors of the storage itself
+    /// ([`BackendError::is_of_storage`]), and those that it logs itself, need none.
     pub fn of(error: &BackendError, bucket: Option<&str>, key: Option<&str>) -> Option<Self> {
         let kind = match error {
             BackendError::BucketNameTaken => Kind::BucketName,
@@ -48,7 +48,7 @@ impl Explanation {
         Some(Self { kind, bucket, key, cause: error.to_string() })
     }
 
-    /// True if it may be logged now; then counts it, since a client may try again and again.
+    /// True if it may be logged now, which is then counted, since a client may try again and again.
     pub fn is_due(&self) -> bool {
         static LOGGED: SeldomEach<(Kind, Option<String>)> = SeldomEach::every(EXPLAINED_EVERY);
         LOGGED.is_due((self.kind, self.bucket.clone()))

@@ -7,9 +7,9 @@
 /// What one proxy says about a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Element<'h> {
-    /// `for`: where the proxy got the request from.
+    /// `for`: the address from which the proxy got the request.
     pub node: Option<&'h str>,
-    /// `proto`: the scheme by which it did.
+    /// `proto`: the scheme of the request to the proxy.
     pub scheme: Option<&'h str>,
 }
 
@@ -42,7 +42,8 @@ fn last_comma(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// `[ pair ] *( ";" [ pair ] )`, with white space between pairs, which some proxies write.
+/// Parses `[ pair ] *( ";" [ pair ] )`, also with white space between pairs, which some proxies
+/// write.
 fn parse(element: &[u8]) -> Option<Element<'_>> {
     let mut found = Element::default();
     let mut rest = element.trim_ascii();

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! What all requests share: the storage, settings, limits and counters.
 
 use std::sync::Arc;
 
@@ -65,18 +65,18 @@ pub struct Places {
 }
 
 impl Places {
-    /// `count` places, or `u32::MAX` if that is less.
+    /// Makes `count` places, or `u32::MAX` if that is less.
     pub fn new(count: usize) -> Self {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Self { free: Arc::new(Semaphore::new(count as usize)), count }
     }
 
-    /// How many there are.
+    /// The number of places.
     pub const fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// How many are taken.
+    /// The number of places that are taken.
     pub fn taken(&self) -> usize {
         self.count().saturating_sub(self.free.available_permits())
     }
@@ -86,7 +86,7 @@ impl Places {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
-    /// Returns once none is taken.
+    /// Waits until no place is taken.
     pub async fn all_free(&self) {
         // An error means that they were closed, which they never are.
         let _ = self.free.acquire_many(self.count).await;

@@ -33,8 +33,8 @@ pub const READ_BUFFER_BYTES: usize = 64 << 10;
 /// received holds about three of these.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
 /// How much is read at a time while more than [`CONNECTIONS_FEW`] are open, also on connections
-/// from before: one byte less than the size at which hyper allocates more. A whole buffer is held
-/// as long as any piece of it is needed.
+/// that were opened before: one byte less than the size at which hyper allocates more. A whole
+/// buffer is held as long as any piece of it is needed.
 pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
 /// Above this number of connections, they get smaller buffers ([`READ_BUFFER_BYTES_CROWDED`]).
 pub const CONNECTIONS_FEW: usize = 100;
@@ -73,7 +73,7 @@ pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// How many documents are parsed while they arrive. Few compared to [`BLOCKING_THREADS_MAX`], since
 /// a slow client holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
-/// The least time between two log lines that explain refusals of one kind for one bucket.
+/// The minimum interval between two log lines that explain refusals of one kind for one bucket.
 pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
 /// How long a large document waits for its turn (`SlowDown`).
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
@@ -123,7 +123,7 @@ pub const BODY_GRACE: Duration = Duration::from_mins(1);
 /// The most connections to `--ops-listen` at a time. A further one replaces the oldest that waits
 /// for its client.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
-/// How long such a connection may take to send its head.
+/// The time limit for such a connection to send its head.
 pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
 /// How long such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
@@ -173,11 +173,11 @@ pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The shortest time between two log lines that spans are not accepted, or are accepted again.
 pub const TRACES_WARN_INTERVAL: Duration = Duration::from_mins(1);
-/// How many characters of a collector's reason are logged.
+/// The number of characters of a collector's reason that are logged.
 pub const TRACES_WHY_CHARACTERS_MAX: usize = 500;
 /// A longer `tracestate` is not passed on. W3C requires at least 512 bytes.
 pub const TRACE_STATE_BYTES_MAX: usize = 512;
-/// How long the storage may take to say that it is ready.
+/// The time limit for the storage to report that it is ready.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.
 pub const BLOCKING_THREADS_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! The facts that a line of the access log, and a span, are made of.
+//! The facts for a line of the access log, and for a span.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -78,7 +78,7 @@ impl<'a> Line<'a> {
         self.peer.ip()
     }
 
-    /// Who asked, if the signature was valid.
+    /// The requester's session, if the signature was valid.
     pub fn session(&self) -> Option<&'a Session> {
         self.known.requester.as_ref()?.session().map(|session| &**session)
     }
@@ -118,9 +118,10 @@ impl<'a> Line<'a> {
     /// Appends the request's target, with [`REDACTED`] in place of secret values in its query
     /// ([`SECRET`]). True if there were any.
     ///
-    /// A presigned URL whose `?`, `&` or `=` was encoded once more has its secrets elsewhere. Such
-    /// a request is not authenticated, but whoever undoes the encoding has the object: of all that
-    /// is not authenticated, the target ends at the first secret's name, wherever it stands.
+    /// In a presigned URL whose `?`, `&` or `=` was encoded once more, the secrets are elsewhere.
+    /// Such a request is not authenticated, but whoever undoes the encoding can read the object: in
+    /// requests that are not authenticated, the target ends at the first secret's name, wherever
+    /// that is.
     pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let had_secrets = self.push_target_without_parameters(out);
@@ -250,7 +251,7 @@ fn is_secret(name: &[u8]) -> bool {
     SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
 }
 
-/// The position after the first name of [`SECRET`] and its `=`, also if they are encoded, whose
+/// The position after the first name of [`SECRET`] and its `=`, even if they are encoded, whose
 /// value is not [`REDACTED`] already.
 fn misplaced_secret(text: &[u8]) -> Option<usize> {
     // Nearly all have none.
@@ -316,7 +317,7 @@ pub mod tests {
     pub const ENDED: Ended =
         Ended { bytes_out: 240, object_bytes: Some(5), elapsed: Duration::from_micros(2499) };
 
-    /// Does something with a line in which every field has something to escape.
+    /// Calls `with` with a line in which every field needs escapes.
     pub fn with_line(with: impl FnOnce(&Line<'_>)) {
         let request = Request::builder()
             .method("PUT")
@@ -327,7 +328,7 @@ pub mod tests {
         with_line_of(request.body(()).unwrap(), with);
     }
 
-    /// Does something with the line of a request.
+    /// Calls `with` with the line of a request.
     pub fn with_line_of(request: Request<()>, with: impl FnOnce(&Line<'_>)) {
         let (head, ()) = request.into_parts();
         let known = Known {

@@ -97,8 +97,8 @@ impl Report {
     }
 }
 
-/// Writes what is known once the answer is, so that the request's head need not be kept until the
-/// end.
+/// Writes the parts of the log line and the span that are known with the answer, so that the
+/// request's head need not be kept until the end.
 fn begin(
     observers: &Observers,
     cx: &RequestContext,

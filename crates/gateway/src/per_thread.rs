@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// With more processors than this, some share a copy.
+/// The most copies; with more processors, some share a copy.
 const COPIES_MAX: usize = 16;
 
 /// A few copies of a value. Each thread has one, shared with few others: a value that all threads
@@ -25,7 +25,7 @@ impl<T> PerThread<T> {
         Self { copies: (0..processors.min(COPIES_MAX)).map(|_| Apart(make())).collect() }
     }
 
-    /// This thread's copy.
+    /// Returns this thread's copy.
     pub fn mine(&self) -> &T {
         &self.copies[number_of_this_thread() % self.copies.len()].0
     }

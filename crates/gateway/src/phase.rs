@@ -14,7 +14,7 @@ pub struct Phase {
     state: AtomicU8,
     /// True if part of the last response may still be unsent, although it has been produced.
     unflushed: AtomicBool,
-    /// True if the last request to begin was refused: only its answer is left.
+    /// True if the last request that began was refused, so that only its answer remains to be sent.
     refused: AtomicBool,
     /// True if part of an answer that is not a refusal may still be unsent.
     owed: AtomicBool,
@@ -43,7 +43,7 @@ impl Phase {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// Notes that the request's answer is known: a refusal, or what it asked for.
+    /// Notes that the request's answer is known, and whether it is a refusal.
     pub fn answer_begins(&self, is_refusal: bool) {
         self.refused.store(is_refusal, Relaxed);
         if !is_refusal {
@@ -74,13 +74,14 @@ impl Phase {
         tokio::time::sleep(STOP_TIME_MAX).await;
     }
 
-    /// True if there is nothing to answer and nothing left to send. A head may have begun.
+    /// True if there is nothing to answer and nothing left to send. A head may have begun to
+    /// arrive.
     pub fn unasked(&self) -> bool {
         !self.busy() && !self.answering() && !self.closing.load(Relaxed)
     }
 
-    /// True if only refusals are left to send. Anyone can make the server write any number of them,
-    /// and not read them.
+    /// True if only refusals are left to send. Any client can cause any number of refusals, and not
+    /// read them.
     pub fn only_refusals(&self) -> bool {
         let asked = self.busy() && !self.refused.load(Relaxed);
         self.answering() && !asked && !self.owed.load(Relaxed)

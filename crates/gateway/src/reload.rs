@@ -34,7 +34,7 @@ pub struct Reload {
 pub struct Parts {
     /// The gateway whose settings change.
     pub gateway: Arc<Gateway>,
-    /// The account that owns everything, which stays.
+    /// The account that owns everything, which a reload does not change.
     pub account: Arc<Account>,
     /// The directory where keys may be kept.
     pub state_dir: Option<PathBuf>,
@@ -49,9 +49,9 @@ pub struct Parts {
 /// The result of a reload.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The options that were new, and are applied.
+    /// The options that have changed, and were applied.
     pub taken: Vec<String>,
-    /// The options that differ, and have no effect until a restart.
+    /// The options that have changed, but have no effect until a restart.
     pub needs_restart: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ impl Reload {
         Ok(outcome)
     }
 
-    /// True if a reload applies this option. It turns TLS neither on nor off.
+    /// True if a reload applies this option. A reload turns TLS neither on nor off.
     fn is_taken(&self, name: &str) -> bool {
         TAKEN.contains(&name) && (self.parts.certificates.is_some() || !name.starts_with("tls_"))
     }

@@ -49,7 +49,7 @@ pub fn set_version(headers: &mut HeaderMap, version: Option<&VersionId>) {
     }
 }
 
-/// Sets a header to a value made of checked text; what no header can hold is left out.
+/// Sets a header to a value that is made of checked text; omits what no header can hold.
 pub fn set(headers: &mut HeaderMap, name: &'static str, value: impl AsRef<str>) {
     if let Ok(value) = HeaderValue::from_str(value.as_ref()) {
         headers.insert(name, value);

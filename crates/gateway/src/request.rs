@@ -23,7 +23,7 @@ pub struct RequestContext {
     pub id: RequestId,
     /// When it arrived.
     pub now: Timestamp,
-    /// Where it comes from.
+    /// The client that it comes from.
     pub peer: Peer,
     /// Its place among the requests in progress, kept as long as any work for the request goes on.
     /// `None` if there was no free place: the request is refused.
@@ -50,7 +50,7 @@ pub struct Known<'h> {
     pub operation: Option<Operation>,
     /// The bucket and key.
     pub target: Option<Target>,
-    /// Who asked.
+    /// The requester.
     pub requester: Option<Requester>,
     /// Where the signature is.
     pub signed: Option<Signed>,

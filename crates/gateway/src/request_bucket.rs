@@ -1,4 +1,4 @@
-//! The bucket of a request, which is looked for before the request is checked further.
+//! Looks for the bucket of a request, before the request is checked further.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ pub struct RequestBucket<'a> {
     /// The account that owns the storage.
     account: &'a Arc<Account>,
     resource: Resource<'a>,
-    /// `None` if there is no bucket, or if the request makes it.
+    /// The name of the bucket; `None` if there is none, or if the request makes it.
     name: Option<&'a BucketName>,
-    /// What is known of the bucket, once it was found.
+    /// The state of the bucket, once it was found.
     state: Option<Arc<BucketState>>,
-    /// The state was read for this request, so that the bucket exists.
+    /// True if the state was read for this request, so that the bucket exists.
     is_new: bool,
 }
 
 impl<'a> RequestBucket<'a> {
-    /// The bucket of `resource`, which was not looked for yet.
+    /// The bucket of `resource`, which has not been looked for yet.
     pub fn of(
         storage: &'a Storage,
         cx: &'a Context,
@@ -38,8 +38,8 @@ impl<'a> RequestBucket<'a> {
         Self { storage, cx, account, resource, name: resource.bucket, state: None, is_new: false }
     }
 
-    /// Looks for the bucket; `NoSuchBucket` if it does not exist. CreateBucket has none to be
-    /// found.
+    /// Looks for the bucket; `NoSuchBucket` if it does not exist. For CreateBucket, there is
+    /// nothing to look for.
     pub async fn find(mut self, operation: Operation, requester: &Requester) -> Result<Self> {
         self.name = self.name.filter(|_| operation != Operation::CreateBucket);
         let Some(name) = self.name else { return Ok(self) };
@@ -60,11 +60,11 @@ impl<'a> RequestBucket<'a> {
     }
 
     /// The answer to a request that is refused with `error`: `NoSuchBucket` if the bucket does not
-    /// exist, else `error`.
+    /// exist, otherwise `error`.
     ///
-    /// S3 looks for the bucket before it checks anything else of a request. A state that is
-    /// remembered may be that of a bucket that is gone. If nothing is wrong with the request, its
-    /// operation meets the bucket, so that only a request that is refused has to look for it.
+    /// S3 looks for the bucket before it checks anything else in a request. A remembered state may
+    /// belong to a bucket that is gone. If the request is valid, its operation finds that out, so
+    /// that only for a request that is refused the bucket has to be looked for.
     pub async fn refusal(&self, error: S3Error) -> S3Error {
         let Some(name) = self.name.filter(|_| !self.is_new && !shows_bucket(&error)) else { return error };
         match self.storage.bucket_exists(self.cx, name).await {
@@ -79,8 +79,8 @@ impl<'a> RequestBucket<'a> {
     }
 }
 
-/// True for an error that only the storage reports, and only of a bucket that it has opened, or
-/// that says nothing of the request.
+/// True for an error that only the storage reports, after it has opened the bucket, or one that
+/// says nothing about the request.
 fn shows_bucket(error: &S3Error) -> bool {
     match error.code() {
         ErrorCode::NoSuchBucket | ErrorCode::NoSuchKey => true,

@@ -2,7 +2,7 @@
 //! being copied.
 //!
 //! hyper writes bytes that it can read. So in place of a part of a file, a response's body gives it
-//! as many bytes of [`STAND_IN`], which it queues among the others. The connection recognizes these
+//! as many bytes of [`PLACEHOLDER`], which it queues among the others. The connection recognizes these
 //! by their address when they are to be written, and sends the part instead. The parts wait in the
 //! connection's [`FileParts`], in the same order.
 
@@ -24,19 +24,19 @@ use crate::request_id::RequestId;
 use crate::stream::Stream;
 
 /// Memory that is never read or written, so that it takes address space only.
-static STAND_IN: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
+static PLACEHOLDER: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
 
 /// Bytes that stand for as many bytes of a file.
 #[derive(Debug)]
-pub struct StandIn(usize);
+pub struct FilePlaceholder(usize);
 
-impl Buf for StandIn {
+impl Buf for FilePlaceholder {
     fn remaining(&self) -> usize {
         self.0
     }
 
     fn chunk(&self) -> &[u8] {
-        &STAND_IN[..self.0]
+        &PLACEHOLDER[..self.0]
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -44,8 +44,8 @@ impl Buf for StandIn {
     }
 }
 
-fn is_stand_in(bytes: &[u8]) -> bool {
-    STAND_IN.as_ptr_range().contains(&bytes.as_ptr())
+fn is_placeholder(bytes: &[u8]) -> bool {
+    PLACEHOLDER.as_ptr_range().contains(&bytes.as_ptr())
 }
 
 /// The parts of files that a connection is about to send.
@@ -56,9 +56,9 @@ pub struct FileParts {
     queue: Mutex<Queue>,
 }
 
-/// Parts that wait to be sent, in the order of their stand-ins in hyper's queue.
+/// Parts that wait to be sent, in the order of their placeholders in hyper's queue.
 ///
-/// If hyper dropped a stand-in, its part would be sent in place of the next one: another object's
+/// If hyper dropped a placeholder, its part would be sent in place of the next one: another object's
 /// bytes, unnoticed by the client. hyper drops what it has queued when a body ends early, and
 /// closes the connection. So that no object depends on that, nothing more can be sent after a body
 /// ended early.
@@ -77,7 +77,7 @@ struct Part {
 }
 
 impl FileParts {
-    /// True if the connection can send any.
+    /// True if the connection can send parts.
     pub fn are_possible(&self) -> bool {
         self.possible.load(Relaxed)
     }
@@ -88,12 +88,12 @@ impl FileParts {
     }
 
     /// Queues the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer
-    /// to `request`. Returns the stand-in for hyper.
-    pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> StandIn {
+    /// to `request`. Returns the placeholder for hyper.
+    pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> FilePlaceholder {
         let length = length(range).min(FILE_PART_BYTES);
         let range = range.start..range.start + length as u64;
         self.queue().parts.push_back(Part { request, file, range });
-        StandIn(length)
+        FilePlaceholder(length)
     }
 
     /// Notes that a body that may have pushed parts ended early: the connection can send nothing
@@ -112,7 +112,8 @@ impl FileParts {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the bytes before the next part of a file, or of that part; `None` if no part waits.
+    /// Writes the bytes that precede the next part of a file, or bytes of that part; `None` if no
+    /// part waits.
     pub fn poll_write(
         &self,
         cx: &mut Context<'_>,
@@ -125,13 +126,13 @@ impl FileParts {
         }
         let Part { request, file, range } = queue.parts.front_mut()?;
         // Should hyper ever copy what it is given, this must not be sent for the object.
-        if !bufs.iter().any(|buf| is_stand_in(buf)) {
+        if !bufs.iter().any(|buf| is_placeholder(buf)) {
             return Some(Poll::Ready(Err(io::Error::other(
                 "a part of a file is not at its place in the response",
             ))));
         }
         let next = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
-        if !is_stand_in(next) {
+        if !is_placeholder(next) {
             return Some(stream.poll_send(cx, || {
                 Ok(rustix::net::send(stream, next, SendFlags::MORE | SendFlags::NOSIGNAL)?)
             }));
@@ -175,8 +176,8 @@ impl FileParts {
     }
 }
 
-/// True for an error of the socket: the client's fault, or the network's. `sendfile` reports errors
-/// of the file in the same way.
+/// True for an error of the socket, which is caused by the client or the network. `sendfile`
+/// reports errors of the file in the same way.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -210,19 +211,20 @@ mod tests {
         RequestIds::new().next()
     }
 
-    /// The bytes that arrive if `head` and then parts of files are written as hyper writes them.
-    async fn sent(parts: &FileParts, head: &[u8], stand_ins: Vec<StandIn>) -> io::Result<Vec<u8>> {
+    /// The bytes that arrive if `head` and then parts of files are written in the way that hyper
+    /// writes them.
+    async fn sent(parts: &FileParts, head: &[u8], placeholders: Vec<FilePlaceholder>) -> io::Result<Vec<u8>> {
         let (ours, mut theirs) = UnixStream::pair()?;
         let ours = Stream::Unix(ours);
         let reading = tokio::spawn(async move {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).await.map(|_| all)
         });
-        let mut queue: VecDeque<_> = stand_ins.into();
+        let mut queue: VecDeque<_> = placeholders.into();
         let mut head = head;
         while !(head.is_empty() && queue.is_empty()) {
             let mut bufs = vec![IoSlice::new(head)];
-            bufs.extend(queue.iter().map(|stand_in| IoSlice::new(stand_in.chunk())));
+            bufs.extend(queue.iter().map(|placeholder| IoSlice::new(placeholder.chunk())));
             let written =
                 std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &bufs).unwrap_or(Poll::Ready(Ok(0))));
             let written = written.await?;
@@ -253,15 +255,16 @@ mod tests {
         file.write_all(&data).unwrap();
         let file = Arc::new(file);
         let ranges = [1..1000, 2000..2001, 5..data.len() as u64];
-        let stand_ins: Vec<_> =
+        let placeholders: Vec<_> =
             ranges.iter().map(|range| parts.push(request(), file.clone(), range)).collect();
-        assert_eq!(stand_ins.iter().map(Buf::remaining).collect::<Vec<_>>(), [999, 1, FILE_PART_BYTES]);
+        assert_eq!(placeholders.iter().map(Buf::remaining).collect::<Vec<_>>(), [999, 1, FILE_PART_BYTES]);
         let wanted = [b"head", &data[1..1000], &data[2000..2001], &data[5..5 + FILE_PART_BYTES]].concat();
-        assert!(sent(&parts, b"head", stand_ins).await.unwrap() == wanted);
+        assert!(sent(&parts, b"head", placeholders).await.unwrap() == wanted);
         assert!(parts.are_possible());
         // It became shorter.
-        let stand_ins = vec![parts.push(request(), file, &(data.len() as u64 - 10..data.len() as u64 + 10))];
-        let error = sent(&parts, b"", stand_ins).await.unwrap_err();
+        let placeholders =
+            vec![parts.push(request(), file, &(data.len() as u64 - 10..data.len() as u64 + 10))];
+        let error = sent(&parts, b"", placeholders).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 
@@ -272,8 +275,8 @@ mod tests {
         parts.allow();
         let data = std::fs::read("/proc/self/auxv").unwrap();
         let file = Arc::new(File::open("/proc/self/auxv").unwrap());
-        let stand_ins = vec![parts.push(request(), file, &(16..data.len() as u64))];
-        assert_eq!(sent(&parts, b"head", stand_ins).await.unwrap(), [b"head", &data[16..]].concat());
+        let placeholders = vec![parts.push(request(), file, &(16..data.len() as u64))];
+        assert_eq!(sent(&parts, b"head", placeholders).await.unwrap(), [b"head", &data[16..]].concat());
         assert!(!parts.are_possible());
     }
 
@@ -282,10 +285,10 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let (parts, ours) = (FileParts::default(), Stream::Unix(ours));
         parts.allow();
-        let stand_in = parts.push(request(), Arc::new(tempfile::tempfile().unwrap()), &(0..10));
+        let placeholder = parts.push(request(), Arc::new(tempfile::tempfile().unwrap()), &(0..10));
         parts.break_off();
         assert!(!parts.are_possible());
-        for bytes in [stand_in.chunk(), b"HTTP/1.1 200 OK"] {
+        for bytes in [placeholder.chunk(), b"HTTP/1.1 200 OK"] {
             let written =
                 std::future::poll_fn(|cx| parts.poll_write(cx, &ours, &[IoSlice::new(bytes)]).unwrap());
             assert!(written.await.is_err());

@@ -85,7 +85,7 @@ fn finish(observers: &Observers) {
     }
 }
 
-/// What a server that accepts no more requests still has.
+/// What is left of a server that accepts no more requests.
 struct Stopped {
     observers: Option<Arc<Observers>>,
     serving: Option<Serving>,
@@ -147,7 +147,7 @@ pub struct Running {
     certificates: Option<Arc<Certificates>>,
     account: Arc<Account>,
     root: Root,
-    /// Keeps the tree from being upgraded.
+    /// Prevents upgrades of the tree.
     serving: Option<Serving>,
 }
 
@@ -247,8 +247,8 @@ fn state_dir(options: &ServeOptions) -> Option<PathBuf> {
     (options.dir != NULL).then(|| Path::new(&options.dir).join(STATE_DIR))
 }
 
-/// The listeners on the sockets that were handed over, or else on these addresses. `of_listen` are
-/// those of --listen, if these are others.
+/// The listeners on the sockets that were handed over, or otherwise on these addresses. `of_listen`
+/// are the addresses of --listen, if these are others.
 async fn listeners(
     flag: &str,
     addresses: &[ListenAddress],
@@ -293,7 +293,7 @@ fn cannot_listen(flag: &str, address: &ListenAddress, own: Option<&str>, error: 
     format!("{flag} {address}: cannot listen on {address}: {error}: {cure}")
 }
 
-/// [`raise_descriptor_limit`], with a warning where there are too few for the connections.
+/// [`raise_descriptor_limit`], with a warning if there are too few descriptors for the connections.
 fn allow_connections(max_connections: usize) {
     let current = raise_descriptor_limit();
     let needed = max_connections as u64 * 2 + REFUSED_LINGERING_MAX as u64;
@@ -359,7 +359,7 @@ fn listen_to(kind: SignalKind) -> Result<Signal, String> {
 }
 
 /// Reloads on each SIGHUP; several during a reload cause one more. Works on a thread of its own, so
-/// that a file that blocks its reader (a pipe, a network file system that hangs) holds up nothing
+/// that a file that blocks its reader (a pipe, a network file system that hangs) delays nothing
 /// else.
 fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHandle<()>, String> {
     let (asked, asks) = mpsc::channel::<oneshot::Sender<Result<reload::Outcome, String>>>();
@@ -379,13 +379,13 @@ fn reload_when_told(mut hang_ups: Signal, mut reload: Reload) -> Result<JoinHand
                 return;
             }
             let Ok(outcome) = outcome.await else { return };
-            tell(outcome);
+            log_reload(outcome);
             service_manager::ready();
         }
     }))
 }
 
-fn tell(reloaded: Result<reload::Outcome, String>) {
+fn log_reload(reloaded: Result<reload::Outcome, String>) {
     match reloaded {
         Err(error) => {
             tracing::error!(%error, "the configuration was not reloaded: the previous one stays in effect");
@@ -409,8 +409,8 @@ fn greet(options: &ServeOptions, running: &Running) {
 }
 
 /// The text that a start prints. A new secret is in it only for a terminal: other readers of
-/// standard output, such as a journal, keep it. But a secret that is kept in no file is always in
-/// it.
+/// standard output, such as a journal, keep it. But a secret that is not kept in a file is always
+/// in it.
 fn greeting(options: &ServeOptions, running: &Running, watched: bool) -> String {
     let Running { names, ops_name, certificates, account, root, .. } = running;
     let scheme = if certificates.is_some() { "https" } else { "http" };

@@ -34,9 +34,9 @@ impl Access {
 }
 
 /// Creates the file `name` of `state_dir` with `text`, and flushes it to disk; creates `state_dir`
-/// if it does not exist. False if the file exists already: of several gateways that start at once
-/// on one tree, one creates it, and all use it. An error with [`Access::Read`], as where nothing
-/// can be written.
+/// if it does not exist. False if the file exists already: if several gateways start at once on one
+/// tree, one creates it, and all use it. Fails with [`Access::Read`], and where nothing can be
+/// written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     match write(state_dir, access, name, text, mode, place) {
         Ok(()) => Ok(true),
@@ -45,7 +45,7 @@ pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u
     }
 }
 
-/// [`create`] for a file that exists, which is replaced whole.
+/// [`create`] for a file that exists, which is replaced as a whole.
 pub fn replace(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<()> {
     write(state_dir, access, name, text, mode, |from, to| fs::rename(from, to))
 }
@@ -132,10 +132,10 @@ pub fn is_trusted(state_dir: &Path) -> bool {
 
 /// True if `state_dir` looks as if this server had made it, on file systems where [`is_trusted`]
 /// cannot hold: those that show our account as another one (NFS with `root_squash`), or all files
-/// as one user's (FUSE, NTFS). It must have the owner that a new file of ours gets in it, and
-/// others may write to it only if they get rights to that new file as well, which shows that modes
-/// are not kept. Also true for a directory on a read-only file system, where no file can be made to
-/// compare with.
+/// as one user's (FUSE, NTFS). It must have the owner that a new file of ours gets in it. Others
+/// may write to it only if they also get rights to that new file, which shows that modes are not
+/// kept. Also true for a directory on a read-only file system, where no file can be made to compare
+/// with.
 pub fn is_as_made_here(state_dir: &Path) -> bool {
     let Ok(there) = fs::symlink_metadata(state_dir) else { return true };
     let Ok(staging) = staging_name(state_dir, "try") else { return false };

@@ -80,7 +80,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     Ok(Arc::new(backend))
 }
 
-/// Keeps DIR from being upgraded while this gateway serves it at `addresses`; `None` if it is not a
+/// Prevents upgrades of DIR while this gateway serves it at `addresses`; `None` if it is not a
 /// tree.
 pub fn keep_from_upgrade(options: &ServeOptions, addresses: &[String]) -> Result<Option<Serving>, String> {
     if options.dir == NULL {
@@ -163,7 +163,7 @@ async fn announce_unserved(backend: &PosixBackend) {
     }
 }
 
-/// The path of a directory without symbolic links, also if the end of it does not exist.
+/// The path of a directory without symbolic links, even if the end of it does not exist.
 fn place_of(dir: &Path) -> PathBuf {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let known = absolute.ancestors().find_map(|above| {
@@ -179,9 +179,9 @@ fn outer_tree(place: &Path) -> Option<&Path> {
     place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR))
 }
 
-/// Fails for a directory in another one that is served, if it was not served itself before: mostly,
-/// the other one was meant. Serving it makes files for its account and keys, which for the other
-/// one are a foreign program's.
+/// Fails for a directory in another one that is served, unless it was already served itself:
+/// usually, the other one was meant. Serving it creates files for its account and keys, which are
+/// foreign files to gateways of the other one.
 fn refuse_nested(dir: &Path, options: &ServeOptions) -> Result<(), String> {
     if options.allow_nested || options.read_only {
         return Ok(());
@@ -232,7 +232,7 @@ fn announce_nested(dir: &Path) {
             count = inner.len(),
             names = %names.join(", "),
             "some of the directories in the directory that is served are or were served on their own by a gateway: \
-             as buckets they cannot be deleted"
+             a bucket that was served like this cannot be deleted"
         );
     }
 }

@@ -28,7 +28,8 @@ macro_rules! on_stream {
 }
 
 impl Stream {
-    /// Calls `send` when the socket takes bytes, and again while it would have to wait.
+    /// Calls `send` when the socket takes bytes. If `send` would have to wait nevertheless, waits
+    /// for the socket and calls it again.
     pub fn poll_send(
         &self,
         cx: &mut Context<'_>,

@@ -29,7 +29,7 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
                     staging,
                     completed,
                     uploads,
-                    "the sweep removed what crashes and finished or abandoned uploads left in the buckets"
+                    "the sweep removed leftovers of crashes, and of finished or abandoned uploads, from the buckets"
                 );
             }
             Err(error) => {

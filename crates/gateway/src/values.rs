@@ -60,7 +60,7 @@ pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
 }
 
 /// The known name that `name` is probably a misspelling of, if one is close. `alike` is the length
-/// of the prefix that all known names share, which does not count as closeness.
+/// of the prefix that all known names share, and that does not count.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
     let words = |name: &'a str| name.split(['_', '-']);
     // One with a word left out, rather than one with other letters: ACCESS_KEY is not ACCESS_LOG.

@@ -7,7 +7,7 @@ use crate::bucket_rules::BucketRules;
 use crate::condition_key::ConditionKey;
 use crate::session::Requester;
 
-/// The thing that a permission is for.
+/// The target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resource<'a> {
     /// The bucket; `None` for an action on the service.
@@ -20,12 +20,12 @@ pub struct Resource<'a> {
 /// no value.
 pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
 
-/// What is known of the object that an action is on.
+/// The facts that are known of an action's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownObject<'a> {
-    /// It was not looked at yet.
+    /// The object was not looked at yet.
     NotYet,
-    /// There is none.
+    /// The object does not exist.
     Missing,
     /// These facts of the version that the action is on.
     Facts(&'a ObjectFacts<'a>),

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::account::Account;
 
-/// What a bucket itself says about permissions: its owner, and those of its documents that decide.
-/// Made once for each state of a bucket; [`crate::Authorizer`]s interpret the documents.
+/// The rules of a bucket about permissions: its owner, and those of its documents that decide. Made
+/// once for each state of a bucket; [`crate::Authorizer`]s interpret the documents.
 #[derive(Debug, Clone)]
 pub struct BucketRules {
     /// The account that owns the bucket.

@@ -1,6 +1,6 @@
 macro_rules! condition_keys {
     ($($(#[$doc:meta])* $variant:ident $name:literal)*) => {
-        /// A name in the conditions of policies of which a request may have a value.
+        /// A name in the conditions of policies for which a request may have a value.
         ///
         /// Sources: "Actions, resources, and condition keys for Amazon S3" in the Service
         /// Authorization Reference, and "AWS global condition context keys" in the IAM User Guide.
@@ -11,8 +11,8 @@ macro_rules! condition_keys {
             /// All condition keys.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// True if the value depends on what the operation will do, so that the operation gives
-            /// it. False if the gateway knows it for every request.
+            /// True if the value depends on what the operation will do, so that the operation
+            /// provides it. False if the gateway knows it for every request.
             pub const fn is_of_operation(self) -> bool {
                 self as u32 >= Self::Prefix as u32
             }
@@ -40,7 +40,7 @@ condition_keys! {
     Referer "aws:Referer"
     /// The id of the account that owns the resource.
     ResourceAccount "s3:ResourceAccount"
-    /// The same, by its name for all services.
+    /// The same, under its name for all services.
     AccountOfResource "aws:ResourceAccount"
     /// The region that the request was sent to.
     RequestedRegion "aws:RequestedRegion"

@@ -37,7 +37,7 @@ impl fmt::Display for Unidentified {
 impl Error for Unidentified {}
 
 /// A session, or the reason why a key has none.
-pub type Found = Result<Arc<Session>, Unidentified>;
+pub type SessionResult = Result<Arc<Session>, Unidentified>;
 
 /// A store of the keys that may sign requests.
 ///
@@ -48,13 +48,13 @@ pub trait Identities: Debug + Send + Sync {
     /// Returns what is in memory of a key, without waiting or allocating: called for each request.
     /// `None` if it has to be looked up ([`Identities::find`]). `token` is the security token that
     /// came with the key.
-    fn known(&self, access_key: &str, token: Option<&str>) -> Option<Found>;
+    fn known(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult>;
 
     /// Looks up a key.
-    async fn find(&self, access_key: &str, token: Option<&str>) -> Found;
+    async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult;
 }
 
-/// A store that has root alone. No token is right for it.
+/// A store that has only root, for whom any token is wrong.
 #[derive(Debug)]
 pub struct RootIdentity(Arc<Session>);
 
@@ -64,7 +64,7 @@ impl RootIdentity {
         Self(Arc::new(Session::new(root, credential, KeyKind::Root)))
     }
 
-    fn look(&self, access_key: &str, token: Option<&str>) -> Found {
+    fn look(&self, access_key: &str, token: Option<&str>) -> SessionResult {
         if token.is_some() {
             return Err(Unidentified::InvalidToken);
         }
@@ -75,11 +75,11 @@ impl RootIdentity {
 
 #[async_trait]
 impl Identities for RootIdentity {
-    fn known(&self, access_key: &str, token: Option<&str>) -> Option<Found> {
+    fn known(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult> {
         Some(self.look(access_key, token))
     }
 
-    async fn find(&self, access_key: &str, token: Option<&str>) -> Found {
+    async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult {
         self.look(access_key, token)
     }
 }

@@ -1,9 +1,9 @@
 //! Identities, and decisions about the permissions of requests.
 //!
-//! There is one identity for now: root, to whom everything is allowed. The types are those that
-//! users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for the key
-//! that signed, and for each action that a request needs the [`Authorizer`] gets a [`Question`],
-//! with the [`BucketRules`] and the values of [`ConditionKey`]s.
+//! For now there is only one identity: root, to whom everything is allowed. The types are those
+//! that users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for
+//! the key that signed, and for each action that a request needs the [`Authorizer`] gets a
+//! [`Question`], with the [`BucketRules`] and the values of [`ConditionKey`]s.
 
 mod account;
 mod authorize;
@@ -18,7 +18,7 @@ pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootO
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
-pub use identities::{Found, Identities, RootIdentity, Unidentified};
+pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use session::{
     KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
 };

@@ -16,7 +16,7 @@ pub enum PrincipalKind {
     Role,
 }
 
-/// Whoever acts with a session.
+/// The user, role or root that acts with a session.
 #[derive(Debug, Clone)]
 pub struct Principal {
     /// The account that the principal belongs to.
@@ -75,10 +75,10 @@ impl SessionPolicy {
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
 pub type SessionTag = (Box<str>, Box<str>);
 
-/// The rights of a key, and whose they are.
+/// The rights of a key, and the principal that has them.
 #[derive(Debug)]
 pub struct Session {
-    /// Whoever acts with the key.
+    /// The principal that acts with the key.
     pub principal: Principal,
     /// The facts of the principal that storages may know; shared, so that a request copies none.
     pub facts: Arc<RequesterFacts>,
@@ -90,12 +90,12 @@ pub struct Session {
     pub policy: Option<SessionPolicy>,
     /// The tags of the session, each key once.
     pub tags: Box<[SessionTag]>,
-    /// The time from which the key is not accepted any more; `None` for one that lasts.
+    /// The time from which the key is no longer accepted; `None` for a key that does not expire.
     pub expires: Option<Timestamp>,
 }
 
 impl Session {
-    /// Makes a session that lasts, without a policy and tags.
+    /// Makes a session that does not expire, without a policy and tags.
     pub fn new(principal: Principal, credential: Credential, key_kind: KeyKind) -> Self {
         let facts = Arc::new(RequesterFacts {
             canonical_id: principal.account.canonical_id().into(),
@@ -116,7 +116,7 @@ impl Session {
 pub enum Requester {
     /// No credentials were sent.
     Anonymous,
-    /// The owner of the key that signed.
+    /// A principal, whose key signed the request.
     Session(Arc<Session>),
 }
 

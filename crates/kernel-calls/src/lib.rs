@@ -32,9 +32,9 @@ pub fn ignore_file_size_signal() {
 }
 
 /// Takes the descriptors, `count` of them from 3 on, that a service manager handed over to the
-/// process (sd_listen_fds(3)). Only the first call gets any.
+/// process (sd_listen_fds(3)). Only the first call returns any.
 ///
-/// Has to be called before the process opens files that it keeps, which might get such a number.
+/// Must be called before the process opens files that it keeps, which might get such a number.
 pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     const FIRST: libc::c_int = 3;
@@ -81,7 +81,7 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
 }
 
 /// True if a whole part of a file is in the page cache, or is being read into it (`cachestat`,
-/// Linux 6.5). An error if the kernel does not report that, or not to those who may not write to
+/// Linux 6.5). Fails if the kernel does not report that, or not to processes that may not write to
 /// the file.
 pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     // From linux/mman.h, as are the arrays that stand for its structures.
@@ -110,8 +110,8 @@ pub struct Ext4Features {
 }
 
 /// The features of the ext4 file system that a file or directory is on
-/// (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18), which any user may ask for. An error if the kernel
-/// does not have this call. Must not be called on other file systems, for which the number may have
+/// (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18). Any user may query them. Fails if the kernel does
+/// not have this call. Must not be called on other file systems, for which the number may have
 /// another meaning.
 pub fn ext4_features(file: impl AsFd) -> io::Result<Ext4Features> {
     // From linux/ext4.h: `struct ext4_tune_sb_params` has 232 bytes, with `feature_compat` and

@@ -12,7 +12,7 @@ use crate::units::{MB, MIB, Result};
 /// infinite.
 const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
 
-/// A volume: a disk, or what a cloud calls one.
+/// A volume: a disk, or what a cloud calls a volume.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Volume {
     /// The name of the volume's kind.

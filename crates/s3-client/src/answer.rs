@@ -43,13 +43,14 @@ impl AnswerBody {
         body
     }
 
-    /// The bytes that are still to come, if the server said so. 0 for an answer to HEAD.
+    /// The number of bytes that are still to come, if the server announced it. 0 for an answer to
+    /// HEAD.
     pub fn left(&self) -> Option<u64> {
         self.framing.left()
     }
 
-    /// The next bytes; `None` at the end. An error is an end, too. A body that was cut off ends in
-    /// an error.
+    /// Returns the next bytes; `None` at the end, which is also after an error. A body that was cut
+    /// off ends in an error.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         if self.framing.is_done() {
             return None;
@@ -119,7 +120,7 @@ impl AnswerBody {
         }
     }
 
-    /// Gives the connection back at the end of the body. More than the body must not have come in.
+    /// Gives the connection back at the end of the body, unless more than the body has come in.
     fn end_if_done(&mut self) {
         if self.framing.is_done()
             && let Some(lease) = self.lease.take()

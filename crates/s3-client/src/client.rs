@@ -32,7 +32,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that does not sign, and has no connection yet.
+    /// A client that does not sign, and has no connections yet.
     pub fn new(endpoint: Endpoint, settings: Settings) -> Self {
         Self { server: Arc::new(Server::new(endpoint, settings)), credentials: None }
     }
@@ -48,12 +48,12 @@ impl Client {
         &self.server.endpoint
     }
 
-    /// Sends a request, and returns its answer once the head of that is there. The answer may be a
-    /// refusal; redirects are not followed.
+    /// Sends a request, and returns its answer once the answer's head has arrived. The answer may
+    /// be a refusal; redirects are not followed.
     ///
-    /// It is sent again only if the server has closed a kept connection before it said anything,
-    /// and either has not had the whole request or may get it twice ([`Request::is_repeatable`],
-    /// safe methods). Dropping the future closes the connection.
+    /// The request is sent again only if the server has closed a kept connection without answering,
+    /// and either has not received the whole request or may get it twice
+    /// ([`Request::is_repeatable`], safe methods). Dropping the future closes the connection.
     pub async fn send(&self, request: &Request, body: impl Into<Body>) -> Result<Answer> {
         let Body(mut body) = body.into();
         let prepared = match &body {
@@ -193,7 +193,8 @@ async fn send_all(
     sending.end(&[]).await
 }
 
-/// The content's encoding in S3's chunks, if it has another one below them.
+/// The value of `Content-Encoding` for S3's chunks, followed by the content's other encoding, if it
+/// has one.
 fn aws_chunked_before(other: Option<&HeaderValue>) -> Result<HeaderValue, InvalidHeaderValue> {
     match other {
         None => Ok(HeaderValue::from_static("aws-chunked")),

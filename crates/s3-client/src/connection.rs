@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::limits::HEAD_READ_BYTES;
 use crate::transport::Transport;
 
-/// A connection with one request at a time, and what has come in and was not read yet.
+/// A connection with one request at a time, and the bytes that have come in and were not read yet.
 #[derive(Debug)]
 pub(crate) struct Connection {
     transport: Transport,
@@ -41,8 +41,7 @@ impl Connection {
         Pin::new(&mut self.transport).poll_flush(cx)
     }
 
-    /// True if nothing says that the server has closed the connection, or that it sends what nobody
-    /// asked for.
+    /// True unless the server has closed the connection, or has sent something without a request.
     pub fn is_quiet(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         self.input.is_empty() && self.poll_fill(&mut cx, HEAD_READ_BYTES).is_pending()

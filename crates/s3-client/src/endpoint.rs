@@ -86,8 +86,8 @@ impl Endpoint {
         Ok(Self { url, host_header, place: Place::Unix(path.to_owned()), tls: None })
     }
 
-    /// The same server, to which requests name another host: for virtual hosts, or a server behind
-    /// a balancer. It is what is signed; the certificate's name stays that of the URL.
+    /// The same server, but requests name another host: for virtual hosts, or a server behind a
+    /// balancer. Signatures cover this host; the certificate's name stays that of the URL.
     #[must_use]
     pub fn with_host_header(self, host_header: String) -> Self {
         Self { host_header, ..self }
@@ -137,7 +137,7 @@ impl Endpoint {
     }
 }
 
-/// The error of a TLS handshake that failed, which is not always one of TLS.
+/// The error of a TLS handshake that failed, which may also be an error of the connection.
 fn of_handshake(error: io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Tls(error),
@@ -145,7 +145,7 @@ fn of_handshake(error: io::Error) -> ErrorKind {
     }
 }
 
-/// The port of a URL, `default` if it names none.
+/// The port of a URL; `default` if the URL does not name one.
 pub fn port(authority: &Authority, default: u16) -> Result<u16> {
     if authority.as_str().len() == authority.host().len() {
         return Ok(default);

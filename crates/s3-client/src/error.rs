@@ -20,8 +20,8 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request cannot be sent: it is malformed, cannot be signed, or its body has another
-    /// length than it said.
+    /// The request cannot be sent: it is malformed, cannot be signed, or the length of its body is
+    /// not the announced one.
     #[error("the request cannot be sent: {0}")]
     Request(String),
     /// The producer of the request's body failed.
@@ -30,7 +30,7 @@ pub enum ErrorKind {
     /// All connections were in use for too long.
     #[error("all connections are in use")]
     Busy,
-    /// There is no connection: the name is not known, nobody listens, ...
+    /// The connection failed: the name is not known, nobody listens, ...
     #[error("no connection")]
     Connect(#[source] io::Error),
     /// The TLS handshake failed: a certificate that is not trusted, ...
@@ -42,7 +42,7 @@ pub enum ErrorKind {
     /// The connection was closed, or broke.
     #[error("the connection was closed or reset")]
     Closed(#[source] Option<io::Error>),
-    /// What the server sent is not HTTP/1.1, or breaks its rules.
+    /// The server's answer is not HTTP/1.1, or breaks its rules.
     #[error("the answer is not proper HTTP")]
     Protocol(#[source] Malformed),
     /// The answer's body is longer than its reader allowed.
@@ -84,7 +84,7 @@ impl Error {
         &self.kind
     }
 
-    /// False if the server cannot have done what was asked, since the whole of the request was
+    /// False if the server cannot have acted on the request, since the whole of the request was
     /// never sent. An HTTP server does not act on a part of one.
     pub fn may_have_been_acted_on(&self) -> bool {
         self.may_have_been_acted_on

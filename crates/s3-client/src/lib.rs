@@ -1,9 +1,9 @@
-//! An HTTP client that signs as S3 wants it.
+//! An HTTP client that signs requests for S3.
 //!
 //! A [`Client`] has one server ([`Endpoint`]: TCP, TLS or a unix socket) and a bounded pool of
-//! HTTP/1.1 connections that are kept between requests. Bodies go through it without being
-//! collected, in both directions; all I/O is done by whoever waits, without tasks of its own. Why
-//! it is not hyper's: `docs/decisions/0032-a-backend-that-a-proxy-could-be.md`.
+//! HTTP/1.1 connections that are kept between requests. Bodies are streamed in both directions,
+//! without being collected; all I/O is done by the caller's tasks.
+//! `docs/decisions/0032-a-backend-that-a-proxy-could-be.md` says why it does not use hyper.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How bodies are framed as they are sent: as they are, in HTTP's chunks, or in S3's.
+//! Frames bodies as they are sent: not at all, in HTTP's chunks, or in S3's.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(crate) enum Framing {
 pub(crate) enum Encoder {
     Plain,
     Chunked,
-    /// With the bytes of the chunk that is not full yet.
+    /// S3's chunks, with the bytes of the chunk that is not full yet.
     Aws {
         encoder: ChunkEncoder,
         chunk: Vec<u8>,

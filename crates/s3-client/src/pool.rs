@@ -8,8 +8,8 @@ use crate::connection::Connection;
 
 /// The connections to one server.
 ///
-/// Who holds a permit has at most one connection, and looks for a kept one before it opens another.
-/// So there are never more connections, kept ones included, than permits.
+/// The holder of a permit has at most one connection, and looks for a kept one before opening
+/// another. So there are never more connections, including kept ones, than permits.
 #[derive(Debug)]
 pub(crate) struct Pool {
     permits: Arc<Semaphore>,

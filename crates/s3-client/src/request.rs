@@ -14,14 +14,14 @@ pub struct Request {
     pub method: Method,
     /// The path and the query ([`crate::target`]).
     pub target: PathAndQuery,
-    /// The headers. `Host`, those of the body's length and those of the signature are added, except
-    /// for a `Host` that is there. All are signed.
+    /// The headers. `Host` (unless it is given), the headers of the body's length and those of the
+    /// signature are added. All are signed.
     pub headers: HeaderMap,
-    /// How the body is covered by the signature, if the client signs.
+    /// How the signature covers the body, if the client signs.
     pub payload: Payload,
-    /// True if the body should wait for the server's word, so that a request that is refused by its
-    /// head sends no body, and a connection that the server has closed meanwhile is found before.
-    /// Costs a round trip.
+    /// True if the body should wait for the server's `100 Continue`. So a request that is refused
+    /// because of its head sends no body, and a connection that the server has closed is detected
+    /// before the body is sent. Costs a round trip.
     pub expect_continue: bool,
     /// True if the request may be sent twice, though its method is not safe.
     pub is_repeatable: bool,
@@ -40,19 +40,19 @@ impl Request {
         }
     }
 
-    /// True if it does no harm to send it twice.
+    /// True if the request may be sent twice without harm.
     pub(crate) fn may_repeat(&self) -> bool {
         self.is_repeatable || self.method.is_safe()
     }
 }
 
-/// How a signature covers a body. Counts only if the client has credentials, except for
+/// How a signature covers a body. Matters only if the client has credentials, except for
 /// [`Payload::AwsChunked`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
     /// Not at all. Only TLS protects it.
     Unsigned,
-    /// By its SHA-256, which is computed of a body in memory.
+    /// By its SHA-256, which is computed from the body in memory.
     Signed,
     /// By this SHA-256.
     Sha256([u8; 32]),
@@ -88,8 +88,8 @@ impl Body {
         Self(BodyKind::Bytes(Bytes::new()))
     }
 
-    /// Bytes that are made while they are sent. Without a length it is sent in HTTP's chunks, which
-    /// S3 does not take everywhere.
+    /// Bytes that are made while they are sent. Without a length they are sent in HTTP's chunks,
+    /// which S3 does not accept everywhere.
     pub fn stream(
         length: Option<u64>,
         stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,

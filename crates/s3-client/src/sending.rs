@@ -21,14 +21,14 @@ use crate::server::Server;
 /// The most pieces that are written at once.
 const SLICES: usize = 16;
 
-/// A request that is ready to be sent, more than once if need be.
+/// A request that is ready to be sent, more than once if necessary.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub head: Bytes,
     pub framing: Framing,
     /// The length of the body without its framing, if it is known.
     pub length: Option<u64>,
-    /// True if the answer has no body: it answers HEAD.
+    /// True if the answer has no body, since the request is HEAD.
     pub answer_has_no_body: bool,
     pub expect_continue: bool,
     pub may_repeat: bool,
@@ -41,9 +41,9 @@ pub struct Sending {
     server: Arc<Server>,
     lease: Lease,
     encoder: Encoder,
-    /// What is to be written.
+    /// The bytes that are to be written.
     out: VecDeque<Bytes>,
-    /// The bytes of the body that have to come, if its length is known.
+    /// The number of bytes of the body that are still to come, if its length is known.
     left: Option<u64>,
     prepared: Prepared,
     /// True once `out` has the end of the request.
@@ -80,7 +80,7 @@ impl Sending {
         self.drain().await
     }
 
-    /// True if the server has answered before it had the whole request: it refuses it, and
+    /// True if the server has answered before it received the whole request, and so refuses it:
     /// [`Sending::finish`] returns the answer.
     pub fn is_answered(&self) -> bool {
         self.answer.is_some()
@@ -127,8 +127,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Sends the head, and waits a moment for the server's word, which is an interim answer or the
-    /// final one.
+    /// Sends the head, and waits a moment for an interim answer (`100 Continue`) or the final one.
     pub(crate) async fn wait_to_continue(&mut self) -> Result<()> {
         self.drain().await?;
         let heard = poll_fn(|cx| match self.interim_answers {
@@ -145,9 +144,9 @@ impl Sending {
         }
     }
 
-    /// True if a request that failed like this can be sent again on another connection: the server
-    /// has closed a kept one before it said anything, and either has not had the whole request or
-    /// may get it twice.
+    /// True if a request that failed with this error can be sent again on another connection: the
+    /// server has closed a kept one without answering, and either has not received the whole
+    /// request or may get it twice.
     pub(crate) fn may_be_sent_again(&self, error: &Error) -> bool {
         let is_closed = matches!(error.kind(), ErrorKind::Closed(_));
         let is_harmless = self.prepared.may_repeat || !error.may_have_been_acted_on();
@@ -173,7 +172,7 @@ impl Sending {
         Err(self.server.error(ErrorKind::Protocol(Malformed(why)), true))
     }
 
-    /// Writes all that is to be written, unless an answer comes before.
+    /// Writes everything that is to be written, unless an answer comes before.
     pub(crate) async fn drain(&mut self) -> Result<()> {
         let limit = self.server.settings.stall_time;
         while self.answer.is_none() {
@@ -190,8 +189,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Reads what a server said that has closed the connection before it had the whole request: a
-    /// refusal counts.
+    /// Reads the answer of a server that has closed the connection before it received the whole
+    /// request: a refusal counts.
     async fn hear_out(&mut self, broken: io::Error) -> Result<()> {
         let limit = self.server.settings.answer_time;
         let heard = timeout(limit, poll_fn(|cx| self.poll_answer(cx, false))).await;
@@ -214,7 +213,8 @@ impl Sending {
         }
     }
 
-    /// Writes once, or reads an answer if the server does not take more; true once all is written.
+    /// Writes once, or reads an answer if the server does not take more; true once everything is
+    /// written.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, ErrorKind>> {
         let broken = |error| ErrorKind::Closed(Some(error));
         let connection = &mut self.lease.connection;
@@ -237,7 +237,7 @@ impl Sending {
         }
     }
 
-    /// Reads until the head of the final answer is there, or the first interim one if that is
+    /// Reads until the head of the final answer has come in, or of the first interim one if that is
     /// enough.
     fn poll_answer(&mut self, cx: &mut Context<'_>, interim: bool) -> Poll<Result<(), ErrorKind>> {
         loop {

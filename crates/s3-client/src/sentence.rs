@@ -1,2 +1,2 @@
-/// A result whose error is a sentence for people: what is wrong with what they configured.
+/// A result whose error is a sentence for people about what is wrong in their configuration.
 pub type Result<T> = std::result::Result<T, String>;

@@ -6,20 +6,20 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, ErrorKind, Phase, Result};
 use crate::pool::{Lease, Pool};
 
-/// Limits of a client. None limits a whole request: who wants that drops its future after a while,
+/// Limits of a client. None limits a whole request: for that, drop its future after some time,
 /// which closes the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// The most connections, those that are kept included. Further requests wait for one.
+    /// The most connections, including those that are kept. Further requests wait for one.
     pub connections_max: usize,
-    /// How long a connection is kept that no request uses.
+    /// How long a connection is kept without a request.
     pub idle_time: Duration,
-    /// How long a request waits for a connection of others, and then for one of its own: the
-    /// server's address, TCP, TLS.
+    /// How long a request waits for a connection that others use, and then for opening one of its
+    /// own: the server's address, TCP, TLS.
     pub connect_time: Duration,
-    /// How long the answer may be awaited after the request was sent.
+    /// How long to wait for the answer after the request was sent.
     pub answer_time: Duration,
-    /// How long a body, sent or received, may stand still.
+    /// How long a body that is sent or received may make no progress.
     pub stall_time: Duration,
 }
 
@@ -50,7 +50,8 @@ impl Server {
         Self { url: endpoint.url().into(), endpoint, settings, pool }
     }
 
-    /// A connection for one request: a kept one if there is any, unless it must be a fresh one.
+    /// Returns a connection for one request: a kept one if there is any, unless it must be a
+    /// `fresh` one.
     pub async fn lease(&self, fresh: bool) -> Result<Lease> {
         let limit = self.settings.connect_time;
         let permit = tokio::time::timeout(limit, self.pool.permit()).await;

@@ -3,9 +3,9 @@
 use http::uri::PathAndQuery;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All that is encoded in a query: what RFC 3986 does not call unreserved.
+/// The characters that are encoded in a query: all but those that RFC 3986 calls unreserved.
 const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same for a path, whose slashes stay.
+/// The characters that are encoded in a path: those of a query except the slash.
 const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
 /// The target with this path, which begins with a slash, and these parameters, none of which is

@@ -1,4 +1,4 @@
-//! TLS: the certificates that are trusted, and how those of servers are verified.
+//! TLS: which certificates are trusted, and how servers' certificates are verified.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,7 +97,8 @@ impl Trusted {
     }
 }
 
-/// Verifies that a server's certificate is trusted; if any is, only that the server holds its key.
+/// Verifies that a server's certificate is trusted; if any certificate is, only that the server
+/// holds its key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

@@ -17,7 +17,7 @@ pub enum Transport {
     Unix(UnixStream),
 }
 
-/// Calls the same function of whichever stream it is.
+/// Calls the same function of whichever stream the transport has.
 macro_rules! of_stream {
     ($self:expr, $call:ident ( $($argument:expr),* )) => {
         match $self.get_mut() {

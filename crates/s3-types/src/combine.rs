@@ -1,11 +1,11 @@
 //! Computes the CRC of two consecutive pieces from the CRC of each.
 //!
 //! A CRC is the remainder of its message divided by the CRC's polynomial, both taken as polynomials
-//! over GF(2). Appending *n* bits multiplies the message before them by x^n, so that
-//! `crc(a b) = crc(a) * x^bits(b) + crc(b)`, all modulo the polynomial. Start value and final
-//! inversion cancel out if they are the same, as they are for the CRCs here.
-//! `crc_fast::checksum_combine` builds matrices for this and takes 0.4 ms, which is seconds for
-//! 10,000 parts. This takes some microseconds.
+//! over GF(2). Appending *n* bits multiplies the message before them by x^n, so that `crc(a b) =
+//! crc(a) * x^bits(b) + crc(b)`, all modulo the polynomial. Start value and final inversion cancel
+//! out if they are the same, as they are for the CRCs here. `crc_fast::checksum_combine` builds
+//! matrices for this and takes 0.4 ms, which adds up to seconds for 10,000 parts. The function here
+//! takes some microseconds.
 
 /// The polynomial of a CRC whose bits are reflected: the lowest bit stands for the highest power.
 #[derive(Clone, Copy)]

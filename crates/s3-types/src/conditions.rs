@@ -47,7 +47,7 @@ pub enum Condition {
     InitiatedTime,
 }
 
-/// Preconditions of a request. The backend decides them in the same atomic step as the work.
+/// Preconditions of a request. The backend evaluates them in the same atomic step as the work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The object must exist and have one of these ETags.
@@ -81,8 +81,8 @@ impl Conditions {
         *self == Self::default()
     }
 
-    /// Decides a read, with the precedence of RFC 9110, section 13.2.2: an ETag condition makes the
-    /// date condition of its kind irrelevant.
+    /// Evaluates the conditions of a read, with the precedence of RFC 9110, section 13.2.2: an ETag
+    /// condition makes the date condition of its kind irrelevant.
     pub fn evaluate_read(&self, etag: &ETag, last_modified: Timestamp) -> ReadVerdict {
         let modified = last_modified.as_second();
         match (&self.if_match, self.if_unmodified_since) {
@@ -112,7 +112,7 @@ impl Conditions {
         }
     }
 
-    /// Decides the read of a copy's source, for which "not modified" is a failure too.
+    /// Evaluates the conditions on a copy's source, for which "not modified" is a failure too.
     pub fn evaluate_copy_source(&self, etag: &ETag, last_modified: Timestamp) -> Result<(), Condition> {
         match self.evaluate_read(etag, last_modified) {
             ReadVerdict::Proceed => Ok(()),
@@ -122,8 +122,8 @@ impl Conditions {
         }
     }
 
-    /// Decides a write or delete of an existing object with this ETag. For an object that does not
-    /// exist, see [`Conditions::need_existing`].
+    /// Evaluates the conditions of a write or delete of an existing object with this ETag. For an
+    /// object that does not exist, see [`Conditions::need_existing`].
     pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
             return Err(Condition::IfMatch);

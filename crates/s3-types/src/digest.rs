@@ -103,7 +103,7 @@ impl Checksummer {
     }
 }
 
-/// The digests that the record of a write has.
+/// The digests that are kept in the record of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     /// The ETag.
@@ -225,8 +225,8 @@ impl Checksums {
 mod tests {
     use super::*;
 
-    /// The known answers for "123456789", the check string of the CRC catalogue, are from that and
-    /// from the reference tools.
+    /// The known answers for "123456789", the check string of the CRC catalogue, come from that
+    /// catalogue and from the reference tools.
     #[test]
     fn known_answers() {
         let hex = |a| {

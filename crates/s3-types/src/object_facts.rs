@@ -10,7 +10,7 @@ pub struct ObjectFacts<'a> {
     pub tags: Option<&'a [(Box<str>, Box<str>)]>,
 }
 
-/// The kinds of facts of an object that a decision needs. A storage may look at others, too.
+/// The kinds of facts of an object that a decision needs. A storage may provide others, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededFacts {
     /// The owner and the ACL.

@@ -8,7 +8,7 @@ use std::fmt;
 macro_rules! words {
     ($type:ident { $($variant:ident $word:literal,)* }) => {
         impl $type {
-            /// All values, in the order in which they are told.
+            /// All values, in the order of the enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// The word of the value.
@@ -35,7 +35,7 @@ macro_rules! words {
     };
 }
 
-/// The error for a word that is none of an enum's.
+/// The error for a word that belongs to no value of an enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownWord;
 

@@ -3,8 +3,8 @@ use std::borrow::Cow;
 /// Escapes text for an XML element.
 ///
 /// Line feeds and tabs are kept; a carriage return becomes a reference, since a parser would turn a
-/// bare one into a line feed. Characters that XML 1.0 cannot have, not even as a reference (other
-/// control characters, U+FFFE, U+FFFF), are still written as references, as S3 does (`&#x1;`):
+/// bare one into a line feed. Characters that XML 1.0 does not allow even as references (other
+/// control characters, U+FFFE, U+FFFF) are still written as references, as S3 does (`&#x1;`):
 /// lenient parsers can read the document, and clients that expect such keys ask for
 /// `encoding-type=url`.
 pub fn escape(text: &str) -> Cow<'_, str> {

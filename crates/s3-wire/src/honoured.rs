@@ -1,9 +1,9 @@
 //! Checks that an operation honours the `x-amz-*` headers and the parameters of its request.
 //!
-//! A write with any other is refused. If it were performed without it, the client would get
-//! something else than it asked for, and might lose the data that was there before
-//! (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is refused only for a
-//! header that would change the answer. All others are ignored, as S3 does.
+//! A write with any other header or parameter is refused. If it were performed as if that were
+//! absent, the client would get something else than it asked for, and might lose the data that was
+//! there before (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is
+//! refused only for a header that would change the answer. All others are ignored, as S3 does.
 
 mod once;
 
@@ -96,16 +96,16 @@ fn is_common(rest: &str) -> bool {
     )
 }
 
-/// True for a header of encryption with the client's own key (SSE-C), which would change the answer
-/// of a read, and which this server does not implement.
+/// True for a header with the client's own key for encryption (SSE-C), which would change the
+/// answer of a read, and which this server does not implement.
 fn reads_differ(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     rest.starts_with("server-side-encryption")
         && matches!(operation, Op::GetObject | Op::HeadObject | Op::GetObjectAttributes | Op::ListParts)
 }
 
-/// True for a header that is not S3's, by which a client wants a write to do something else than it
-/// does here.
+/// True for a header that is not S3's, by which a client asks a write to do something else than
+/// this server does.
 ///
 /// `Content-Range` writes a part of an object (RFC 9110, section 14.5: a partial PUT must not be
 /// taken for a whole one; curl's `-C` sends it). So does `Range`, by which Dell ECS writes in the
@@ -116,10 +116,10 @@ fn writes_differ(name: &str) -> bool {
 
 /// True for a condition (`If-...`) that `operation`, a write, does not have.
 ///
-/// S3 has none on other writes than these, and a client that sends one relies on it: R2 has them on
-/// CreateMultipartUpload. Conditions by date are refused where conditions are read, with S3's own
-/// sentence. `If-Range` has no meaning without `Range` (RFC 9110, section 13.1.5), which no write
-/// may have.
+/// S3 has conditions only on some writes, and a client that sends one on another write relies on
+/// it: R2 has them on CreateMultipartUpload. Conditions by date are refused where conditions are
+/// read, with S3's own sentence. `If-Range` has no meaning without `Range` (RFC 9110, section
+/// 13.1.5), which no write may have.
 fn is_foreign_condition(operation: Operation, name: &str) -> bool {
     use Operation as Op;
     let Some(rest) = name.strip_prefix("if-") else { return false };

@@ -47,7 +47,7 @@ pub struct OperationInfo {
 pub enum Support {
     /// The operation is performed.
     Served,
-    /// The answer is that of S3 where this configuration was never set: it can't be set here
+    /// The answer is that of S3 for a configuration that was never set: it can't be set here
     /// ([`crate::unset`]).
     Unset,
     /// The operation is refused: 501 `NotImplemented`.

@@ -110,7 +110,7 @@ impl Subresource {
         }
     }
 
-    /// True if it asks for the bucket's operation on a key's path too.
+    /// True if it asks for the bucket's operation even on a key's path.
     pub fn is_of_bucket(&self) -> bool {
         self.on_key == OnKey::OfBucket
     }

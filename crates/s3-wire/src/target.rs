@@ -8,7 +8,7 @@ use s3_types::{BucketName, InvalidName, ObjectKey};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::split::cut;
 
-/// The kind of thing that a request is about.
+/// The kind of a request's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// The service: `/`.

@@ -37,7 +37,7 @@ impl UnsetRequest<'_> {
         }
     }
 
-    /// Returns the document, or the error by which S3 answers that there is no such configuration.
+    /// Returns the document, or the error by which S3 says that the configuration does not exist.
     ///
     /// `NotImplemented` for an operation that does not read configuration.
     pub fn answer(&self) -> Result<String> {

@@ -1,5 +1,5 @@
-//! Options, quotas of the process, unique names, and rate limits for log lines: for all other
-//! modules.
+//! Options, quotas of the process, unique names and rate limits for log lines, which all other
+//! modules use.
 
 pub(crate) mod lines;
 pub(crate) mod options;

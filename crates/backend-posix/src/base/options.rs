@@ -44,7 +44,7 @@ pub enum Symlinks {
     Refuse,
 }
 
-/// How files are mostly read.
+/// The pattern in which most files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AccessPattern {
     /// The kernel decides, and reads further ahead where much is read.
@@ -187,7 +187,7 @@ impl Default for SweepOptions {
 mod tests {
     use super::*;
 
-    /// The ages that `slipway sweep --help` and docs/CONFIGURATION.md tell.
+    /// The default ages, which `slipway sweep --help` and docs/CONFIGURATION.md state.
     #[test]
     fn what_is_swept_by_default() {
         let SweepOptions { staging_age, completed_age, upload_age } = SweepOptions::default();

@@ -1,4 +1,4 @@
-//! Places between the steps of a change, at which tests have a crash or an error come.
+//! Places between the steps of a change, at which tests simulate a crash or an error.
 
 use rustix::io::Result;
 
@@ -9,7 +9,7 @@ pub(crate) const fn step(_: &str) -> Result<()> {
     Ok(())
 }
 
-/// A place between two steps of a change, at which the test of this thread may do something.
+/// A place between two steps of a change, at which the test that runs on this thread may interfere.
 #[cfg(test)]
 pub(crate) fn step(name: &'static str) -> Result<()> {
     // Taken out, since what it does may come by places itself.
@@ -27,8 +27,8 @@ thread_local! {
     static HOOK: std::cell::Cell<Option<Hook>> = const { std::cell::Cell::new(None) };
 }
 
-/// Calls `hook` at each place that `work` comes by. If it panics, `work` ends there as by a crash:
-/// nothing is undone, and locks are free.
+/// Calls `hook` at each of these places that `work` reaches. If the hook panics, `work` ends there
+/// as in a crash: nothing is undone, and locks are released.
 #[cfg(test)]
 pub(crate) fn at_each_step<T>(
     hook: impl FnMut(&'static str) -> Result<()> + 'static,

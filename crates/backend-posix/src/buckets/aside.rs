@@ -1,11 +1,12 @@
-//! What DeleteBucket sets aside, in directories of its own in DIR.
+//! Directories in DIR in which DeleteBucket sets aside the uploads and locks of a bucket.
 //!
-//! Whoever may write in DIR can give another's directory a name as these have it, and the sweep
-//! would remove it, or take what is in it for uploads. So a name proves nothing (as in
-//! [`marks`]): one is made closed to others, and marked with its name before anything is moved
-//! into it. What lacks that is left alone, and told. Without its mark a power cut or a crash leaves
-//! only an empty one, which anyone could remove who could have put it there; with durability `none`
-//! one with uploads in it may lack it too, and stays.
+//! Whoever may write in DIR can give a directory of another user such a name, and the sweep would
+//! remove that directory, or take its contents for uploads. So a name proves nothing (as in
+//! [`marks`]): the server makes these directories inaccessible to others, and marks each with its
+//! name before it moves anything into it. A directory without the mark is left alone, and logged.
+//! If a power cut or a crash prevents the mark, the directory is empty, and whoever could have made
+//! such a directory could also remove it. With durability `none`, a directory that holds uploads
+//! may lack the mark, too; it stays.
 
 use std::time::Duration;
 
@@ -28,14 +29,15 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::tree::{METADATA, OF_GATEWAYS};
 use crate::layout::uploads::UPLOADS;
 use crate::layout::{keymap, locks, mark};
-use crate::limits::STRANGE_ASIDE_TOLD_EVERY;
+use crate::limits::STRANGE_ASIDE_LOGGED_EVERY;
 use crate::tree::bucket::Bucket;
 use crate::tree::format;
 use crate::tree::made::{self, Before};
 use crate::tree::marks;
 use crate::tree::store::Store;
 
-/// A directory of ours in DIR. Uploads and locks of a bucket that is being deleted wait in it.
+/// A directory of the server in DIR, in which uploads and locks of a bucket wait while the bucket
+/// is deleted.
 pub(crate) struct Aside<'s> {
     store: &'s Store,
     name: String,
@@ -43,12 +45,12 @@ pub(crate) struct Aside<'s> {
 }
 
 impl<'s> Aside<'s> {
-    /// One that is of no bucket.
+    /// Makes such a directory that belongs to no bucket.
     pub fn of_nothing(store: &'s Store) -> Io<Self> {
         Self::make(store, &aside_of_nothing())
     }
 
-    /// AGAIN if another directory came in its place.
+    /// Makes and marks the directory. AGAIN if another directory took its place.
     fn make(store: &'s Store, name: &str) -> Io<Self> {
         let before = Before::making();
         match rustix::fs::mkdirat(&store.root, name, Mode::RWXU) {
@@ -76,7 +78,7 @@ impl<'s> Aside<'s> {
         marked
     }
 
-    /// Puts it and its mark on disk, before anything is moved into it.
+    /// Flushes it and its mark to disk, before anything is moved into it.
     fn sync(&self) -> Io<()> {
         if self.store.keeps_order(self.store.device) {
             return Ok(());
@@ -115,13 +117,14 @@ impl<'s> Aside<'s> {
         }
     }
 
-    /// True if no one can get at what is in it who can't get at what is in an open `.slipway`.
+    /// True if only users who have access to the contents of an open `.slipway` have access to this
+    /// directory.
     fn is_as_safe_as(&self, own: &OwnedFd) -> Io<bool> {
         let same_owner = rustix::fs::fstat(&self.fd)?.st_uid == rustix::fs::fstat(own)?.st_uid;
         Ok(self.store.is_closed_and_ours(&self.fd)? || (same_owner && self.store.is_closed(&self.fd)?))
     }
 
-    /// One that is there; `None` if something else has the name.
+    /// Opens an existing one; `None` if something else has the name.
     fn find(store: &'s Store, name: &str) -> Option<Self> {
         let fd = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty()).ok()?;
         let aside = Self { store, name: name.to_owned(), fd };
@@ -163,7 +166,7 @@ impl<'s> Aside<'s> {
         Ok(names.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// Puts the uploads back, next to those that were created meanwhile.
+    /// Puts the uploads back, next to those that were created in the meantime.
     pub fn put_back(&self, bucket: &Bucket<'_>) -> Result<()> {
         retrying(|| {
             let aside = match resolve::create_here(&self.fd, UPLOADS, DIRECTORY, Mode::empty()) {
@@ -178,7 +181,7 @@ impl<'s> Aside<'s> {
         })
     }
 
-    /// Removes it with all that is in it. False if something stays, for the sweep.
+    /// Removes the directory and its contents. False if something remains, which the sweep removes.
     pub fn remove(&self) -> bool {
         for name in self.entries().unwrap_or_default() {
             if name != mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
@@ -200,8 +203,7 @@ impl<'s> Aside<'s> {
     }
 }
 
-/// Why a bucket stays whose uploads have no place where they could wait until it is certain that it
-/// goes.
+/// The error for a bucket whose uploads cannot be set aside while it is deleted. Logs the reason.
 fn keeps_uploads(bucket: &BucketName) -> BackendError {
     tracing::info!(
         bucket = bucket.as_str(),
@@ -211,9 +213,9 @@ fn keeps_uploads(bucket: &BucketName) -> BackendError {
     BackendError::BucketHoldsFiles
 }
 
-/// Ends what crashes during DeleteBucket began: uploads return to a bucket that is still there, and
-/// go where it is not. Tells how many buckets' uploads went, and how many names are of what is none
-/// of ours.
+/// Completes what a crash during DeleteBucket interrupted: uploads return to their bucket if it
+/// still exists, and are removed otherwise. Returns for how many buckets uploads were removed, and
+/// how many names belong to something that the server did not make.
 pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<SweepReport> {
     let mut report = SweepReport::default();
     for aside in asides(store, options.staging_age)? {
@@ -233,7 +235,7 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
 }
 
 /// Removes what a crash left in the tree's `.slipway`: files that were to replace one there, and
-/// empty directories that were to change its time. Tells how many.
+/// empty directories that were to change its time. Returns how many there were.
 fn sweep_own(store: &Store, age: Duration) -> Result<usize> {
     let own = match resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY) {
         Err(errno) if leads_nowhere(errno) => return Ok(0),
@@ -253,7 +255,7 @@ fn sweep_own(store: &Store, age: Duration) -> Result<usize> {
     Ok(swept.count())
 }
 
-/// True for the names under which the files of a tree are written before they get their own.
+/// True for the temporary names under which files of a tree are written.
 fn is_staged_own(name: &str) -> bool {
     let parts = name.strip_suffix(".tmp").and_then(|name| name.rsplit_once('.'));
     parts.is_some_and(|(of, digits)| {
@@ -265,31 +267,32 @@ fn is_staged_own(name: &str) -> bool {
     })
 }
 
-/// The names of what was set aside and that no DeleteBucket in progress has set aside.
+/// The names in the root that look like those of directories set aside, and that have not changed
+/// for `age`.
 pub(crate) fn asides(store: &Store, age: Duration) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let names = entries(&root).op("read the root")?.into_iter().map(|(name, _)| name);
     Ok(names.filter(|name| name.starts_with(PREFIX) && removing::is_older(&root, name, age)).collect())
 }
 
-/// What became of what was set aside.
+/// What happened to a directory that was set aside.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Uploads are in their bucket again.
+    /// Its uploads are in their bucket again.
     Returned,
-    /// They are gone, as their bucket is.
+    /// Its uploads were removed, since their bucket no longer exists.
     Removed,
-    /// There were none, and the directory is gone.
+    /// It had no uploads, and was removed.
     Empty,
-    /// They are where they were, for this reason.
+    /// It was left as it is, for this reason.
     Left(&'static str),
-    /// Something else has the name; it is as it was.
+    /// The name belongs to something that the server did not make, which was left unchanged.
     NotOurs,
 }
 
 const STAYS: Ended = Ended::Left("some of its contents cannot be removed");
 
-/// True if [`end_aside`] would do something about a name.
+/// True if [`end_aside`] would act on a name.
 pub(crate) fn may_end(store: &Store, name: &str) -> bool {
     let empty = || {
         let opened = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty())?;
@@ -305,7 +308,7 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         return Ok(Ended::Empty);
     }
     let Some(aside) = Aside::find(store, name) else {
-        tell_not_ours(store, name);
+        log_not_ours(store, name);
         return Ok(Ended::NotOurs);
     };
     let remove = || {
@@ -339,9 +342,9 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
     }
 }
 
-fn tell_not_ours(store: &Store, name: &str) {
-    static TOLD: SeldomEach<String> = SeldomEach::every(STRANGE_ASIDE_TOLD_EVERY);
-    if TOLD.is_due(name.to_owned()) {
+fn log_not_ours(store: &Store, name: &str) {
+    static LOGGED: SeldomEach<String> = SeldomEach::every(STRANGE_ASIDE_LOGGED_EVERY);
+    if LOGGED.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
             "a directory has a name that DeleteBucket uses for uploads, but not the owner, mode or mark that the \
@@ -382,7 +385,7 @@ mod tests {
         Aside::take(&bucket, &bucket.own().unwrap(), &scene.name).unwrap();
     }
 
-    /// Only what the server writes there, and is no longer new.
+    /// Files are removed only if the server gives such names, and if they are no longer new.
     #[test]
     fn what_a_crash_left_in_the_directory_of_the_tree_goes() {
         let scene = Scene::new();
@@ -406,8 +409,8 @@ mod tests {
         assert_eq!(fixture::names(&own).len(), before.len() + kept.len());
     }
 
-    /// A crash after the uploads were set aside, with the bucket still there, and with another of
-    /// its name.
+    /// The crash comes after the uploads were set aside. The bucket still exists, or another one
+    /// has its name.
     #[test]
     fn uploads_of_a_delete_that_crashed_return_or_go() {
         let scene = Scene::new();
@@ -447,7 +450,7 @@ mod tests {
         assert_eq!(asides(), 0);
     }
 
-    /// By whoever may write in DIR, who may also have given it a mark while they had rights in it.
+    /// Whoever may write in DIR made it, and may have marked it while they had rights in it.
     #[test]
     fn what_is_none_of_ours_stays() {
         type Theirs = fn(&Store, &std::path::Path);
@@ -490,7 +493,7 @@ mod tests {
         }
     }
 
-    /// At each step of making one.
+    /// A crash at each step of making the directory.
     #[test]
     fn what_a_crash_leaves_without_uploads_goes() {
         for metadata in [None, Some(crate::base::options::Metadata::Sidecar)] {
@@ -508,7 +511,8 @@ mod tests {
         }
     }
 
-    /// One that is being filled under another's name would give them its uploads.
+    /// A mark counts only for the name in it: with another bucket's name, the directory would give
+    /// that bucket its uploads.
     #[test]
     fn a_mark_is_good_for_one_name() {
         let scene = Scene::new();

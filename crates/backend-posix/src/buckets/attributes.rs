@@ -29,22 +29,22 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
     Ok(BucketAttributes { name: name.clone(), created: file_info::timestamp(created_ns) })
 }
 
-/// Facts that distinguish a bucket from others of its name, and the time of its creation.
+/// Properties that distinguish a bucket from others of its name, and the time of its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Traits {
     /// The time in the bucket's record; `None` if it has none, or one that can't be read.
     pub time_ns: Option<i64>,
-    /// Its directory; `None` where directories are not known.
+    /// The birth of its directory; `None` if that is not known.
     pub birth: Option<Birth>,
-    /// The time in the record, or else what is known of its directory.
+    /// The time in the record; without one, the time that the directory shows.
     pub created: Timestamp,
 }
 
-/// A directory's inode number and time of birth: no other directory of its file system has both,
-/// or can be given them.
+/// A directory's inode number and time of birth. No other directory of its file system has both,
+/// and nobody can give it both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Birth {
-    /// Not 0.
+    /// The inode number, which is not 0.
     pub inode: u64,
     pub born_ns: i64,
 }
@@ -62,9 +62,9 @@ impl Birth {
     }
 }
 
-/// The traits of a bucket, also of one that may not be read, in which objects may be read all the
-/// same. What cannot be read for another reason is an error: nothing may be taken for another
-/// bucket's because of it.
+/// The traits of a bucket, also of one that may not be read (objects in it may be readable
+/// nevertheless). If something cannot be read for another reason, that is an error, so that nothing
+/// is mistaken for another bucket's.
 pub(super) fn traits(store: &Store, name: &BucketName) -> Result<Traits> {
     retrying(|| {
         let (time_ns, directory) = match store.bucket(name) {
@@ -90,7 +90,7 @@ fn time_if_readable(bucket: &Bucket<'_>) -> Result<Option<i64>, Fail> {
 }
 
 impl Traits {
-    /// Those of a bucket's directory whose record has this time.
+    /// The traits of a bucket's directory whose record has this time.
     pub fn of(store: &Store, directory: impl AsFd, time_ns: Option<i64>) -> Io<Self> {
         let known_ns = time_ns.map_or_else(|| birth_ns(&directory), |ns| Ok(ns.into()))?;
         let created = file_info::timestamp(known_ns);
@@ -98,7 +98,7 @@ impl Traits {
     }
 }
 
-/// When its record says that it was created.
+/// The time of creation in the bucket's record.
 pub(super) fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
     record_time_ns(bucket).op(READ_RECORD)
 }
@@ -108,19 +108,20 @@ fn record_time_ns(bucket: &Bucket<'_>) -> Io<Option<i64>> {
     Ok(record.known().and_then(|record| record.time_ns))
 }
 
-/// When a directory that a person made came to be; where the file system does not tell, when it
-/// last changed.
+/// The time at which a directory was made by a person; if the file system does not keep it, the
+/// time of its last change.
 fn birth_ns(directory: impl AsFd) -> Io<i128> {
     let changed = || file_info::of(&directory).map(|info| info.stamp.modified_ns);
     file_info::born_ns(&directory).map_or_else(changed, Ok)
 }
 
-/// Writes down when a bucket was created.
+/// Records when a bucket was created.
 pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
     records::mark(bucket, &bucket.fd, &record_of(created))
 }
 
-/// [`mark`] for a bucket that stays although its record was removed with those of its directories.
+/// [`mark`] for a bucket that was not deleted after all, although its record was removed with those
+/// of its directories.
 pub(super) fn restore(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
     records::restore(bucket, &bucket.fd, &record_of(created))
 }
@@ -129,7 +130,7 @@ fn record_of(created: Timestamp) -> BucketRecord {
     BucketRecord { time_ns: Some(nanoseconds(created)), unknown: Unknown::none() }
 }
 
-/// Puts the record of a bucket on disk, whatever the durability level.
+/// Flushes the record of a bucket to disk, whatever the durability level.
 pub(super) fn sync_record(bucket: &Bucket<'_>) -> Io<()> {
     step("a bucket's record is put on disk")?;
     records::sync(bucket.store, &bucket.fd)?;
@@ -141,8 +142,9 @@ pub(super) fn nanoseconds(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Tells a bucket from a later one of its name, by what its owner can't set: inode and birth. Where
-/// the file system tells no birth, when the bucket's record says that it was created.
+/// Distinguishes a bucket from a later one of its name, by what its owner can't set: inode and
+/// birth. If the file system keeps no times of birth, by the time of creation in the bucket's
+/// record.
 pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
     let flags = StatxFlags::BTIME | StatxFlags::INO;
     let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;
@@ -153,13 +155,13 @@ pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
     Ok(time_ns(bucket)?.map_or_else(String::new, |ns| ns.to_string()))
 }
 
-/// Puts the names of buckets on disk, if the durability level says so.
+/// Flushes the names of buckets to disk, if the durability level says so.
 pub(super) fn sync_root(store: &Store) -> Result<()> {
     store.sync_names(&store.root).op("sync the root")
 }
 
-/// Puts names in a directory on disk, whatever the durability level: what these documents forbid
-/// must not come back with a power cut.
+/// Flushes names in a directory to disk, whatever the durability level: a power cut must not bring
+/// back what these documents forbid.
 pub(super) fn sync_always(directory: impl AsFd) -> Io<()> {
     match rustix::fs::fsync(directory) {
         // A file system that cannot; where the level needs it, it is not served.

@@ -1,15 +1,16 @@
-//! DeleteBucket.
+//! Deletes buckets.
 //!
-//! It refuses what S3 would (objects), and also what people made and S3 does not see (a FIFO, a
-//! link, a name that is not UTF-8): removing those would destroy someone's work. Empty directories
-//! go, whoever made them: to S3 such a bucket is empty. Uploads in progress go with their bucket,
-//! as they do on S3, but only with it: they wait outside until it is certain.
+//! DeleteBucket refuses what S3 refuses (objects), and also what people made and S3 does not show
+//! (a FIFO, a link, a name that is not UTF-8): removing those would destroy someone's work. Empty
+//! directories are removed, whoever made them: to S3 such a bucket is empty. Uploads in progress
+//! are removed with their bucket, as on S3, but only with it: until the removal is certain, they
+//! wait outside the bucket.
 //!
 //! The last step is the kernel's own `rmdir`, which only succeeds on an empty directory and after
-//! which nothing can be made in it: a PUT that comes in between either makes the delete fail, or
-//! fails itself.
+//! which nothing can be made in it: a PUT at the same time either makes the delete fail, or fails
+//! itself.
 
-use backend::{BackendError, Held, Result};
+use backend::{BackendError, BusyResource, Result};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, FileType, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -172,20 +173,21 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
     Ok(())
 }
 
-/// Refuses a bucket in which something strange has come up since it was looked through.
+/// Refuses a bucket in which something was made that does not belong to the server, since it was
+/// searched.
 fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
     if nothing_strange { Ok(()) } else { Err(BackendError::BucketHoldsFiles.into()) }
 }
 
-/// Why a bucket stays whose listing may well be empty. The client can't see what keeps it, the
-/// operator can.
+/// The error for a bucket that must stay although its listing may be empty. Logs the cause, which
+/// only the operator can see.
 fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
     let path = join(bucket.as_str(), path);
     tracing::info!(?path, why, "a bucket was not deleted: it contains something that is not an object");
     BackendError::BucketHoldsFiles
 }
 
-/// Refuses a bucket with something in `.slipway` that is a person's, or a newer gateway's.
+/// Refuses a bucket whose `.slipway` contains something made by a person or by a newer gateway.
 fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let own = match bucket.open_own(OWN_DIRECTORY) {
         Err(Errno::NOENT) => return Ok(()),
@@ -206,7 +208,7 @@ fn refuse_if_strange(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<()
     Ok(())
 }
 
-/// Refuses a bucket with a name that is none of ours in a directory of its own.
+/// Refuses a bucket if a directory of the server in it has a name that the server does not give.
 fn refuse_if_strange_in(
     directory: &OwnedFd,
     bucket_name: &BucketName,
@@ -222,7 +224,8 @@ fn refuse_if_strange_in(
     }
 }
 
-/// Refuses a directory that is not to be had: so that no other is removed before that shows.
+/// Refuses a directory that cannot be removed (a mount point, or missing permissions), before any
+/// other is removed.
 fn refuse_if_fixed(directory: &OwnedFd, path: &str) -> Result<(), Fail> {
     let stat = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
         .attempt("stat a directory")?;
@@ -243,8 +246,8 @@ fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
     }
 }
 
-/// Removes the directories that [`refuse_if_used`] found to be all there is. Opened anew, each to
-/// be read from its start.
+/// Removes the directories that [`refuse_if_used`] found. Opens them anew, so that each is read
+/// from its start.
 fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.last().cloned() {
@@ -283,8 +286,8 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Removes an open `.slipway`. The locks, which the caller holds, are set aside. Counts how often
-/// it was kept from that by files that someone is writing.
+/// Removes an open `.slipway`. The locks, which the caller holds, are set aside. Counts in `waits`
+/// how often files that are being written prevented that.
 fn remove_own(
     bucket: &Bucket<'_>,
     own: &OwnedFd,
@@ -304,7 +307,7 @@ fn remove_own(
             return Err(if *waits < STAGING_WAITS {
                 Fail::lost("remove a directory that is written to")
             } else {
-                BackendError::Busy(Held::Bucket).into()
+                BackendError::Busy(BusyResource::Bucket).into()
             });
         }
         Err(errno) => return Err(errno).attempt("remove a directory"),
@@ -345,7 +348,7 @@ mod tests {
     use crate::maintenance::sweep;
     use crate::testing::Scene;
 
-    /// What will refuse the last step is looked for before the first.
+    /// Reasons to refuse the last step are checked before the first.
     #[test]
     fn a_delete_that_is_refused_leaves_empty_directories() {
         let scene = Scene::new();
@@ -357,7 +360,8 @@ mod tests {
         delete(&scene.store, &scene.name).unwrap();
     }
 
-    /// Also what has a name of ours with things in it that have none.
+    /// So does a directory with a name of ours, if it has entries with names that the server does
+    /// not give.
     #[test]
     fn what_is_none_of_ours_in_our_own_keeps_the_bucket() {
         for path in ["staging/site/index.html", "uploads/2024/photo.jpg"] {
@@ -378,7 +382,8 @@ mod tests {
         }
     }
 
-    /// On a file system without unnamed files, where it stays longer than anyone waits.
+    /// On a file system without unnamed files, where its staging file stays longer than
+    /// DeleteBucket waits.
     #[test]
     fn a_large_put_under_way_keeps_the_bucket() {
         let scene = Scene::new();
@@ -388,13 +393,13 @@ mod tests {
         let file = fs::File::create(&path).unwrap();
         file.lock().unwrap();
         let refused = delete(&scene.store, &scene.name);
-        assert!(matches!(refused, Err(BackendError::Busy(Held::Bucket))), "{refused:?}");
+        assert!(matches!(refused, Err(BackendError::Busy(BusyResource::Bucket))), "{refused:?}");
         assert!(path.exists());
         drop(file);
         delete(&scene.store, &scene.name).unwrap();
     }
 
-    /// Whoever may write in a directory can give a directory of somebody's that name.
+    /// A directory of another user may have the name of the folder of records.
     #[test]
     fn what_is_no_record_stays_where_records_are() {
         type Theirs = fn(&std::path::Path);

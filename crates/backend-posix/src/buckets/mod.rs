@@ -19,7 +19,7 @@ use crate::fs::folding::folds_case;
 use crate::fs::linking::move_to_free;
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{file_info, files, flat};
+use crate::fs::{file_info, files};
 use crate::layout::aside::aside_of_nothing;
 use crate::layout::keymap::{self, OWN_DIRECTORY, RESERVED};
 use crate::layout::staged::STAGING;
@@ -28,6 +28,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::made::{Before, open_made};
 use crate::tree::own;
 use crate::tree::store::Store;
+use crate::volume::flat;
 use crate::volume::lack::Lack;
 
 use attributes::{Traits, mark, sync_root};
@@ -38,7 +39,7 @@ pub(crate) use attributes::head;
 pub(crate) use delete::delete;
 pub(crate) use root::try_root;
 
-/// ListBuckets.
+/// Lists buckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     if file_info::stat(&root)?.links == 0 {
@@ -74,8 +75,8 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
-/// What is no bucket: files, symbolic links, and directories whose names are not bucket names. Not
-/// what is the gateway's or the file system's own.
+/// The entries of the root that are not buckets: files, symbolic links, and directories whose names
+/// are not bucket names. Leaves out those of the gateway and of the file system.
 pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut names: Vec<_> = entries(&root)
@@ -96,16 +97,16 @@ pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A bucket to be made.
+/// A bucket that is to be made.
 #[derive(Debug)]
 pub(crate) struct NewBucket {
     pub name: BucketName,
-    /// Whom its directory is given to; `None` for the gateway's own user.
+    /// The owner of its directory; `None` for the gateway's own user.
     pub account: Option<UnixAccount>,
     pub initial: Initial,
 }
 
-/// CreateBucket.
+/// Creates a bucket.
 pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     let NewBucket { name, account, initial } = new;
     let created = Timestamp::now();
@@ -132,7 +133,7 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
 }
 
 /// Makes the directory of a bucket under another name, with its record, and gives it the bucket's
-/// name when its documents are there.
+/// name after its documents were written.
 fn create_with_documents(
     store: &Store,
     new: &NewBucket,
@@ -175,8 +176,8 @@ fn create_with_documents(
     placed
 }
 
-/// Gives a directory with the name `aside` that of its bucket, after `write` has written the
-/// bucket's documents.
+/// Renames the directory `aside` to its bucket's name, after `write` has written the bucket's
+/// documents.
 fn place_directory(
     bucket: &Bucket<'_>,
     aside: &str,
@@ -245,7 +246,7 @@ fn refuse_if_taken(store: &Store, name: &BucketName) -> Result<()> {
     }
 }
 
-/// The error for a new bucket whose name something had.
+/// The error for a new bucket whose name was taken.
 fn has_name(store: &Store, name: &BucketName) -> Fail {
     match refuse_if_taken(store, name) {
         // It was removed since.
@@ -254,7 +255,7 @@ fn has_name(store: &Store, name: &BucketName) -> Fail {
     }
 }
 
-/// Removes what marking a new bucket made in it, as far as no one uses it.
+/// Removes what marking a new bucket made in it, unless it is in use.
 fn undo(bucket: &Bucket<'_>) {
     let _ = records::clear(bucket.store, &bucket.fd);
     if let Ok(own) = bucket.own() {
@@ -280,14 +281,14 @@ fn mark_new(
     mark(&bucket, created)
 }
 
-/// Refuses a new bucket whose directory has got from DIR that it does not tell names apart by case:
-/// DIR may be so since the server was started.
+/// Refuses a new bucket whose directory has inherited from DIR that names are not distinguished by
+/// case: DIR may have been changed so since the server was started.
 fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let Bucket { store, fd } = bucket;
     if !store.needs().names || !store.volume.kind.has_folding_directories() || !folds_case(fd) {
         return Ok(());
     }
     let sentence = Lack::Case.sentence();
-    tracing::error!(path = ?bucket.place(), "a bucket cannot be created there: {sentence}");
+    tracing::error!(path = ?bucket.place(), "a bucket cannot be created at this path: {sentence}");
     Err(BackendError::Unsupported(sentence).into())
 }

@@ -23,8 +23,8 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
     Ok(store.with_volume(volume))
 }
 
-/// Tries what is not known of the root's volume. What is known already is the result if nothing can
-/// be written there.
+/// Tries what is not known of the root's volume. If nothing can be written there, returns what is
+/// known already.
 fn try_volume(store: &Store) -> Io<Volume> {
     // Should this process be killed, the sweep removes it.
     let tried = Aside::of_nothing(store).map_or_else(trials::unless_unwritable, |aside| {

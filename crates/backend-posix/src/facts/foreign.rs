@@ -13,7 +13,7 @@ const ETAG_PREFIX: &str = "foreign-";
 
 /// Which of versitygw's attributes a file without a record is served with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Peer {
+pub(crate) enum VersitygwUse {
     /// None: they are not even read.
     Ignored,
     /// Content headers and user metadata. They may belong to older bytes, but claim nothing about
@@ -24,7 +24,7 @@ pub(crate) enum Peer {
     ETag,
 }
 
-impl Peer {
+impl VersitygwUse {
     /// For callers that need all attributes.
     pub const fn for_reads(options: &Options) -> Self {
         if options.trust_versitygw { Self::ETag } else { Self::Metadata }
@@ -43,14 +43,14 @@ pub(crate) fn attributes_of(
     record: Option<ObjectRecord>,
     info: &FileInfo,
     key: &str,
-    peer: Peer,
+    versitygw_use: VersitygwUse,
 ) -> ObjectAttributes {
     let Some(record) = record else {
         let mut attributes = attributes(info, key);
-        if peer != Peer::Ignored
+        if versitygw_use != VersitygwUse::Ignored
             && let Ok(Some(theirs)) = versitygw::Attributes::read(&Source::File(file.as_fd()))
         {
-            take_over(&mut attributes, theirs, peer);
+            take_over(&mut attributes, theirs, versitygw_use);
         }
         return attributes;
     };
@@ -59,8 +59,11 @@ pub(crate) fn attributes_of(
     described.flatten().unwrap_or_else(|| attributes(info, key))
 }
 
-fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, peer: Peer) {
-    if peer == Peer::ETag && theirs.is_possible(attributes.size_bytes) && record::is_etag(&theirs.etag) {
+fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, versitygw_use: VersitygwUse) {
+    if versitygw_use == VersitygwUse::ETag
+        && theirs.is_possible(attributes.size_bytes)
+        && record::is_etag(&theirs.etag)
+    {
         attributes.etag = theirs.etag;
         attributes.parts = theirs.parts;
     }
@@ -96,9 +99,10 @@ pub(crate) fn is_foreign(etag: &ETag) -> bool {
     matches!(etag, ETag::Opaque(text) if text.starts_with(ETAG_PREFIX))
 }
 
-/// Changes whenever the file does, and looks like no MD5. The inode is 0 where numbers do not last
-/// ([`Store::lasting`](crate::tree::store::Store::lasting)): a file that nobody changed must not
-/// get another ETag. What takes its place there with size and time unchanged goes unnoticed.
+/// The ETag of a file without a record. It changes whenever the file does, and does not look like
+/// an MD5. The inode is 0 where numbers do not last
+/// ([`Store::lasting`](crate::tree::store::Store::lasting)): the ETag of an unchanged file must not
+/// change. If another file takes its place there with the same size and time, that goes unnoticed.
 fn etag(info: &FileInfo) -> ETag {
     let FileInfo { stamp, inode, .. } = info;
     ETag::Opaque(format!("{ETAG_PREFIX}{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())

@@ -10,7 +10,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use s3_types::{Conditions, ETag, Timestamp};
 
-use super::foreign::{self, Peer};
+use super::foreign::{self, VersitygwUse};
 use crate::error::{Fail, Io, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::files;
@@ -42,14 +42,14 @@ pub(crate) struct Facts {
 
 /// A directory and a name in it where an object's file is, or would be.
 #[derive(Debug)]
-pub(crate) struct Spot {
+pub(crate) struct KeyPlace {
     pub directory: Directory,
     pub name: String,
     pub current: Option<Current>,
 }
 
-/// What a name is.
-pub(crate) enum Found {
+/// What has a name in a directory.
+pub(crate) enum Occupant {
     Nothing,
     Object(Current),
     Directory,
@@ -58,31 +58,31 @@ pub(crate) enum Found {
 }
 
 /// Finds the place of the object `name` in `parent`; `None` if something that is not an object is
-/// there. `facts` asks for those of the object there, for conditions.
+/// there. `facts` asks for the facts of the object there, for conditions.
 pub(crate) fn find(
     bucket: &Bucket<'_>,
     parent: &Directory,
     name: &str,
     facts: bool,
-) -> Result<Option<Spot>, Fail> {
-    let spot = |directory: &Directory, name: &str, current| {
-        Ok(Some(Spot { directory: directory.clone(), name: name.to_owned(), current }))
+) -> Result<Option<KeyPlace>, Fail> {
+    let key_place = |directory: &Directory, name: &str, current| {
+        Ok(Some(KeyPlace { directory: directory.clone(), name: name.to_owned(), current }))
     };
     match look(bucket, parent, name, facts, Links::Followed)? {
-        Found::Nothing => spot(parent, name, None),
-        Found::Object(current) => spot(parent, name, Some(current)),
-        Found::Obstacle => Ok(None),
-        Found::Directory => {
+        Occupant::Nothing => key_place(parent, name, None),
+        Occupant::Object(current) => key_place(parent, name, Some(current)),
+        Occupant::Obstacle => Ok(None),
+        Occupant::Directory => {
             let path = join(&parent.path, name);
             let directory = bucket.directory(&path).attempt("open a directory")?;
             // The name is a link to it. The object there has a key, and a lock, of its own.
             let linked = directory.path != path;
             match find_reserved(bucket, &directory, SELF, facts)? {
-                Found::Nothing if linked => Ok(None),
-                Found::Object(_) if linked => Err(BackendError::OtherName.into()),
-                Found::Nothing => spot(&directory, SELF, None),
-                Found::Object(current) => spot(&directory, SELF, Some(current)),
-                Found::Directory | Found::Obstacle => Ok(None),
+                Occupant::Nothing if linked => Ok(None),
+                Occupant::Object(_) if linked => Err(BackendError::OtherName.into()),
+                Occupant::Nothing => key_place(&directory, SELF, None),
+                Occupant::Object(current) => key_place(&directory, SELF, Some(current)),
+                Occupant::Directory | Occupant::Obstacle => Ok(None),
             }
         }
     }
@@ -95,14 +95,14 @@ pub(crate) fn find_reserved(
     directory: &Directory,
     name: &str,
     facts: bool,
-) -> Result<Found, Fail> {
+) -> Result<Occupant, Fail> {
     look(bucket, directory, name, facts, Links::Refused)
 }
 
 /// How a symbolic link is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
-    /// As the file that it leads to.
+    /// Links count as the files that they lead to.
     Followed,
     Refused,
 }
@@ -113,18 +113,18 @@ fn look(
     name: &str,
     facts: bool,
     links: Links,
-) -> Result<Found, Fail> {
+) -> Result<Occupant, Fail> {
     if !facts {
         // One call for most: only a regular file of ours has a record with a stamp.
         if let Ok(Reading::Known(record)) = records::read::<ObjectRecord>(bucket.store, directory, name)
             && record.content.stamp.is_some()
         {
-            return Ok(Found::Object(Current { facts: None, overflow: record.overflow }));
+            return Ok(Occupant::Object(Current { facts: None, overflow: record.overflow }));
         }
     }
     let kind = match file_info::at(directory, name) {
         Ok(info) => info.kind,
-        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        Err(Errno::NOENT) => return Ok(Occupant::Nothing),
         Err(errno) => return Err(errno).attempt("look up a name"),
     };
     let mut path = join(&directory.path, name);
@@ -134,26 +134,26 @@ fn look(
             Err(errno @ Errno::LOOP) => return Err(Fail::lost_to("open a file", errno)),
             result => result.attempt("open a file")?,
         },
-        FileType::Directory => return Ok(Found::Directory),
+        FileType::Directory => return Ok(Occupant::Directory),
         FileType::Symlink if links == Links::Followed => match bucket.content_at(&path) {
             Ok((file, target)) => {
                 path = target;
                 file
             }
             Err(Errno::ACCESS) => return Err(Errno::ACCESS).attempt("open a file"),
-            Err(_) => return Ok(Found::Obstacle),
+            Err(_) => return Ok(Occupant::Obstacle),
         },
-        _ => return Ok(Found::Obstacle),
+        _ => return Ok(Occupant::Obstacle),
     };
     let info = file_info::of(&opened).attempt("stat a file")?;
     match info.kind {
         // The target of a link keeps its own companion.
         FileType::RegularFile if kind == FileType::Symlink => {
-            Ok(Found::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
+            Ok(Occupant::Object(Current { overflow: None, ..current(bucket, &path, &opened, info, facts)? }))
         }
-        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Found::Object),
-        FileType::Directory => Ok(Found::Directory),
-        _ => Ok(Found::Obstacle),
+        FileType::RegularFile => current(bucket, &path, &opened, info, facts).map(Occupant::Object),
+        FileType::Directory => Ok(Occupant::Directory),
+        _ => Ok(Occupant::Obstacle),
     }
 }
 
@@ -172,7 +172,13 @@ fn current(
     let facts = facts.then(move || {
         let attributes = {
             let shown = bucket.store.lasting(&file, &info);
-            foreign::attributes_of(&file, record, &shown, path, Peer::for_etags(&bucket.store.options))
+            foreign::attributes_of(
+                &file,
+                record,
+                &shown,
+                path,
+                VersitygwUse::for_etags(&bucket.store.options),
+            )
         };
         Facts {
             etag: attributes.etag,
@@ -184,7 +190,7 @@ fn current(
     Ok(Current { facts, overflow })
 }
 
-/// Decides the conditions of a write or delete, against the present object.
+/// Evaluates the conditions of a write or delete, against the present object.
 pub(crate) fn check(conditions: &Conditions, current: Option<&Current>) -> Result<()> {
     match current {
         None if conditions.need_existing() => Err(BackendError::NoSuchKey),

@@ -1,7 +1,7 @@
 //! The object that a key had when an upload of it was created.
 //!
-//! A conditional CompleteMultipartUpload fails if the object that its condition is about is another
-//! one than then, even with the same ETag. So the upload's record holds what distinguishes that
+//! A conditional CompleteMultipartUpload fails if the object of its condition is no longer the same
+//! one as then, even with the same ETag. So the upload's record holds what distinguishes that
 //! object from others.
 
 use backend::ObjectAttributes;
@@ -29,7 +29,7 @@ fn is_of(identity: &ObjectIdentity, facts: &Facts) -> bool {
         && identity.etag.as_ref().is_none_or(|etag| *etag == facts.etag)
 }
 
-/// True if the key still has the object, or no object, that it had then.
+/// True if the key still has the same object as then, or still has none.
 pub(crate) fn is_still(predecessor: &Predecessor, current: Option<&Facts>) -> bool {
     match (predecessor, current) {
         (Predecessor::Nothing, None) => true,

@@ -22,7 +22,9 @@ use serde_json::Value;
 use crate::error::Io;
 use crate::fs::reading::entries;
 use crate::fs::{files, resolve};
-use crate::limits::{METADATA_BYTES_MAX, PEER_PARTS_BYTES_MAX, PEER_VALUE_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{
+    FOREIGN_VALUE_BYTES_MAX, METADATA_BYTES_MAX, RECORD_BYTES_MAX, VERSITYGW_PARTS_BYTES_MAX,
+};
 
 const PREFIX: &str = "user.";
 const ETAG: &str = "etag";
@@ -154,7 +156,7 @@ impl Attributes {
                 return Ok(None);
             }
             match source.get(name) {
-                Ok(value) => Ok(Some(value).filter(|v| name == PARTS || v.len() <= PEER_VALUE_BYTES_MAX)),
+                Ok(value) => Ok(Some(value).filter(|v| name == PARTS || v.len() <= FOREIGN_VALUE_BYTES_MAX)),
                 // Removed meanwhile, or more than any is long.
                 Err(Errno::NODATA | Errno::NOENT | Errno::RANGE) => Ok(None),
                 Err(errno) => Err(errno),
@@ -180,7 +182,7 @@ impl Attributes {
         }))
     }
 
-    /// True if a record has all of this, except for the checksum: a record may have another one.
+    /// True if a record has all of this. The checksum may differ.
     pub fn are_in(
         &self,
         etag: Option<&ETag>,
@@ -291,7 +293,7 @@ fn checksum(json: &[u8]) -> Option<Checksum> {
 
 fn parts(packed: &[u8]) -> Option<Arc<[ObjectPart]>> {
     let mut json = Vec::new();
-    if GzDecoder::new(packed).take(PEER_PARTS_BYTES_MAX).read_to_end(&mut json).is_err() {
+    if GzDecoder::new(packed).take(VERSITYGW_PARTS_BYTES_MAX).read_to_end(&mut json).is_err() {
         // Older versions did not pack it.
         json = packed.to_vec();
     }

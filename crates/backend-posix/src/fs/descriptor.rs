@@ -2,10 +2,10 @@
 
 use rustix::fd::{AsRawFd as _, BorrowedFd};
 
-/// The directory of these names. Without `/proc` there is none.
+/// The directory of these names. It does not exist without `/proc`.
 pub(crate) const DIRECTORY: &str = "/proc/self/fd";
 
-/// A path that leads to an open file, wherever that has its name by now. The file has to stay open
+/// A path that leads to an open file, whatever name the file has now. The file has to stay open
 /// while the path is used.
 pub(crate) fn path(file: BorrowedFd<'_>) -> String {
     format!("{DIRECTORY}/{}", file.as_raw_fd())

@@ -46,8 +46,8 @@ impl FileInfo {
         (self.device, self.inode)
     }
 
-    /// How long after a change the next one certainly gets another time, on a local file system:
-    /// some ticks of a clock, which are seconds where times have no fractions.
+    /// The time after which the next change certainly gets a different timestamp, on a local file
+    /// system: some ticks of a clock, which are seconds where times have no fractions.
     pub fn settling_time(&self) -> Duration {
         if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
     }
@@ -155,7 +155,7 @@ pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
     birth_ns(file).ok().flatten()
 }
 
-/// [`born_ns`], with the error of a file system that cannot tell now.
+/// [`born_ns`], but fails if the file system cannot answer at the moment.
 pub(crate) fn birth_ns(file: impl AsFd) -> Io<Option<i128>> {
     let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -172,15 +172,14 @@ pub(crate) fn timestamp(ns: i128) -> Timestamp {
     Timestamp::from_nanosecond(ns).unwrap_or(if ns < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// The present, in ns.
+/// The present time, in ns.
 pub(crate) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// The present, in ns, by the clock that the kernel sets files' times by: a file that is changed
-/// afterwards has this time or a later one. It lags behind other clocks by up to a tick, and by
-/// more
-/// in a virtual machine that gets no processor.
+/// The present time, in ns, by the clock that the kernel sets files' times by: a file that is
+/// changed afterwards has this time or a later one. It lags behind other clocks by up to a tick,
+/// and by more in a virtual machine that gets no processor.
 pub(crate) fn files_now_ns() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
     i64::try_from(nanoseconds(now.tv_sec, now.tv_nsec.unsigned_abs())).unwrap_or(i64::MAX)

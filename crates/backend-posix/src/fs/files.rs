@@ -160,7 +160,7 @@ pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> I
     read_own_and(directory, path, most).map(|(bytes, _)| bytes)
 }
 
-/// [`read_own`]; also returns what the file is like, if it is a regular one.
+/// [`read_own`]; also returns the file's attributes, if it is a regular one.
 pub(crate) fn read_own_and_info(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, Option<FileInfo>)> {
     read_own_and(directory, path, OWN_FILE_BYTES_MAX)
 }
@@ -198,8 +198,8 @@ mod tests {
 
     use super::*;
 
-    /// Opening a FIFO would let a process go on that waits for a reader, and kill it with its first
-    /// byte.
+    /// Opening a FIFO would wake a process that waits for a reader, and the first byte that it
+    /// writes would kill it.
     #[test]
     fn a_fifo_in_place_of_our_own_is_not_opened() {
         let root = tempfile::tempdir().unwrap();

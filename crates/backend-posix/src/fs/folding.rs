@@ -1,7 +1,7 @@
-//! Directories in which names are not told apart by case.
+//! Directories in which names are not distinguished by case.
 //!
-//! ext4, F2FS and tmpfs know that by directory: it is set on an empty one (`chattr +F`), and those
-//! that are made in it inherit it.
+//! On ext4, F2FS and tmpfs, that is a property of each directory: it is set on an empty one
+//! (`chattr +F`), and directories that are made in it inherit it.
 
 use rustix::fd::AsFd;
 use rustix::fs::{IFlags, ioctl_getflags};
@@ -9,7 +9,7 @@ use rustix::fs::{IFlags, ioctl_getflags};
 /// `FS_CASEFOLD_FL`, from linux/fs.h.
 const CASEFOLD: IFlags = IFlags::from_bits_retain(0x4000_0000);
 
-/// True if names in an open directory are known not to be told apart by case.
+/// True if names in an open directory are known not to be distinguished by case.
 pub(crate) fn folds_case(directory: impl AsFd) -> bool {
     ioctl_getflags(directory).is_ok_and(is_folding)
 }

@@ -22,8 +22,8 @@ pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
 }
 
 /// Takes the exclusive lock of a regular file, which is open as `opened` and has a `name` in
-/// `directory`, if no one has it. Returns the descriptor that holds the lock: `opened`, or a second
-/// one, since on NFS only a file that is open for writing can be locked.
+/// `directory`, if nobody holds it. Returns the descriptor that holds the lock: `opened`, or a
+/// second one, since on NFS only a file that is open for writing can be locked.
 pub(crate) fn try_lock_at(directory: impl AsFd, name: &str, opened: OwnedFd) -> Io<Option<OwnedFd>> {
     try_lock_at_by(try_lock_file, directory, name, opened)
 }

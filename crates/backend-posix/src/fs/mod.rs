@@ -3,7 +3,6 @@
 pub(crate) mod descriptor;
 pub(crate) mod file_info;
 pub(crate) mod files;
-pub(crate) mod flat;
 pub(crate) mod folding;
 pub(crate) mod linking;
 pub(crate) mod locking;

@@ -14,15 +14,15 @@ use crate::error::{Io, is_of_one_file};
 use crate::layout::keymap::{self, RECORDS};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
 
-/// Calls `each` with every name and its type until it returns false. Reads from the beginning what
-/// the directory had when reading began: btrfs reads up to the entry that was last when the
-/// directory was opened or rewound, and a name that was replaced since is behind that.
+/// Calls `each` with every name and its type until it returns false. Rewinds the directory first:
+/// btrfs reads only up to the entry that was last when the directory was opened or rewound, and a
+/// name that was replaced since is behind that entry.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     read_names_from(directory, 0, |name, kind| each(name, kind)).map(drop)
 }
 
-/// [`read_names`] from a position on, which is 0 or what this has returned for the same directory:
-/// where it goes on behind the name for which `each` returned false. `None` at the end.
+/// [`read_names`] from a position on: 0, or what this function returned for the same directory.
+/// That is the position behind the name for which `each` returned false; `None` at the end.
 pub(crate) fn read_names_from(
     directory: impl AsFd,
     position: u64,
@@ -44,7 +44,8 @@ pub(crate) fn read_names_from(
     Ok(None)
 }
 
-/// The type of a name, if the directory does not have it; `None` if the name is gone.
+/// The type of a name, which is looked up if reading the directory did not tell it; `None` if the
+/// name is gone.
 pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
     let Ok(name) = name.to_str() else { return Ok(None) };
     if kind != FileType::Unknown {

@@ -27,9 +27,6 @@ pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// The flags with which directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
 
-/// From linux/magic.h.
-const FUSE: rustix::fs::FsWord = 0x6573_5546;
-
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 const PLAIN: ResolveFlags = BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
@@ -38,7 +35,7 @@ pub(crate) fn plain(directory: impl AsFd, path: &str, flags: OFlags) -> Io<Owned
     create(directory, path, flags, Mode::empty())
 }
 
-/// Opens a directory at a path without symbolic links that may not be UTF-8.
+/// Opens a directory at a path that may not be UTF-8, without symbolic links.
 pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> {
     if let Ok(path) = str::from_utf8(path) {
         return plain(directory, path, DIRECTORY);
@@ -50,7 +47,7 @@ pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> 
     Ok(opened)
 }
 
-/// Holds a name in a directory that may not be UTF-8, without opening its file.
+/// Holds a name, which may not be UTF-8, in a directory, without opening its file.
 pub(crate) fn place_here(directory: impl AsFd, name: &[u8]) -> Io<OwnedFd> {
     rustix::fs::openat2(directory, name, PLACE | OFlags::NOFOLLOW, Mode::empty(), PLAIN)
 }
@@ -130,7 +127,7 @@ pub(crate) fn content_after<T>(
     open()?.ok_or(Errno::NOENT)
 }
 
-/// Gives those who are just replacing a name time to finish; longer with each try, about 25 ms in
+/// Gives others who are just replacing a name time to finish; longer with each try, about 25 ms in
 /// total.
 pub(crate) fn pause(tries: usize) {
     std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
@@ -148,16 +145,6 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
         // Not said of a file that has lost its name.
         Err(Errno::NOENT) => otherwise(),
         result => result,
-    }
-}
-
-/// True for the errors of a path below `directory` that is too long for its file system. sshfs
-/// returns EBADMSG, which elsewhere means damage.
-pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
-    match errno {
-        Errno::NAMETOOLONG => true,
-        Errno::BADMSG => rustix::fs::fstatfs(directory).is_ok_and(|info| info.f_type == FUSE),
-        _ => false,
     }
 }
 
@@ -244,7 +231,7 @@ mod tests {
         let swap = || renameat_with(&staging, "prepared", &directory, "a", RenameFlags::EXCHANGE);
         if swap() == Err(Errno::INVAL) {
             return eprintln!(
-                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are swapped are NOT tested ***\n"
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so names that are exchanged are NOT tested ***\n"
             );
         }
         let done = AtomicBool::new(false);

@@ -12,13 +12,13 @@ pub(crate) const GATEWAYS: &str = "gateways";
 pub(crate) const GATEWAYS_LOCK: &str = ",lock";
 const SIDECAR: &str = "sidecar";
 const ATTRIBUTES: &str = "xattr";
-/// The word that follows in a tree whose format the first builds must not open: they accept only
-/// [`SIDECAR`] alone.
+/// The word that follows in a tree which the first builds must not open, because of its format:
+/// they accept only [`SIDECAR`] alone.
 const STOP: &str = "format-2";
 
 /// The contents of [`METADATA`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Note {
+pub(crate) enum MetadataFile {
     /// There is no such file: records are in attributes.
     None,
     /// Records are in files.
@@ -31,8 +31,8 @@ pub(crate) enum Note {
     Torn,
 }
 
-impl Note {
-    /// What a regular file with these contents says; `None` if that is not known.
+impl MetadataFile {
+    /// The meaning of a regular file with these contents; `None` if it is unknown.
     pub fn of(text: &[u8]) -> Option<Self> {
         if text.iter().all(|byte| *byte == 0) {
             return Some(Self::Torn);

@@ -22,8 +22,8 @@ pub(crate) const DESCRIPTION: &str = "upload";
 /// The journal of a Complete, in the upload.
 pub(crate) const JOURNAL: &str = "completing";
 
-/// The assemblies of an upload. It has up to two: if a short last part came first, it fixed the
-/// slot size of the first assembly, and the other parts that of the second.
+/// The assemblies of an upload, at most two: if a short last part comes first, it determines the
+/// slot size of the first assembly, and the other parts determine that of the second.
 pub(crate) const ASSEMBLIES: [u8; 2] = [1, 2];
 
 /// In a journal, in place of an assembly's number: the object's file is a copy of all parts.

@@ -11,16 +11,16 @@ use s3_types::ObjectKey;
 
 use super::known::{KnownRecords, Shown};
 use super::names;
-use super::walk::{Found, Source};
+use super::walk::{FoundObject, Source};
 use crate::base::seldom::Seldom;
 use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::directory_record;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
-    LISTING_UNREAD_TOLD, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
+    LISTING_UNREAD_LOGGED, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
 };
 use crate::record::{ObjectRecord, Reading};
 use crate::records;
@@ -30,32 +30,36 @@ use crate::write::key_lock;
 
 /// The outcome of reading an object's attributes.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ReadSummary {
     Object(ObjectSummary),
-    /// The object seems to be gone; [`settle`] decides. Only where names may be missing for a
+    /// The object seems to be gone; [`look_again`] decides. Only where names may be missing for a
     /// moment.
-    Doubtful(Doubt),
+    Doubtful(DoubtfulObject),
 }
 
 /// An object that may still exist.
 #[derive(Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct DoubtfulObject {
     pub key: String,
     /// The directory's path: there may be more of these than directories can be open.
     directory: String,
     source: Source,
 }
 
-/// Summaries of the found objects in their order, without those that are gone by now. Several
-/// threads read them where each file is a wait for a network. On a local file system threads would
-/// hinder each other: that took twice the time for inodes on the disk, and no less for those in
-/// memory.
-pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Found]) -> Result<Vec<Seen>> {
+/// Returns summaries of the found objects in their order, without those that no longer exist.
+/// Several threads read them where each file takes a wait for a network. On a local file system
+/// threads would hinder each other: that took twice the time for inodes on the disk, and no less
+/// for those in memory.
+pub(super) fn summaries(
+    bucket: &Bucket<'_>,
+    known: &KnownRecords,
+    found: &[FoundObject],
+) -> Result<Vec<ReadSummary>> {
     let remote = !bucket.store.reads_inline();
     let threads = if remote { (found.len() / SUMMARIES_EACH_MIN).clamp(1, SUMMARY_THREADS_MAX) } else { 1 };
     let helpers = Helpers::take(&bucket.store.options.quotas.helpers, threads - 1);
     let begun_ns = i128::from(file_info::files_now_ns());
-    let several = |found: &[Found]| {
+    let several = |found: &[FoundObject]| {
         found.iter().filter_map(|one| summary(bucket, known, one, begun_ns).transpose()).collect()
     };
     if helpers.number == 0 {
@@ -65,7 +69,7 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
     let (own, others) = found.split_at(each.min(found.len()));
     thread::scope(|scope| {
         let others: Vec<_> = others.chunks(each).map(|some| scope.spawn(move || several(some))).collect();
-        let mut all: Vec<Seen> = several(own)?;
+        let mut all: Vec<ReadSummary> = several(own)?;
         for other in others {
             let some: Result<Vec<_>> = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             all.append(&mut some?);
@@ -74,7 +78,7 @@ pub(super) fn summaries(bucket: &Bucket<'_>, known: &KnownRecords, found: &[Foun
     })
 }
 
-/// A number of the threads that all listings share.
+/// Some of the threads that all listings share.
 struct Helpers<'q> {
     number: usize,
     of_all: &'q AtomicUsize,
@@ -95,9 +99,14 @@ impl Drop for Helpers<'_> {
     }
 }
 
-/// `None` if the object is gone.
-fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i128) -> Result<Option<Seen>> {
-    let Found { key, directory, source } = found;
+/// Reads the summary of an object; `None` if the object is gone.
+fn summary(
+    bucket: &Bucket<'_>,
+    known: &KnownRecords,
+    found: &FoundObject,
+    begun_ns: i128,
+) -> Result<Option<ReadSummary>> {
+    let FoundObject { key, directory, source } = found;
     let look = || attributes((bucket, known), directory, key, source, begun_ns);
     let mut attributes = look();
     // Elsewhere only what is known to be replaced while it was looked at.
@@ -109,10 +118,14 @@ fn summary(bucket: &Bucket<'_>, known: &KnownRecords, found: &Found, begun_ns: i
         attributes = look();
         if doubtful(&attributes) {
             let directory = directory.path.clone();
-            return Ok(Some(Seen::Doubtful(Doubt { key: key.clone(), directory, source: source.clone() })));
+            return Ok(Some(ReadSummary::Doubtful(DoubtfulObject {
+                key: key.clone(),
+                directory,
+                source: source.clone(),
+            })));
         }
     }
-    Ok(summarized(bucket, found, attributes)?.map(Seen::Object))
+    Ok(summarized(bucket, found, attributes)?.map(ReadSummary::Object))
 }
 
 /// True if the object seems to be gone. FUSE returns ENOENT or ESTALE also for a file that was
@@ -127,7 +140,7 @@ fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
 
 fn summarized(
     bucket: &Bucket<'_>,
-    found: &Found,
+    found: &FoundObject,
     attributes: Io<Option<Shown>>,
 ) -> Result<Option<ObjectSummary>> {
     let attributes = match attributes {
@@ -143,9 +156,9 @@ fn summarized(
 
 /// The attributes of an object whose record can't be read, as if it had none; `None` if not even
 /// its file can be read. Logs the object.
-fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
-    let Found { key, directory, source } = found;
+fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
+    let FoundObject { key, directory, source } = found;
     let file = |path: &str| bucket.open(&join(&directory.path, path), PLACE).and_then(file_info::of);
     let info = match source {
         Source::File(path) => file(path).ok().filter(FileInfo::is_file),
@@ -154,7 +167,7 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
             Some(FileInfo { stamp: Stamp { size_bytes: 0, ..info.stamp }, ..info })
         }),
     };
-    if TOLD.is_due() {
+    if LOGGED.is_due() {
         let shown = info.is_some();
         tracing::error!(key, directory = directory.path, %errno, shown, "a listing cannot read an object's record, \
             and shows the object like a foreign file, or leaves it out (shown=false)");
@@ -162,15 +175,15 @@ fn unread(bucket: &Bucket<'_>, found: &Found, errno: Errno) -> Option<Shown> {
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
-/// Looks again under the key's lock, which is held by whoever replaces the object or makes a
-/// directory of it until its name exists again. `None` if the object is gone. The caller must hold
-/// no lock.
-pub(super) fn settle(
+/// Looks again under the key's lock, which is held by whoever replaces the object or turns it into
+/// a directory, until its name exists again. `None` if the object is gone. The caller must hold no
+/// lock.
+pub(super) fn look_again(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
-    doubt: &Doubt,
+    doubtful: &DoubtfulObject,
 ) -> Result<Option<ObjectSummary>> {
-    let Doubt { key, directory, source } = doubt;
+    let DoubtfulObject { key, directory, source } = doubtful;
     retrying(|| {
         let directory = match bucket.directory(directory) {
             Err(errno) if leads_nowhere(errno) => return Ok(None),
@@ -192,7 +205,11 @@ pub(super) fn settle(
             }
             attributes = read();
         }
-        Ok(summarized(bucket, &Found { key: key.clone(), directory, source: source.clone() }, attributes)?)
+        Ok(summarized(
+            bucket,
+            &FoundObject { key: key.clone(), directory, source: source.clone() },
+            attributes,
+        )?)
     })
 }
 
@@ -237,8 +254,8 @@ fn attributes(
     }
 }
 
-/// The attributes of a directory object. If something other than a file is in the place of its
-/// bytes, it has none.
+/// The attributes of a directory object. If something other than a file has the name of its data,
+/// it has none.
 fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -> Io<Option<Shown>> {
     let shown = match open(bucket, directory, DIRECTORY_DATA) {
         Err(errno) if leads_nowhere(errno) => None,
@@ -253,8 +270,8 @@ fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -
     }
 }
 
-/// Attributes of a regular file without opening it, which takes half as many calls; `None` if they
-/// are not certain.
+/// Reads the attributes of a regular file without opening it, which takes half as many calls;
+/// `None` if they are not certain.
 fn by_name(
     (bucket, known): (&Bucket<'_>, &KnownRecords),
     directory: &Directory,
@@ -267,7 +284,7 @@ fn by_name(
         return Some(shown);
     }
     let record: Reading<ObjectRecord> = records::read(bucket.store, directory, name).ok()?;
-    if record == Reading::Nothing && Peer::for_etags(&bucket.store.options) != Peer::Ignored {
+    if record == Reading::Nothing && VersitygwUse::for_etags(&bucket.store.options) != VersitygwUse::Ignored {
         return None;
     }
     if let Some(record) = record.known().filter(|record| record.content.stamp == Some(info.stamp)) {
@@ -320,8 +337,8 @@ fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<S
     if closed {
         return Ok(Some(foreign::attributes(&shown, key).into()));
     }
-    let peer = Peer::for_etags(&bucket.store.options);
-    Ok(Some(foreign::attributes_of(file, record, &shown, key, peer).into()))
+    let versitygw_use = VersitygwUse::for_etags(&bucket.store.options);
+    Ok(Some(foreign::attributes_of(file, record, &shown, key, versitygw_use).into()))
 }
 
 #[cfg(test)]
@@ -336,14 +353,14 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// The doubt about an object whose file is missing when its attributes are read.
-    fn doubt(scene: &Scene, name: &str) -> Doubt {
+    /// Makes the summary of an object whose file is missing when its attributes are read.
+    fn doubtful(scene: &Scene, name: &str) -> DoubtfulObject {
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = Found { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
+        let found = FoundObject { key: name.to_owned(), directory, source: Source::File(name.to_owned()) };
         let mut seen = summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap();
-        let Some(Seen::Doubtful(doubt)) = seen.pop() else { panic!("no doubt") };
-        doubt
+        let Some(ReadSummary::Doubtful(doubtful)) = seen.pop() else { panic!("not doubtful") };
+        doubtful
     }
 
     /// On FUSE, the name of an object is missing until the call that replaces it returns.
@@ -357,10 +374,11 @@ mod tests {
         let (name, aside) = (scene.path().join("a"), scene.path().join(".slipway/aside"));
         let lock = key_lock::take(&scene.bucket(), "a").unwrap();
         fs::rename(&name, &aside).unwrap();
-        let doubt_of_a = doubt(&scene, "a");
+        let doubtful_a = doubtful(&scene, "a");
         thread::scope(|scope| {
-            let settled = scope
-                .spawn(|| settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt_of_a).unwrap());
+            let settled = scope.spawn(|| {
+                look_again(&scene.bucket(), &scene.caches.listing.known_records, &doubtful_a).unwrap()
+            });
             thread::sleep(Duration::from_millis(50));
             assert!(!settled.is_finished(), "it did not wait");
             fs::rename(&aside, &name).unwrap();
@@ -370,14 +388,14 @@ mod tests {
 
         fs::remove_file(scene.path().join("b")).unwrap();
         assert!(
-            settle(&scene.bucket(), &scene.caches.listing.known_records, &doubt(&scene, "b"))
+            look_again(&scene.bucket(), &scene.caches.listing.known_records, &doubtful(&scene, "b"))
                 .unwrap()
                 .is_none()
         );
     }
 
     /// An open file that lost its name does not become foreign because its sidecar was removed, or
-    /// is another file's by now.
+    /// now belongs to another file.
     #[test]
     fn an_open_object_that_lost_its_name_is_not_foreign() {
         let scene = Scene::with(Options { metadata: Some(Metadata::Sidecar), ..Options::default() });
@@ -401,12 +419,12 @@ mod tests {
         let scene = Scene::new();
         if scene.store.volume_at(&scene.bucket().fd).names_may_vanish() {
             return eprintln!(
-                "\n*** SKIPPED: names may be missing for a moment here, so that they stay is NOT tested ***\n"
+                "\n*** SKIPPED: names may be missing for a moment on this file system, so names that stay are NOT tested ***\n"
             );
         }
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = Found { key: "a".to_owned(), directory, source: Source::File("a".to_owned()) };
+        let found = FoundObject { key: "a".to_owned(), directory, source: Source::File("a".to_owned()) };
         assert!(summaries(&bucket, &scene.caches.listing.known_records, &[found]).unwrap().is_empty());
     }
 
@@ -426,7 +444,7 @@ mod tests {
         }
         let bucket = scene.bucket();
         let directory = Arc::new(bucket.directory("").unwrap());
-        let found = |path: String| Found {
+        let found = |path: String| FoundObject {
             key: "k".to_owned(),
             directory: Arc::clone(&directory),
             source: Source::File(path),

@@ -8,7 +8,7 @@ use rustix::fd::AsFd;
 use rustix::fs::FileType;
 use s3_types::limits::KEY_BYTES_MAX;
 
-use super::budget::{Barren, Budget, Cut, Id};
+use super::budget::{Budget, EmptySubtrees, Id, SkipDepth};
 use super::names::{Kind, chain, child, kind_of};
 use super::unread::{is_object, leaves_out, unless_removed};
 use crate::error::{Io, leads_nowhere};
@@ -25,7 +25,7 @@ pub(super) struct Below<'a, 'b> {
     /// Device and inode of the directories above: a link to one of them is not followed.
     pub above: Vec<Id>,
     pub budget: &'b mut Budget<'a>,
-    pub barren: &'b mut Barren,
+    pub empty: &'b mut EmptySubtrees,
 }
 
 /// The result of a search.
@@ -44,16 +44,16 @@ struct Frame {
     directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
     /// `None` once all children are known.
-    rest: Option<Rest>,
+    rest: Option<UnreadPart>,
     prefix_bytes: usize,
     /// True if the object in the directory's own [`keymap::SELF`] counts.
     own: bool,
-    cut: Cut,
+    skipped: SkipDepth,
 }
 
 /// The part of a directory with many children that is still to be read.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct UnreadPart {
     /// See [`read_names_from`].
     position: u64,
     /// The time of the directory's last change before it was read from the beginning.
@@ -66,7 +66,7 @@ struct Rest {
 #[derive(Default)]
 struct Names {
     children: Vec<(String, Kind)>,
-    cut: Cut,
+    skipped: SkipDepth,
     /// The position from which the rest is read.
     position: Option<u64>,
     has_object: bool,
@@ -100,15 +100,15 @@ impl Below<'_, '_> {
                     Ok(None) => {}
                     // By another path it may be read to the end.
                     Err(errno) if leads_nowhere(errno) || leaves_out(self.bucket, errno) => {
-                        frame.cut.length();
+                        frame.skipped.length();
                     }
                     Err(errno) => return Err(errno),
                 }
-                let cut = frame.cut;
+                let skipped = frame.skipped;
                 frames.pop();
-                self.leave(cut);
+                self.leave(skipped);
                 if let Some(frame) = frames.last_mut() {
-                    frame.cut.merge(cut);
+                    frame.skipped.merge(skipped);
                 }
                 continue;
             };
@@ -119,10 +119,10 @@ impl Below<'_, '_> {
                 result => result?,
             };
             if prefix_bytes > KEY_BYTES_MAX {
-                frame.cut.length();
+                frame.skipped.length();
                 continue;
             }
-            if kind == Kind::DirectoryLink && !self.is_new(&child, &mut frame.cut)? {
+            if kind == Kind::DirectoryLink && !self.is_new(&child, &mut frame.skipped)? {
                 continue;
             }
             let depth = self.above.len();
@@ -150,7 +150,8 @@ impl Below<'_, '_> {
         })
     }
 
-    /// Reads on in a directory of which some children are searched; `None` if that was all of it.
+    /// Reads on in a directory of which some children were searched; `None` if nothing was left to
+    /// read.
     fn read_on(&mut self, frame: &mut Frame) -> Io<Option<Outcome>> {
         let Some(rest) = frame.rest.take() else { return Ok(None) };
         let directory = Arc::clone(self.reopen(frame)?);
@@ -158,23 +159,23 @@ impl Below<'_, '_> {
         if names.has_object {
             return Ok(Some(Outcome::Object));
         }
-        frame.cut.merge(names.cut);
+        frame.skipped.merge(names.skipped);
         frame.children = names.children.into_iter();
         frame.rest = if let Some(position) = names.position {
-            Some(Rest { position, ..rest })
+            Some(UnreadPart { position, ..rest })
         } else {
             // What was replaced meanwhile may have a place that was passed.
             let changed_ns = changed(&directory)?;
             let again = changed_ns != rest.changed_ns && rest.readings < DIRECTORY_READS_MAX;
-            again.then_some(Rest { position: 0, changed_ns, readings: rest.readings + 1 })
+            again.then_some(UnreadPart { position: 0, changed_ns, readings: rest.readings + 1 })
         };
         Ok(Some(Outcome::Nothing))
     }
 
     /// Leaves a directory without objects.
-    fn leave(&mut self, cut: Cut) {
+    fn leave(&mut self, skipped: SkipDepth) {
         if let Some(id) = self.above.pop() {
-            self.barren.add(id, self.above.len(), cut);
+            self.empty.add(id, self.above.len(), skipped);
         }
     }
 
@@ -209,7 +210,7 @@ impl Below<'_, '_> {
         let mut names = Names::default();
         // On networks and FUSE, a position may mean something else later.
         let stays = LazyCell::new(|| self.bucket.store.volume_at(directory).kind.is_local());
-        let Names { children, cut, has_object, lingers, .. } = &mut names;
+        let Names { children, skipped, has_object, lingers, .. } = &mut names;
         let rest = read_names_from(directory, position, |name, kind| {
             let is_file = || Ok(known_type(directory, name, kind)? == Some(FileType::RegularFile));
             let known = children.len();
@@ -218,11 +219,11 @@ impl Below<'_, '_> {
                 Name::DirectoryData => *has_object |= is_file()?,
                 Name::Component(component) => {
                     let kind = kind_of(self.bucket, directory, &directory.path, name, kind)?;
-                    *has_object |= note(component.into_owned(), kind, prefix_bytes, children, cut);
+                    *has_object |= note(component.into_owned(), kind, prefix_bytes, children, skipped);
                 }
                 Name::Piece(piece) => {
                     for (component, kind) in chain(self.bucket, directory, &directory.path, name, piece)? {
-                        *has_object |= note(component, Some(kind), prefix_bytes, children, cut);
+                        *has_object |= note(component, Some(kind), prefix_bytes, children, skipped);
                     }
                 }
                 Name::Hidden => *lingers |= name.to_str().is_ok_and(keymap::is_lingering),
@@ -247,7 +248,7 @@ impl Below<'_, '_> {
         (prefix_bytes, own): (usize, bool),
         changed_ns: Option<i128>,
     ) -> Io<Option<Frame>> {
-        let Names { children, cut, position, has_object, .. } = names;
+        let Names { children, skipped, position, has_object, .. } = names;
         let look = || Ok((is_object(self.bucket, directory)?, file_info::of(&**directory)?));
         let known = if has_object { None } else { unless_removed(look())? };
         if has_object || known.is_some_and(|(object, _)| object) {
@@ -255,23 +256,23 @@ impl Below<'_, '_> {
         }
         // One that is gone is none that a link leads to.
         self.above.push(known.map_or((0, 0), |(_, info)| info.id()));
-        let rest = position.map(|position| Rest { position, changed_ns, readings: 1 });
+        let rest = position.map(|position| UnreadPart { position, changed_ns, readings: 1 });
         let (place, children) = (directory.path.clone(), children.into_iter());
         let directory = Some(Arc::clone(directory));
-        Ok(Some(Frame { place, directory, children, rest, prefix_bytes, own, cut }))
+        Ok(Some(Frame { place, directory, children, rest, prefix_bytes, own, skipped }))
     }
 
     /// False if a directory that a link leads to is one of those the search is in, or is known to
     /// have no object.
-    pub fn is_new(&mut self, directory: impl AsFd, cut: &mut Cut) -> Io<bool> {
+    pub fn is_new(&mut self, directory: impl AsFd, skipped: &mut SkipDepth) -> Io<bool> {
         self.budget.link();
         let info = file_info::of(directory)?;
         let id = info.id();
         if let Some(depth) = self.above.iter().position(|above| *above == id) {
-            cut.cycle(depth);
+            skipped.cycle(depth);
             return Ok(false);
         }
-        Ok(!self.barren.contains(id))
+        Ok(!self.empty.contains(id))
     }
 }
 
@@ -280,13 +281,13 @@ fn changed(directory: &Directory) -> Io<Option<i128>> {
     Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
 }
 
-/// Keeps a directory for later. True if the component is an object.
+/// Keeps a directory so that it is searched later. True if the component is an object.
 fn note(
     component: String,
     kind: Option<Kind>,
     prefix_bytes: usize,
     children: &mut Vec<(String, Kind)>,
-    cut: &mut Cut,
+    skipped: &mut SkipDepth,
 ) -> bool {
     match kind {
         Some(kind) if kind.is_directory() => {
@@ -294,7 +295,7 @@ fn note(
             false
         }
         Some(_) if prefix_bytes + component.len() > KEY_BYTES_MAX => {
-            cut.length();
+            skipped.length();
             false
         }
         Some(_) => !component.is_empty(),

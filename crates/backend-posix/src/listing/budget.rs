@@ -42,16 +42,16 @@ impl<'a> Budget<'a> {
 
 /// The directories in which a page found no object, by any path to them.
 #[derive(Default)]
-pub(super) struct Barren(HashSet<Id>);
+pub(super) struct EmptySubtrees(HashSet<Id>);
 
-impl Barren {
+impl EmptySubtrees {
     pub fn contains(&self, id: Id) -> bool {
         self.0.contains(&id)
     }
 
     /// Adds a directory of this depth that was searched completely and had no object.
-    pub fn add(&mut self, id: Id, depth: usize, cut: Cut) {
-        if cut.0.is_none_or(|above| above >= depth) {
+    pub fn add(&mut self, id: Id, depth: usize, skipped: SkipDepth) {
+        if skipped.0.is_none_or(|above| above >= depth) {
             self.0.insert(id);
         }
     }
@@ -60,9 +60,9 @@ impl Barren {
 /// The depth of the highest directory because of which something below a directory was skipped: the
 /// directory may have to be searched again on another path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Cut(Option<usize>);
+pub(super) struct SkipDepth(Option<usize>);
 
-impl Cut {
+impl SkipDepth {
     /// Notes that a link was skipped, because it led to the directory of this depth, which the
     /// search is in.
     pub fn cycle(&mut self, depth: usize) {
@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    /// A link that is passed over below a directory may lead to objects when that is reached by
-    /// another way.
+    /// A link that was skipped below a directory may lead to objects if the directory is reached on
+    /// another path.
     #[test]
     fn what_a_cycle_hides_is_found_by_another_way() {
         let scene = Scene::new();

@@ -11,7 +11,7 @@ pub(super) struct Builder<'a> {
     bytes_max: usize,
     texts: String,
     entries: Vec<Raw>,
-    /// Entries after this one were dropped.
+    /// Entries after this text were dropped.
     limit: Option<String>,
     /// True once the entries before `from` were dropped.
     narrowed: bool,
@@ -52,7 +52,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

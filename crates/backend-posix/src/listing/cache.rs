@@ -259,7 +259,9 @@ mod tests {
         (0..NAMES).for_each(|number| fs::write(scene.path().join(name(number)), "").unwrap());
         let is_local = Kind::of(fs::File::open(scene.path()).unwrap()).is_ok_and(Kind::is_local);
         if !is_local || Kept::new(0).queue().is_none() {
-            eprintln!("\n*** SKIPPED: changes are not reported here: watched indexes are NOT tested ***\n");
+            eprintln!(
+                "\n*** SKIPPED: this file system does not report changes, so watched indexes are NOT tested ***\n"
+            );
             return None;
         }
         Some(scene)
@@ -351,8 +353,7 @@ mod tests {
         assert_eq!(cache.statistics().misses, misses + 1);
     }
 
-    /// The kernel's queue is limited, and one directory's changes would cost all others their
-    /// indexes.
+    /// The kernel's queue is limited: if it overflows, the indexes of all directories are lost.
     #[test]
     fn changes_are_taken_while_nobody_lists() {
         let Some(scene) = crowded() else { return };

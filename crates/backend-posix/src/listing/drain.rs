@@ -10,9 +10,9 @@ use rustix::io::{Errno, write};
 use super::kept::Kept;
 use crate::limits::WATCH_DRAIN_PAUSE;
 
-/// A thread that takes changes out of the queue, which would overflow: then all directories that
-/// are watched have to be read again. It begins with the first watch, sleeps as long as nothing
-/// changes, and ends when this is dropped.
+/// A thread that empties the queue of changes before it overflows: otherwise all watched
+/// directories would have to be read again. It begins with the first watch, sleeps as long as
+/// nothing changes, and ends when this value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Drain(OnceLock<Option<OwnedFd>>);
 

@@ -22,9 +22,9 @@ pub(crate) struct DirectoryIndex {
     /// True if components are in chains, so that the directory's own time does not show all
     /// changes.
     pub has_chains: bool,
-    /// Entries that no key from here on needs are left out.
+    /// Entries that only keys before this one need are left out.
     pub(super) lower: Vec<u8>,
-    /// Where the index ends, if it ends before the directory.
+    /// The text up to which the index has entries, if it ends before its directory does.
     pub(super) limit: Option<String>,
 }
 

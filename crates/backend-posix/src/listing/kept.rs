@@ -28,7 +28,7 @@ pub(super) struct Kept {
 struct Indexed {
     vouched: Vouched,
     windows: Vec<Window>,
-    /// True while changed names are looked up: the windows are elsewhere meanwhile.
+    /// True while changed names are looked up: the windows were taken out for that.
     is_updated: bool,
 }
 
@@ -243,7 +243,7 @@ impl Kept {
         }
     }
 
-    /// The bytes of all indexes, which [`Kept::bytes`] must be.
+    /// The number of bytes of all indexes, to which [`Kept::bytes`] must be equal.
     #[cfg(test)]
     pub fn bytes_of_all(&self) -> usize {
         let windows = self.directories.values().flat_map(|directory| &directory.windows);

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use backend::{ListItem, ListPage, ListPosition, Result};
 use s3_types::BucketName;
 
-use super::attributes::{Seen, settle, summaries};
+use super::attributes::{ReadSummary, look_again, summaries};
 use super::cache::Caches;
 use super::known::KnownRecords;
 use super::order::lower_bound;
-use super::walk::{Found, Hit, Walk};
+use super::walk::{FoundObject, Hit, Walk};
 use crate::limits::LISTING_OPEN_MAX;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -33,11 +33,11 @@ struct Draft {
 }
 
 enum Item {
-    Object(Seen),
+    Object(ReadSummary),
     CommonPrefix(String),
 }
 
-/// One page of keys. If it is `abandoned` meanwhile, it may be incomplete.
+/// Lists one page of keys. If `abandoned` is set during that, the page may be incomplete.
 pub(crate) fn list_unless(
     store: &Store,
     caches: &Caches,
@@ -51,10 +51,10 @@ pub(crate) fn list_unless(
         match item {
             // Only now, since no one waits for the lock of a key with the lock on conversions. What
             // existed all the while is found later, too.
-            Item::Object(Seen::Doubtful(doubt)) => {
-                items.extend(settle(&bucket, &caches.known_records, &doubt)?.map(ListItem::Object));
+            Item::Object(ReadSummary::Doubtful(doubtful)) => {
+                items.extend(look_again(&bucket, &caches.known_records, &doubtful)?.map(ListItem::Object));
             }
-            Item::Object(Seen::Object(object)) => items.push(ListItem::Object(object)),
+            Item::Object(ReadSummary::Object(object)) => items.push(ListItem::Object(object)),
             Item::CommonPrefix(prefix) => items.push(ListItem::CommonPrefix(prefix)),
         }
     }
@@ -97,8 +97,8 @@ fn page(bucket: &Bucket<'_>, caches: &Caches, query: &Query, abandoned: &AtomicB
 
 fn position_after(item: &Item) -> ListPosition {
     match item {
-        Item::Object(Seen::Object(object)) => ListPosition::AfterKey(object.key.as_str().to_owned()),
-        Item::Object(Seen::Doubtful(doubt)) => ListPosition::AfterKey(doubt.key.clone()),
+        Item::Object(ReadSummary::Object(object)) => ListPosition::AfterKey(object.key.as_str().to_owned()),
+        Item::Object(ReadSummary::Doubtful(doubtful)) => ListPosition::AfterKey(doubtful.key.clone()),
         Item::CommonPrefix(prefix) => ListPosition::AfterPrefix(prefix.clone()),
     }
 }
@@ -109,7 +109,7 @@ struct Page<'a> {
     known: &'a KnownRecords,
     items: Vec<Item>,
     /// Objects after `items`, whose attributes are still to be read.
-    found: Vec<Found>,
+    found: Vec<FoundObject>,
     /// How many directories `found` keeps open.
     directories: usize,
 }
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write in a directory can put anything in the place of records.
+    /// Whoever may write in a directory can put anything where records are kept.
     #[test]
     fn what_is_in_the_place_of_records_hides_no_key() {
         let scene = Scene::with(Options {

@@ -5,23 +5,23 @@ use rustix::io::Errno;
 use crate::base::seldom::Seldom;
 use crate::error::{Io, is_of_one_file};
 use crate::facts::place::directory_record;
-use crate::fs::resolve;
-use crate::limits::LISTING_UNREAD_TOLD;
+use crate::limits::LISTING_UNREAD_LOGGED;
 use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::long_path;
 
 /// True for errors of directories that can't be read: private ones (`lost+found`), damaged ones,
 /// ones that are too deep. A listing of the directory above leaves them out.
 pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
-    is_of_one_file(errno) || resolve::is_too_long(&bucket.fd, errno)
+    is_of_one_file(errno) || long_path::is_too_long(&bucket.fd, errno)
 }
 
 /// True if a directory's record says that it is an object. If the record can't be read, that is
 /// logged, and a listing shows only what is below the directory.
 pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     match directory_record(bucket, directory) {
         Err(errno) if is_of_one_file(errno) => {
-            if TOLD.is_due() {
+            if LOGGED.is_due() {
                 let directory = &directory.path;
                 tracing::error!(directory, %errno, "a directory's record cannot be read: if an object has the \
                     directory's name, listings leave that object out");

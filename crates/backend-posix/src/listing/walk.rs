@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
 use super::below::{Below, Outcome};
-use super::budget::{Barren, Budget, Cut, Id};
+use super::budget::{Budget, EmptySubtrees, Id, SkipDepth};
 use super::cache::IndexCache;
 use super::index::{DirectoryIndex, Position, reaches};
 use super::names::{self, Kind};
@@ -19,14 +19,14 @@ use crate::error::{Io, Op, leads_nowhere};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{self, SELF, join};
-use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_TOLD, READ_CHANGES_MAX};
+use crate::limits::{DIRECTORY_READS_MAX, LISTING_OPEN_MAX, LISTING_UNREAD_LOGGED, READ_CHANGES_MAX};
 use crate::tree::bucket::{Bucket, Directory};
 
 /// A result of a walk.
 #[derive(Debug)]
 pub(crate) enum Hit {
     /// An object, without its attributes ([`summaries`](super::attributes::summaries)).
-    Object(Found),
+    Object(FoundObject),
     /// Keys with this prefix, which ends with the delimiter. The walk has skipped them.
     CommonPrefix(String),
     /// The page's budget is used up. The listing continues after this position.
@@ -35,7 +35,7 @@ pub(crate) enum Hit {
 
 /// An object that a walk has found; its attributes are still to be read.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundObject {
     pub key: String,
     pub directory: Arc<Directory>,
     pub source: Source,
@@ -66,7 +66,7 @@ pub(super) struct Walk<'a> {
     budget: Budget<'a>,
     /// The budget for searches below common prefixes.
     search_budget: Budget<'a>,
-    barren: Barren,
+    empty: EmptySubtrees,
     /// How many objects and common prefixes were found.
     hits: usize,
     /// The position up to which the walk has handled everything; the next page continues there.
@@ -74,7 +74,7 @@ pub(super) struct Walk<'a> {
 }
 
 struct Frame {
-    /// Its path, relative to the bucket.
+    /// The directory's path, relative to the bucket.
     place: String,
     /// Open only in the top few frames, since a key may have a thousand levels.
     directory: Option<Arc<Directory>>,
@@ -84,8 +84,8 @@ struct Frame {
     path_bytes: usize,
     /// Device and inode.
     id: Id,
-    cut: Cut,
-    /// [`Walk::hits`] when the frame was entered, if the walk goes through all of it.
+    skipped: SkipDepth,
+    /// [`Walk::hits`] when the frame was entered, if the walk goes through the whole directory.
     hits_before: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
             pending: None,
             budget: Budget::new(abandoned),
             search_budget: Budget::new(abandoned),
-            barren: Barren::default(),
+            empty: EmptySubtrees::default(),
             hits: 0,
             passed: String::new(),
         };
@@ -179,12 +179,12 @@ impl<'a> Walk<'a> {
             return self.enter_child(&key, text, kind);
         }
         if key.len() > KEY_BYTES_MAX {
-            self.note_cut(Cut::length);
+            self.note_skipped(SkipDepth::length);
         } else if self.wants(&key)
             && let Some(name) = self.object(text, kind)
             && let Some(directory) = self.frames.last().and_then(|frame| frame.directory.clone())
         {
-            return Ok(Some(self.hit(Found { key, directory, source: Source::File(name) })));
+            return Ok(Some(self.hit(FoundObject { key, directory, source: Source::File(name) })));
         }
         self.passed = key;
         Ok(None)
@@ -223,15 +223,15 @@ impl<'a> Walk<'a> {
     fn leave(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
         if frame.hits_before == Some(self.hits) {
-            self.barren.add(frame.id, self.frames.len(), frame.cut);
+            self.empty.add(frame.id, self.frames.len(), frame.skipped);
         }
-        self.note_cut(|cut| cut.merge(frame.cut));
+        self.note_skipped(|skipped| skipped.merge(frame.skipped));
         self.passed = behind_all(&self.path[..frame.path_bytes]);
     }
 
-    fn note_cut(&mut self, note: impl FnOnce(&mut Cut)) {
+    fn note_skipped(&mut self, note: impl FnOnce(&mut SkipDepth)) {
         if let Some(frame) = self.frames.last_mut() {
-            note(&mut frame.cut);
+            note(&mut frame.skipped);
         }
     }
 
@@ -262,8 +262,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Continues with the next window of a directory whose index ends before it; false if there is
-    /// none.
+    /// Continues with the next window of a directory whose index ends before the directory does;
+    /// false if there is none.
     fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
         key.len() <= KEY_BYTES_MAX && key.as_bytes() >= self.from.as_slice() && key.starts_with(self.prefix)
     }
 
-    fn hit(&mut self, found: Found) -> Hit {
+    fn hit(&mut self, found: FoundObject) -> Hit {
         self.hits += 1;
         match self.delimiter.and_then(|delimiter| common_prefix(&found.key, self.prefix, delimiter)) {
             None => Hit::Object(found),
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
     fn enter_child(&mut self, key: &str, text: &str, kind: Kind) -> Io<Option<Hit>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
         if key.len() > KEY_BYTES_MAX {
-            self.note_cut(Cut::length);
+            self.note_skipped(SkipDepth::length);
             return Ok(None);
         }
         let Some(directory) = frame.directory.clone().filter(|_| after_all(key) > self.from) else {
@@ -326,11 +326,11 @@ impl<'a> Walk<'a> {
             result => result?,
         };
         if kind == Kind::DirectoryLink {
-            let mut cut = Cut::default();
-            let new = below(self.bucket, &self.frames, &mut self.budget, &mut self.barren)
-                .is_new(&child, &mut cut)?;
+            let mut skipped = SkipDepth::default();
+            let new = below(self.bucket, &self.frames, &mut self.budget, &mut self.empty)
+                .is_new(&child, &mut skipped)?;
             if !new {
-                self.note_cut(|all| all.merge(cut));
+                self.note_skipped(|all| all.merge(skipped));
                 self.passed = behind_all(key);
                 return Ok(None);
             }
@@ -341,7 +341,7 @@ impl<'a> Walk<'a> {
             && !self.search_budget.is_used_up()
         {
             let prefix = prefix.to_owned();
-            let mut below = below(self.bucket, &self.frames, &mut self.search_budget, &mut self.barren);
+            let mut below = below(self.bucket, &self.frames, &mut self.search_budget, &mut self.empty);
             match below.has_object(child, key.len(), false) {
                 Ok(Outcome::Object) => return Ok(Some(self.roll_up(prefix))),
                 Ok(Outcome::Nothing) => {
@@ -406,14 +406,14 @@ impl<'a> Walk<'a> {
             position,
             path_bytes: key.len(),
             id: info.id(),
-            cut: Cut::default(),
+            skipped: SkipDepth::default(),
             hits_before: whole.then_some(self.hits),
         });
         if let Some(below) = self.frames.len().checked_sub(LISTING_OPEN_MAX + 1) {
             self.frames[below].directory = None;
         }
         if object {
-            self.pending = Some(self.hit(Found { key, directory, source: Source::Directory }));
+            self.pending = Some(self.hit(FoundObject { key, directory, source: Source::Directory }));
         }
         Ok(())
     }
@@ -431,10 +431,10 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
     names::child(bucket, above, name)
 }
 
-/// Logs a directory that is left out.
+/// Logs a directory that the listing leaves out.
 fn left_out(key: &str, errno: Errno) -> Option<Hit> {
-    static TOLD: Seldom = Seldom::new(LISTING_UNREAD_TOLD);
-    if TOLD.is_due() {
+    static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
+    if LOGGED.is_due() {
         tracing::warn!(key, %errno, "a directory cannot be read: the listing lacks the objects in it");
     }
     None
@@ -445,9 +445,9 @@ fn below<'a, 'b>(
     bucket: &'a Bucket<'a>,
     frames: &[Frame],
     budget: &'b mut Budget<'a>,
-    barren: &'b mut Barren,
+    empty: &'b mut EmptySubtrees,
 ) -> Below<'a, 'b> {
-    Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, barren }
+    Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, empty }
 }
 
 /// The first position in a directory, whose keys start with `path`, that may have a key of at least

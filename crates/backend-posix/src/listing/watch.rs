@@ -116,8 +116,8 @@ impl Watches {
         }
     }
 
-    /// How many names changed since they were last taken; `None` if the directory has to be read
-    /// again.
+    /// The number of names that changed since they were last taken; `None` if the directory has to
+    /// be read again.
     pub fn count(&mut self, watch: Watch) -> Option<usize> {
         self.receive();
         self.watched.get(&watch)?.pending.names.as_ref().map(HashSet::len)

@@ -93,7 +93,7 @@ fn is_past(since_ns: i64, age: Duration, now_ns: i64) -> bool {
     (i128::from(now_ns) - i128::from(since_ns)).abs() >= pause
 }
 
-/// The lock of the first of these companions; `None` if it is held, or the companion is gone.
+/// Locks the first of these companions; `None` if the lock is held, or the companion is gone.
 fn lock_first(directory: &OwnedFd, lost: &BTreeMap<OverflowId, String>) -> Result<Option<OwnedFd>, Fail> {
     let Some(name) = lost.values().next() else { return Ok(None) };
     let locked = resolve::content(directory, name).and_then(|file| try_lock_at(directory, name, file));
@@ -103,11 +103,12 @@ fn lock_first(directory: &OwnedFd, lost: &BTreeMap<OverflowId, String>) -> Resul
     }
 }
 
-/// The finding about the object or directory that a companion was written for.
+/// Whether the record that a companion was written for names the companion.
 enum Mention {
-    /// Its record names the companion, or is of a newer version, which can't be read.
+    /// The record names it, or is of a newer version, which can't be read.
     There,
-    /// It does not. A search at this time could not tell whether another one does.
+    /// The record does not name it. The last search, at this time, could not decide whether another
+    /// record does.
     Missing { doubted_ns: Option<i64> },
 }
 
@@ -122,8 +123,8 @@ fn mention_of(bucket: &Bucket<'_>, id: OverflowId) -> Result<Mention, Fail> {
     Ok(Mention::Missing { doubted_ns: record::doubt_of(&bytes) })
 }
 
-/// True if the record of the object or directory that a companion was written for names it. Also
-/// true if that record is of a newer version, which can't be read.
+/// True if the record of the object or directory that a companion was written for names it, or is
+/// of a newer version, which can't be read.
 fn is_mentioned(bucket: &Bucket<'_>, id: OverflowId, companion: &[u8]) -> Result<bool, Fail> {
     let path = match record::path_of(companion) {
         Ok(Some(path)) => path,
@@ -164,7 +165,7 @@ fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Opt
     }
 }
 
-/// The companion that the record of a name names which is not UTF-8.
+/// The companion that a record names, for a name that is not UTF-8.
 fn mentions_unread(directory: &OwnedFd, name: &[u8]) -> Result<Option<OverflowId>, Fail> {
     let raw = resolve::place_here(directory, name).and_then(record::raw_of_place);
     match raw {
@@ -178,9 +179,10 @@ fn mentions_unread(directory: &OwnedFd, name: &[u8]) -> Result<Option<OverflowId
     }
 }
 
-/// Removes those from `lost` that some record names, and writes their object's place to them.
-/// Returns those of which it can't be told, without removing them twice: a record names them whose
-/// file no key leads to, or some record or directory can't be read; then none counts as lost.
+/// Removes those companions from `lost` that some record names, and writes the place of their
+/// object to them. Returns those for which the search could not decide, and does not remove them
+/// again: a record names them, but no key leads to its file; or some record or directory can't be
+/// read, and then no companion counts as lost.
 fn find_moved(bucket: &Bucket<'_>, lost: &mut BTreeMap<OverflowId, String>) -> Result<Vec<OverflowId>, Fail> {
     let mut paths = vec![Vec::new()];
     let (mut unsure, mut all_seen) = (Vec::new(), true);
@@ -231,8 +233,8 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut BTreeMap<OverflowId, String>) -> R
     Ok(unsure)
 }
 
-/// The names in a directory, also those that are not UTF-8. It is read again if it changed
-/// meanwhile, as by [`entries`].
+/// The names in a directory, including those that are not UTF-8. The directory is read again if it
+/// changed during that, as by [`entries`].
 fn names(directory: &OwnedFd) -> Io<Vec<(Vec<u8>, FileType)>> {
     let mut found: Vec<_> =
         entries(directory)?.into_iter().map(|(name, kind)| (name.into_bytes(), kind)).collect();
@@ -291,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Writes the path to the only companion as builds before 24 November 2026 did.
+    /// Writes the path to the only companion in the way of builds before 24 November 2026.
     fn as_before(scene: &Scene, path: &str) {
         let overflow = scene.path().join(".slipway/overflow");
         let [file] = &fs::read_dir(overflow).unwrap().map(Result::unwrap).collect::<Vec<_>>()[..] else {
@@ -350,14 +352,14 @@ mod tests {
         assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 1);
     }
 
-    /// A record of a newer version may name any companion.
+    /// Gives a file a record of a newer version, which may name any companion.
     fn close(scene: &Scene, path: &str) {
         scene.put(path, b"1").unwrap();
         scene.set_raw_record(path, b"\x03newer");
     }
 
-    /// True if a sweep with this age searches the bucket: it opens a directory that nothing else
-    /// leads to.
+    /// True if a sweep with this age searches the bucket: then it opens a directory that nothing
+    /// else opens.
     fn searches(scene: &Scene, age: Duration) -> bool {
         let path = scene.path().join("looked-at");
         let _ = fs::create_dir(&path);
@@ -443,11 +445,13 @@ mod tests {
         assert!(opened.attributes.metadata.user.is_empty());
     }
 
-    /// A person's directory in which the gateway has no rights does not end the sweep.
+    /// A person's directory to which the gateway has no access does not end the sweep.
     #[test]
     fn a_directory_that_cannot_be_read_keeps_companions() {
         if crate::testing::fixture::skips("companions are") || rustix::process::geteuid().is_root() {
-            return eprintln!("\n*** SKIPPED: as root, directories that cannot be read are NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: root can read all directories, so unreadable ones are NOT tested ***\n"
+            );
         }
         let scene = Scene::new();
         put_big(&scene, "a");

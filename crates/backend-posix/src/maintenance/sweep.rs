@@ -17,20 +17,20 @@ use crate::layout::scattered::{SCATTERED, scattered_note};
 use crate::layout::staged::{STAGING, is_scattered};
 use crate::limits::SCATTERED_BYTES_MAX;
 use crate::tree::bucket::Bucket;
-use crate::tree::lock_wait::Hurry;
+use crate::tree::lock_wait::WaitBudget;
 use crate::tree::store::Store;
 use crate::upload;
 use crate::write::conversion;
 use crate::write::recovery::{may_be_removed, remove_staged};
 use crate::write::staging::note_scattered;
 
-/// Sweeps one bucket. If something can't be swept, because another user put an entry in the place
-/// of one of ours, the rest still is; that entry is logged and counted.
+/// Sweeps one bucket. If another user put an entry in the place of one of ours, it is logged and
+/// counted, and the rest is swept nevertheless.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
-    let _hurry = Hurry::begin();
+    let _budget = WaitBudget::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
-    let settled = conversion::settle_wanted(&bucket, |_| true).map_err(Fail::for_good);
+    let settled = conversion::finish_wanted(&bucket, |_| true).map_err(Fail::for_good);
     // Until then a file may have its only name in there.
     if unless_failed("files that were being replaced by directories", settled, &mut report)?.is_some() {
         let swept = sweep_staging_directory(&bucket, options, &mut report);
@@ -44,7 +44,7 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     unless_failed("uploads", swept, &mut report)?;
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
-    if Hurry::is_over() {
+    if WaitBudget::is_over() {
         tracing::warn!(
             bucket = bucket_name.as_str(),
             "some leftovers of crashes in a bucket could not be removed: locks were held for too long"
@@ -101,7 +101,8 @@ fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Swe
     Ok(())
 }
 
-/// The directory that a note names. Others may have put files of any size and number there.
+/// The directory that a note names. Other users may have put files of any size and number among the
+/// notes.
 fn scattered_path(notes: &OwnedFd, name: &str) -> Option<String> {
     if name.len() != 16 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return None;
@@ -182,7 +183,7 @@ mod tests {
         assert!(!scene.path().join(".slipway/staging/t").exists());
     }
 
-    /// On FUSE such a file gets another name each time that it is removed.
+    /// On FUSE, such a file gets another name each time it is removed.
     #[test]
     fn what_is_open_is_not_removed_for_ever() {
         let scene = Scene::new();

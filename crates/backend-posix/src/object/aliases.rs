@@ -1,9 +1,8 @@
-//! Keys that lead through symbolic links to directories: other names of objects that also have
-//! their own.
+//! Keys that lead through symbolic links to directories, and so are second names of objects.
 //!
 //! Reading and writing by such a name works. But clients that move or mirror objects through S3
-//! take two keys for two objects: a copy from one name to the other, or no copy since both are
-//! equal already, followed by the removal of "the source" would leave nothing. So nothing is
+//! take two keys for two objects: they copy one name to the other, or copy nothing since both are
+//! equal already, and then remove "the source", after which nothing would be left. So nothing is
 //! deleted by such a key, and nothing is copied onto itself by it. Nor is anything written to a key
 //! whose last name is such a link ([`find`](crate::facts::place::find)).
 

@@ -16,9 +16,7 @@ use crate::base::options::AccessPattern;
 use crate::blocking;
 use crate::error::Op;
 use crate::fs::file_info::{self, Stamp};
-
-/// The number of tmpfs in statfs(2).
-const TMPFS: i64 = 0x0102_1994;
+use crate::volume::kind::Kind;
 
 /// A range of a file. When its last bytes are read, the file must be as it was when its attributes
 /// were read: so a client never takes a mixture of two versions for a whole object.
@@ -33,19 +31,20 @@ pub(super) struct Body {
     tells_ranges: bool,
 }
 
-/// How it is known which bytes can be read without waiting.
+/// How it is known which bytes are in memory, and can be read without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InMemory {
-    /// The kernel reports it (`RWF_NOWAIT`).
+    /// The kernel reports it for each read (`RWF_NOWAIT`).
     Asked,
-    /// All can, since the file system keeps everything in memory.
+    /// All bytes are, since the file system keeps everything in memory.
     All,
     /// It is not known.
     Unknown,
 }
 
 impl Body {
-    /// `range` of `file`, which had `stamp`. Tells the kernel how the range will be read.
+    /// Makes a body of the `range` of `file`, which had `stamp`. Advises the kernel how the range
+    /// will be read.
     pub fn new(
         file: OwnedFd,
         range: Range<u64>,
@@ -80,8 +79,8 @@ impl Body {
             let into = &mut [IoSliceMut::new(buffer)];
             match rustix::io::preadv2(&self.file, into, at, ReadWriteFlags::NOWAIT) {
                 Err(Errno::OPNOTSUPP) => {
-                    let system = rustix::fs::fstatfs(&self.file)?;
-                    self.in_memory = if system.f_type == TMPFS { InMemory::All } else { InMemory::Unknown };
+                    let system = Kind::of(&self.file)?;
+                    self.in_memory = if system == Kind::Tmpfs { InMemory::All } else { InMemory::Unknown };
                 }
                 result => return result,
             }
@@ -177,7 +176,7 @@ mod tests {
         assert_eq!(sendable, tells.then_some(4106..9096));
     }
 
-    /// A bucket whose file system has stopped takes no more threads than it may have.
+    /// A bucket whose file system hangs takes no more threads than it may have.
     #[tokio::test]
     async fn a_read_waits_for_its_turn() {
         let mut file = tempfile::tempfile().unwrap();

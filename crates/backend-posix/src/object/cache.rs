@@ -24,7 +24,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// True if `info` is that of the file in the same state.
+    /// True if `info` describes the same file, in the same state.
     pub fn is_of(&self, info: &FileInfo) -> bool {
         self.state.is(info)
     }
@@ -146,7 +146,7 @@ mod tests {
         assert!(is_kept(scene, key), "{key}");
     }
 
-    /// Denies all that it is asked about.
+    /// A check that denies everything.
     #[derive(Debug)]
     struct Denies;
 
@@ -201,8 +201,8 @@ mod tests {
         warm(&scene, "a");
     }
 
-    /// Each change of a file is noticed, in the same tick as a read or not, with the same size and
-    /// mtime or not.
+    /// Each change of a file is noticed, whether or not it comes in the same tick as a read, and
+    /// whether or not it keeps size and mtime.
     #[test]
     fn every_change_shows() {
         if crate::testing::fixture::skips("objects that are kept in memory are") {

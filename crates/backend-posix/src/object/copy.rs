@@ -46,17 +46,17 @@ impl From<CopySource<'_>> for Source {
 }
 
 impl Source {
-    /// The bucket and key.
+    /// The bucket and key of the source.
     pub fn name(&self) -> (&BucketName, &KeyPath) {
         (&self.bucket, &self.place)
     }
 
-    /// Reports what forbids to read the source, before anything else about it is told.
+    /// Reports why the source must not be read, before anything else about it is revealed.
     pub fn check_access(&self, store: &Store) -> Result<()> {
         if self.check.is_some() { self.open(store).map(drop) } else { Ok(()) }
     }
 
-    /// Opens the source, if it may be read and its conditions hold. Errors say that they are about
+    /// Opens the source, if it may be read and its conditions hold. Errors say that they concern
     /// the source.
     pub fn open(&self, store: &Store) -> Result<Opened> {
         self.find(store).map_err(|error| error.on(CopySide::Source))
@@ -141,9 +141,9 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
     WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes, version: None }
 }
 
-/// The digests of a range of the source, if they are known without reading it: if the range is the
-/// whole object, its ETag is computed from its bytes, and its checksum is of the whole by the
-/// wanted algorithm.
+/// The digests of a range of the source, if they are known without reading it. They are if the
+/// range is the whole object, its ETag is computed from its bytes, and its checksum covers the
+/// whole object and is of the wanted algorithm.
 pub(crate) fn known_digests(
     source: &Opened,
     range: Range<u64>,
@@ -257,7 +257,7 @@ fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64
     end_at(to, to_at + length)
 }
 
-/// Lets a file that has no more bytes end there, if it ends with a hole.
+/// Extends a file to the size where the copy ends, if it ends with a hole.
 fn end_at(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::ftruncate(file, size_bytes).op("truncate a staging file")
 }
@@ -344,7 +344,9 @@ mod tests {
         let scene = Scene::new();
         let source = sparse(&scene);
         if !has_holes(&OwnedFd::from(source.try_clone().unwrap())) {
-            return eprintln!("\n*** SKIPPED: no holes here, so that they are kept is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no holes here, so copying holes is NOT tested ***\n"
+            );
         }
         let source = OwnedFd::from(source);
         for (from, length) in [(0, 40 * MIB), (5, 20 * MIB), (12 * MIB, 18 * MIB + 1), (31 * MIB, MIB)] {

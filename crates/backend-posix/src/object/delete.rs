@@ -1,4 +1,4 @@
-//! DeleteObject.
+//! Deletes objects.
 
 use backend::{BackendError, DeleteReceipt, Result};
 use rustix::fs::AtFlags;
@@ -49,9 +49,9 @@ fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     Ok(None)
 }
 
-/// Tolerates that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
-/// holds such a lock, and a delete without conditions and check can only undo decisions that are
-/// made under the lock.
+/// Ignores that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
+/// holds such a lock, and a delete without conditions and check does not depend on decisions that
+/// others make under the lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
         Err(Fail::Storage(BackendError::OutOfSpace)) if !target.needs_facts() => Ok(None),
@@ -60,8 +60,7 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
 }
 
 /// Calls `remove`, which removes an entry of a directory. If the directory has at most `entries`
-/// entries, and so may be empty afterwards, first writes a note of the directory, which is
-/// returned.
+/// entries, and so may be empty afterwards, first writes a note of the directory, and returns it.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -85,57 +84,61 @@ fn noted(
 fn is_there_after_all(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<bool, Fail> {
     let volume = bucket.store.volume_at(parent);
     let look = || {
-        let spot = place::find(bucket, parent, name, false)?;
-        Ok(spot.is_some_and(|spot| spot.current.is_some()).then_some(()))
+        let key_place = place::find(bucket, parent, name, false)?;
+        Ok(key_place.is_some_and(|key_place| key_place.current.is_some()).then_some(()))
     };
     let path = || Ok(Some(join(&parent.path, name)));
     key_lock::look_again(bucket, &volume, path, look).map(|found| found.is_some())
 }
 
-/// Returns the directory of the object, if the object existed.
+/// Deletes the file of an object. Returns its directory, if the object existed.
 fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, Fail> {
     let (above, name) = keymap::split(&target.place.path);
     let Some(parent) = place::existing_directory(bucket, above)? else { return absent(target) };
     let facts = target.needs_facts();
-    let there = |spot: &Option<place::Spot>| spot.as_ref().is_some_and(|spot| spot.current.is_some());
+    let there = |key_place: &Option<place::KeyPlace>| {
+        key_place.as_ref().is_some_and(|key_place| key_place.current.is_some())
+    };
     // Without the lock first, so that what does not exist costs little and makes no files.
     if !there(&place::find(bucket, &parent, name, false)?) && !is_there_after_all(bucket, &parent, name)? {
         return absent(target);
     }
     let lock = lock(target, key_lock::take(bucket, &join(&parent.path, name)))?;
-    let Some(spot) = place::find(bucket, &parent, name, facts)?.filter(|spot| spot.current.is_some()) else {
+    let Some(key_place) =
+        place::find(bucket, &parent, name, facts)?.filter(|key_place| key_place.current.is_some())
+    else {
         return absent(target);
     };
-    target.check(spot.current.as_ref())?;
+    target.check(key_place.current.as_ref())?;
     aliases::refuse_delete(&parent, above)?;
-    let path = join(&spot.directory.path, &spot.name);
+    let path = join(&key_place.directory.path, &key_place.name);
     let of_record = orphans::note(bucket, &path);
-    let removed = noted(bucket, &spot.directory, 1, || unlink(&spot));
-    let settled = removed.is_err() || records::forget(bucket.store, &spot.directory, &spot.name);
+    let removed = noted(bucket, &key_place.directory, 1, || unlink(&key_place));
+    let settled = removed.is_err() || records::forget(bucket.store, &key_place.directory, &key_place.name);
     if let Some(note) = of_record.filter(|_| settled) {
         note.remove();
     }
     let note = removed?;
     drop(lock);
-    sync_names(bucket, &spot.directory)?;
-    let overflow = spot.current.and_then(|current| current.overflow);
+    sync_names(bucket, &key_place.directory)?;
+    let overflow = key_place.current.and_then(|current| current.overflow);
     records::release_companion(bucket, overflow, &path);
-    Ok(Some(Emptied { path: spot.directory.path, note }))
+    Ok(Some(Emptied { path: key_place.directory.path, note }))
 }
 
-/// Removes the file of an object that was found under its lock. A network may lose the answer, and
-/// when the kernel or the server tries again there is no such file: whoever else removed it, did so
-/// after the conditions were decided.
-fn unlink(spot: &place::Spot) -> Result<(), Fail> {
-    match rustix::fs::unlinkat(&spot.directory, &*spot.name, AtFlags::empty()) {
-        Err(Errno::NOENT) if is_gone(spot) => Ok(()),
+/// Removes the file of an object that was found under its lock. If a network loses the answer, the
+/// kernel or the server tries again, and the file is missing then. That counts as success: if
+/// somebody else removed it, that was after the conditions were evaluated.
+fn unlink(key_place: &place::KeyPlace) -> Result<(), Fail> {
+    match rustix::fs::unlinkat(&key_place.directory, &*key_place.name, AtFlags::empty()) {
+        Err(Errno::NOENT) if is_gone(key_place) => Ok(()),
         Err(errno @ Errno::ISDIR) => Err(Fail::lost_to("remove a file", errno)),
         result => result.attempt("remove a file"),
     }
 }
 
-fn is_gone(spot: &place::Spot) -> bool {
-    matches!(file_info::fresh_at(&spot.directory, &spot.name), Err(Errno::NOENT))
+fn is_gone(key_place: &place::KeyPlace) -> bool {
+    matches!(file_info::fresh_at(&key_place.directory, &key_place.name), Err(Errno::NOENT))
 }
 
 /// Replaces a directory's record by its mark. On a full disk the record is still removed: that

@@ -1,4 +1,4 @@
-//! One file per operation on objects.
+//! The operations on objects, one file each.
 
 pub(crate) mod aliases;
 mod body;

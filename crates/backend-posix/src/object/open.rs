@@ -1,10 +1,10 @@
 //! Opens objects for reading.
 //!
 //! Always in this order: look at the record, hold the name, open the file that it holds, look
-//! again. Which of the two looks are needed is for [`Look`] to know: an attribute on a local file
-//! system needs none before the opening. A read that must not wait
+//! again. [`Look`] decides which of the two looks are needed: an attribute on a local file system
+//! needs none before the opening. A read that must not wait
 //! ([`read_inline`](super::read::read_inline)) takes the same steps with what is in memory, and
-//! leaves to this one whatever is unusual.
+//! leaves everything unusual to this module.
 
 use backend::{BackendError, ObjectAttributes, Result};
 use rustix::fd::OwnedFd;
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use crate::error::{Fail, Io, Op, leads_nowhere, retrying};
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::existing_directory;
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::files;
@@ -20,7 +20,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF, join};
 use crate::limits::{COMPANION_TRIES, READ_CHANGES_MAX};
 use crate::record::{Attached, DirectoryRecord, Divided, ObjectRecord, Reading};
-use crate::records::{self, Held, Look};
+use crate::records::{self, HeldAttribute, Look};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::key_lock;
@@ -80,8 +80,8 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, place: &KeyPath) -> Resul
     })
 }
 
-/// The path whose lock keeps an object's name from being missing for a moment; `None` if there is
-/// no directory that could have the name.
+/// The path of the file whose lock prevents that the object's name is missing for a moment; `None`
+/// if no directory could have the name.
 fn path_of(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<String>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
@@ -97,7 +97,7 @@ fn try_open(
 ) -> Result<Opened, Fail> {
     let find = if place.directory { find_directory } else { find_file };
     let OpenFile { file, info, record } = match find(store, bucket, &place.path)? {
-        Found::Bare(record) => {
+        ObjectFile::Bare(record) => {
             let record =
                 whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
                     Whole::All(record) => record,
@@ -111,7 +111,7 @@ fn try_open(
             let stamp = Stamp { size_bytes: 0, modified_ns: 0 };
             return Ok(Opened { attributes, file: None, stamp, upload_id: None, attached: record.attached });
         }
-        Found::File(opened) => opened,
+        ObjectFile::File(opened) => opened,
     };
     let mut record = whole(store, (bucket, &place.path), record, lost_companions)?.map(|whole| match whole {
         Whole::All(record) => record,
@@ -130,7 +130,7 @@ fn try_open(
         record,
         &store.lasting(&file, &info),
         &place.key,
-        Peer::for_reads(&store.options),
+        VersitygwUse::for_reads(&store.options),
     );
     Ok(Opened { attributes, file: Some(file), stamp: info.stamp, upload_id, attached })
 }
@@ -168,13 +168,13 @@ fn whole<R: Divided + Clone>(
 }
 
 /// The object that was found.
-enum Found {
+enum ObjectFile {
     File(OpenFile),
     /// The directory of an object that has no file.
     Bare(Reading<DirectoryRecord>),
 }
 
-/// An open file or directory; a file with its record.
+/// An open file with its record, or an open directory.
 struct OpenFile {
     file: OwnedFd,
     info: FileInfo,
@@ -197,34 +197,34 @@ fn missing(store: &Store, bucket: &BucketName) -> Fail {
 
 /// Finds the file of an object. Its path is opened from the root, so that the bucket need not be
 /// opened first.
-fn find_file(store: &Store, bucket: &BucketName, path: &str) -> Result<Found, Fail> {
+fn find_file(store: &Store, bucket: &BucketName, path: &str) -> Result<ObjectFile, Fail> {
     let opened = match open_file(store, &store.root, &format!("{bucket}/{path}"))? {
         Err(Errno::LOOP) => open_linked(&store.bucket(bucket)?, path)?,
         opened => opened,
     };
     let Some(opened) = found(opened)? else { return Err(missing(store, bucket)) };
     if !opened.info.is_directory() {
-        return Ok(Found::File(opened));
+        return Ok(ObjectFile::File(opened));
     }
     let inside = open_inside(store, &opened.file, SELF)?;
-    inside.map(Found::File).ok_or(BackendError::NoSuchKey.into())
+    inside.map(ObjectFile::File).ok_or(BackendError::NoSuchKey.into())
 }
 
 /// Finds the file of a directory object; or its directory, if the object has no bytes.
-fn find_directory(store: &Store, bucket: &BucketName, path: &str) -> Result<Found, Fail> {
+fn find_directory(store: &Store, bucket: &BucketName, path: &str) -> Result<ObjectFile, Fail> {
     let opened = match resolve::plain(&store.root, &format!("{bucket}/{path}"), DIRECTORY) {
         Err(Errno::LOOP) => store.bucket(bucket)?.open(path, DIRECTORY),
         opened => opened,
     };
     let Some(directory) = found(opened)? else { return Err(missing(store, bucket)) };
     if let Some(inside) = open_inside(store, &directory, DIRECTORY_DATA)? {
-        return Ok(Found::File(inside));
+        return Ok(ObjectFile::File(inside));
     }
-    records::of_directory(store, &directory).attempt("read a record").map(Found::Bare)
+    records::of_directory(store, &directory).attempt("read a record").map(ObjectFile::Bare)
 }
 
-/// Opens the file with one of our own names. Anything else there, including a symbolic link, counts
-/// as nothing.
+/// Opens the file with one of the server's own names. Anything else there, including a symbolic
+/// link, counts as missing.
 fn open_inside(store: &Store, directory: &OwnedFd, name: &str) -> Result<Option<OpenFile>, Fail> {
     Ok(found(open_file(store, directory, name)?)?.filter(|opened| opened.info.is_file()))
 }
@@ -238,7 +238,8 @@ fn open_file(store: &Store, above: &OwnedFd, path: &str) -> Result<Io<OpenFile>,
     }
 }
 
-/// [`open_file`] for a path with a symbolic link. The record is that of the place it leads to.
+/// [`open_file`] for a path with a symbolic link. The record is that of the file that the path
+/// leads to.
 fn open_linked(bucket: &Bucket<'_>, path: &str) -> Result<Io<OpenFile>, Fail> {
     let (mut place, target) = match bucket.follow(path, PLACE) {
         Ok(followed) => followed,
@@ -259,7 +260,12 @@ fn open_linked(bucket: &Bucket<'_>, path: &str) -> Result<Io<OpenFile>, Fail> {
     }
 }
 
-fn look_again(look: Look<'_>, held: Held, named: (&OwnedFd, &str), file: OwnedFd) -> Result<OpenFile, Fail> {
+fn look_again(
+    look: Look<'_>,
+    held: HeldAttribute,
+    named: (&OwnedFd, &str),
+    file: OwnedFd,
+) -> Result<OpenFile, Fail> {
     let info = file_info::of(&file).attempt("stat a file")?;
     // That of a directory has another place.
     let record = if info.is_file() { look.after(held, named, (&file, &info))? } else { Reading::Nothing };
@@ -276,14 +282,16 @@ mod tests {
     use crate::base::options::{Metadata, Options};
     use crate::testing::Scene;
 
-    /// A sidecar there cannot be found by its path, but nothing else needs that.
+    /// The sidecar there cannot be found by its path, but nothing else needs that path.
     #[test]
     fn a_link_may_lead_to_a_name_that_is_not_text() {
         let sidecars = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };
         for scene in [Scene::new(), Scene::with(sidecars)] {
             let name = OsStr::from_bytes(b"d\xff");
             if fs::create_dir(scene.path().join(name)).is_err() {
-                return eprintln!("\n*** SKIPPED: names are text here, so others are NOT tested ***\n");
+                return eprintln!(
+                    "\n*** SKIPPED: names must be UTF-8 here, so other names are NOT tested ***\n"
+                );
             }
             fs::write(scene.path().join(name).join("a"), "1").unwrap();
             symlink(name, scene.path().join("link")).unwrap();

@@ -1,4 +1,4 @@
-//! HeadObject and GetObject.
+//! Reads objects (HeadObject and GetObject).
 
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -112,12 +112,12 @@ struct Inline<'a> {
 
 impl Inline<'_> {
     /// Answers with what is in memory, by the steps of [`open`]: looks at the record of the held
-    /// name, opens the file (for HEAD, that is not needed), and looks again. What has no record is
-    /// not opened here, so that no FIFO and no device is (decision 0010).
+    /// name, opens the file (not for HEAD), and looks again. A file without a record is not opened
+    /// here, so that no FIFO or device is (decision 0010).
     ///
     /// The bytes are read before the second look, one `fstat`, which then confirms both record and
     /// bytes: the record's stamp is that of the file after the read, and since the file has had its
-    /// name for a while, the record was this file's.
+    /// name for a while, the record belongs to this file.
     fn read(&self, name: Name<'_>, place: &OwnedFd) -> Option<Result<ObjectRead>> {
         let Self { store, request, .. } = *self;
         let (attributes, stamp) = ordinary(record::peek_place(place))?;
@@ -152,8 +152,8 @@ impl Inline<'_> {
         State::settled(self.store, self.begun_ns, info)
     }
 
-    /// `None` if it is not the file that the record describes, or on a device that was not met yet:
-    /// who may wait meets it.
+    /// `None` if the record does not describe this file, or if the file is on a device that is not
+    /// known yet: a read that may wait gets to know it.
     fn is_still(&self, info: &FileInfo, stamp: Stamp) -> Option<()> {
         self.store.known_volume(info.device)?;
         (info.is_file() && info.stamp == stamp).then_some(())
@@ -207,8 +207,8 @@ fn small(
     (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
-/// Checks whether the object may be read and the conditions, and returns the selected bytes, `None`
-/// for all.
+/// Checks whether the object may be read and the conditions hold, and returns the selected bytes,
+/// `None` for all.
 fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
     if let Some(check) = &request.check {
         check.check(Some(&ObjectFacts::default()))?;

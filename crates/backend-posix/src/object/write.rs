@@ -1,4 +1,4 @@
-//! PutObject and UploadPart.
+//! Writes objects and parts (PutObject and UploadPart).
 //!
 //! A small body is kept in memory and written in one hop to the blocking pool, at the commit. A
 //! larger one is written to its staged file in hops of about 1 MiB, while the next bytes arrive; in
@@ -45,7 +45,7 @@ pub(crate) trait Destination: Send + Sync {
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
     /// Turns an error of the storage into the one that the caller gets.
-    fn told(&self, error: BackendError) -> BackendError {
+    fn error_of_caller(&self, error: BackendError) -> BackendError {
         error
     }
 }
@@ -62,7 +62,7 @@ impl Destination for NewObject {
     }
 
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
-        self.target.stage(store).map_err(|error| self.told(error))
+        self.target.stage(store).map_err(|error| self.error_of_caller(error))
     }
 
     fn is_directory(&self) -> bool {
@@ -80,7 +80,7 @@ impl Destination for NewObject {
         target.publish(bucket, directory, sealed)
     }
 
-    fn told(&self, error: BackendError) -> BackendError {
+    fn error_of_caller(&self, error: BackendError) -> BackendError {
         error.of_write(&self.target.conditions)
     }
 }
@@ -99,19 +99,19 @@ fn finish<'s>(
     digests: Digests,
 ) -> Result<WriteReceipt> {
     let published = destination.publish(store, stage, digests.clone());
-    let stamp = published.map_err(|error| destination.told(error))?;
+    let stamp = published.map_err(|error| destination.error_of_caller(error))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(stamp.modified_ns);
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
 }
 
 /// Bytes of a body that are held in memory, counted with those of all others.
-struct Held {
+struct HeldBytes {
     bytes: usize,
     quotas: Arc<Quotas>,
 }
 
-impl Held {
+impl HeldBytes {
     fn nothing(quotas: &Arc<Quotas>) -> Self {
         Self { bytes: 0, quotas: Arc::clone(quotas) }
     }
@@ -121,7 +121,7 @@ impl Held {
         self.quotas.held_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Takes over what was counted so far.
+    /// Moves the bytes that were counted so far to a new value.
     fn take(&mut self) -> Self {
         let nothing = Self::nothing(&self.quotas);
         std::mem::replace(self, nothing)
@@ -132,7 +132,7 @@ impl Held {
         self.quotas.held_bytes.load(Relaxed) > HELD_BYTES_MAX
     }
 
-    /// How many bytes one body may gather before they are written.
+    /// The number of bytes that one body may gather before they are written.
     fn limit(&self, hop: bool) -> usize {
         match hop {
             _ if self.is_much() => HOP_BYTES_MIN,
@@ -142,7 +142,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.quotas.held_bytes.fetch_sub(self.bytes, Relaxed);
     }
@@ -156,7 +156,7 @@ pub(crate) struct Writer {
     chunks: Vec<Bytes>,
     /// Small chunks, gathered.
     small: BytesMut,
-    buffered: Held,
+    buffered: HeldBytes,
     written_bytes: u64,
     hop: Option<Hop>,
 }
@@ -170,7 +170,7 @@ enum Hop {
 
 impl Writer {
     pub fn new(store: Arc<Store>, destination: Arc<dyn Destination>, size_hint: Option<u64>) -> Self {
-        let buffered = Held::nothing(&store.options.quotas);
+        let buffered = HeldBytes::nothing(&store.options.quotas);
         Self {
             store,
             destination,
@@ -197,16 +197,17 @@ impl Writer {
     }
 
     /// The gathered bytes. They count as held until the second value is dropped.
-    fn take_chunks(&mut self) -> (Vec<Bytes>, Held) {
+    fn take_chunks(&mut self) -> (Vec<Bytes>, HeldBytes) {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
         }
         (std::mem::take(&mut self.chunks), self.buffered.take())
     }
 
-    /// The staged file, after the hop that has it. A caller that stops waiting loses nothing.
+    /// Waits for the hop that has the staged file, and returns the file. If the caller stops
+    /// waiting, nothing is lost.
     async fn staged(&mut self) -> Result<Option<Staged>> {
-        self.settle().await?;
+        self.wait_for_hop().await?;
         Ok(match self.hop.take() {
             Some(Hop::Done(staged)) => Some(staged),
             _ => None,
@@ -214,7 +215,7 @@ impl Writer {
     }
 
     /// Waits until the running hop has ended.
-    async fn settle(&mut self) -> Result<()> {
+    async fn wait_for_hop(&mut self) -> Result<()> {
         if let Some(Hop::Under(handle)) = &mut self.hop {
             let result = blocking::join(handle).await;
             self.hop = None;
@@ -239,7 +240,7 @@ impl Writer {
             Ok(staged)
         })));
         // What is read meanwhile would be held as well.
-        if self.buffered.is_much() { self.settle().await } else { Ok(()) }
+        if self.buffered.is_much() { self.wait_for_hop().await } else { Ok(()) }
     }
 }
 
@@ -322,7 +323,7 @@ pub(crate) fn check_early(store: &Store, target: &Target) -> Result<()> {
     if target.needs_facts() { target.check(look(store, target)?.as_ref()) } else { Ok(()) }
 }
 
-/// Reports what forbids a write, and no conditions.
+/// Reports what forbids a write, without evaluating conditions.
 pub(crate) fn check_access(store: &Store, target: &Target) -> Result<()> {
     if target.check.is_some() { target.check_access(look(store, target)?.as_ref()) } else { Ok(()) }
 }

@@ -14,31 +14,32 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Nothing was set.
+    /// A value in which nothing is set.
     pub const fn none() -> Self {
         Self { unknown: Unknown::none() }
     }
 
-    /// All of it, which leaves nothing.
+    /// Takes all of it, and leaves an empty value.
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::none())
     }
 
-    /// What a copy of the object has of it. Whether a field that is not understood may be copied
-    /// can't be known, so none is.
+    /// The part that a copy of the object gets. It is unknown whether a field that is not
+    /// understood may be copied, so none is.
     pub fn copied(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()
     }
 
-    /// What the object has of it that an upload becomes.
+    /// The part that the object gets which an upload becomes.
     pub fn completed(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()
     }
 
-    /// What an attribute keeps of it if the whole record does not fit: critical fields, of which
-    /// none is known yet. One that is not known closes the object before.
+    /// The part that an attribute keeps if the whole record does not fit: critical fields, of which
+    /// none is known yet. A record with an unknown critical field closes its object before this is
+    /// used.
     pub fn shortened(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()

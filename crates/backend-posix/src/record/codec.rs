@@ -23,7 +23,7 @@ use super::tag;
 use super::values::{CRITICAL_VERSION, VERSION, field, get_stamp, pack_stamp, text};
 use crate::base::seldom::Seldom;
 use crate::fs::file_info::Stamp;
-use crate::limits::{CLOSED_TOLD, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
+use crate::limits::{CLOSED_LOGGED, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
 /// Why a record can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) enum Unread {
 /// The result of reading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reading<R> {
-    /// No record, or a damaged one.
+    /// There is no record, or a damaged one.
     Nothing,
     /// See [`Unread::Closed`].
     Closed,
@@ -46,7 +46,7 @@ pub(crate) enum Reading<R> {
 }
 
 impl<R> Reading<R> {
-    /// The record; `None` also for one that closes its object.
+    /// The record; `None` also for a record that closes its object.
     pub fn known(self) -> Option<R> {
         match self {
             Self::Known(record) => Some(record),
@@ -54,15 +54,15 @@ impl<R> Reading<R> {
         }
     }
 
-    /// The record, for a caller that will read or change the object. An error for a record that
-    /// closes its object, which is logged with its place.
+    /// The record, for a caller that will read or change the object. For a record that closes its
+    /// object, an error, which is logged with the object's place.
     pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
-        static TOLD: Seldom = Seldom::new(CLOSED_TOLD);
+        static LOGGED: Seldom = Seldom::new(CLOSED_LOGGED);
         match self {
             Self::Known(record) => Ok(Some(record)),
             Self::Nothing => Ok(None),
             Self::Closed => {
-                if TOLD.is_due() {
+                if LOGGED.is_due() {
                     tracing::warn!(
                         path = ?place(),
                         "the record of this object was written by a newer version of Slipway, or contains something \
@@ -75,7 +75,7 @@ impl<R> Reading<R> {
         }
     }
 
-    /// Maps the record of [`Reading::Known`], to another one or to nothing.
+    /// Maps the record of [`Reading::Known`] to another one, or to nothing.
     pub fn and_then<S>(self, f: impl FnOnce(R) -> Option<S>) -> Reading<S> {
         match self {
             Self::Known(record) => f(record).map_or(Reading::Nothing, Reading::Known),
@@ -184,7 +184,7 @@ fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b
 /// The fields of a record of any kind.
 struct Fields<'b> {
     input: Input<'b>,
-    /// The tags that occurred, one bit each.
+    /// The tags that occurred so far, one bit each.
     met: [u64; 4],
     /// A critical field occurred.
     is_critical: bool,
@@ -248,7 +248,7 @@ impl<'b> Iterator for Fields<'b> {
 pub(crate) struct Encoded(pub Vec<u8>);
 
 impl Encoded {
-    /// Packs it.
+    /// Packs a record.
     pub fn of<R: Kind>(record: &R) -> Self {
         Self(encode(record))
     }
@@ -266,7 +266,7 @@ pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
 }
 
 /// The path in an overflow file, of the file or directory that it was written for. `None` for a
-/// record with a critical field: the record that names it has that, too.
+/// record with a critical field, which the record that names the file has as well.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     if Fields::of(bytes)?.is_critical {
         return Err(Unread::Closed);
@@ -279,26 +279,27 @@ pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     path.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// The contents of an overflow file for the file or directory at `path`; without a path, the record
-/// as it is read.
+/// Makes the contents of an overflow file for the file or directory at `path`; without a path, the
+/// record as it is read.
 pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
     replaced(bytes, (tag::PATH, path.map(str::as_bytes)), &[tag::KEY, tag::UNSURE]).map(Encoded)
 }
 
-/// The contents of an overflow file of which a search at `time_ns` could not tell whether an object
-/// names it.
+/// Makes the contents of an overflow file for which a search at `time_ns` could not decide whether
+/// an object names it.
 pub(crate) fn with_doubt(bytes: &[u8], time_ns: i64) -> Result<Encoded, Unread> {
     replaced(bytes, (tag::UNSURE, Some(&time_ns.to_le_bytes())), &[]).map(Encoded)
 }
 
-/// When a search last could not tell whether an object names the overflow file with these contents.
+/// The time at which a search last could not decide whether an object names the overflow file with
+/// these contents.
 pub(crate) fn doubt_of(bytes: &[u8]) -> Option<i64> {
     let value = Fields::of(bytes).ok()?.find(tag::UNSURE).ok()??;
     value.try_into().ok().map(i64::from_le_bytes)
 }
 
-/// The record with another value for a field, which is placed before the fields with higher tags,
-/// and without the fields `gone`. All others are kept, known or not.
+/// Replaces the value of a field, which is placed before the fields with higher tags, and removes
+/// the fields `gone`. Keeps all others, known or not.
 fn replaced(bytes: &[u8], (wanted, mut value): (u8, Option<&[u8]>), gone: &[u8]) -> Result<Vec<u8>, Unread> {
     let mut out = vec![VERSION];
     for field_of_old in Fields::of(bytes)? {

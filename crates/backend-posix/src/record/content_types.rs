@@ -1,6 +1,6 @@
 //! Content types that records hold as one byte.
 
-/// On disk as the index: new ones are only appended.
+/// The content types. The index of each is on disk: new ones are only appended.
 const COMMON: [&str; 62] = [
     "binary/octet-stream",
     "application/octet-stream",

@@ -19,7 +19,7 @@ use crate::layout::overflow::OverflowId;
 pub(crate) struct DirectoryRecord {
     /// A PUT made it, so it is removed with its last object.
     pub made: bool,
-    /// It is a directory object; without bytes, unless there is a file with them.
+    /// True if it is a directory object. Its bytes, if it has any, are in a file.
     pub object: bool,
     /// When the object was made, in ns.
     pub time_ns: Option<i64>,
@@ -194,7 +194,7 @@ impl Divided for DirectoryRecord {
 /// The record of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BucketRecord {
-    /// When it was created, in ns.
+    /// The time of the bucket's creation, in ns.
     pub time_ns: Option<i64>,
     pub unknown: Unknown,
 }

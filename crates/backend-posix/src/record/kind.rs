@@ -74,10 +74,10 @@ pub(crate) trait Divided: Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Yes,
-    /// It belongs to another kind, or to a newer version.
+    /// No: the field belongs to another kind, or to a newer version.
     No,
-    /// It belongs to this kind, in a newer version, and without it the record means something
-    /// wrong.
+    /// The field belongs to this kind, in a newer version, and without it the record would be
+    /// misunderstood.
     Closing,
 }
 

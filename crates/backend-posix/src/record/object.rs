@@ -21,14 +21,14 @@ use crate::layout::overflow::OverflowId;
 pub(crate) struct ObjectRecord {
     pub content: ObjectContent,
     pub attached: Attached,
-    /// The upload that made it.
+    /// The id of the upload that made it.
     pub upload_id: Option<String>,
     /// The rest of the record is in this companion file.
     pub overflow: Option<OverflowId>,
 }
 
-/// What belongs to an object's bytes, with what came along with them. It counts only for a file
-/// that has the stamp.
+/// What a record says of an object's bytes, and the metadata that came with them. It counts only
+/// for a file that has the stamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectContent {
     /// The file that it describes.
@@ -43,13 +43,13 @@ pub(crate) struct ObjectContent {
 }
 
 impl ObjectContent {
-    /// Of bytes that came in one piece.
+    /// The content of an object whose bytes came in one piece.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
     }
 
-    /// Of bytes of which nothing is known.
+    /// The content of an object whose bytes are unknown.
     fn blank() -> Self {
         Self {
             stamp: None,
@@ -61,7 +61,7 @@ impl ObjectContent {
         }
     }
 
-    /// What an attribute keeps of it if the whole record does not fit.
+    /// The part that an attribute keeps if the whole record does not fit.
     fn shortened(&self) -> Self {
         let Self { stamp, etag, checksum, metadata: _, parts: _, unknown: _ } = self;
         Self {

@@ -2,12 +2,12 @@
 
 use s3_types::ETag;
 
-/// What a key had.
+/// What the key had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Predecessor {
     /// No object.
     Nothing,
-    /// This one.
+    /// This object.
     Object(ObjectIdentity),
 }
 

@@ -1,5 +1,5 @@
-//! A record as it is stored, for the tools: they must not take one that they can't understand for a
-//! missing one.
+//! Records as they are stored, for tools, which must not mistake a record that they can't
+//! understand for a missing one.
 
 use super::codec::{self, Unread};
 use super::kind::Kind;
@@ -7,13 +7,13 @@ use super::kind::Kind;
 /// A record as it is stored, in an attribute or a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Raw<R> {
-    /// There is none.
+    /// There is no record.
     Absent,
-    /// It is of a newer version, and must not be changed.
+    /// The record is of a newer version, and must not be changed.
     Newer(Vec<u8>),
-    /// It can't be read.
+    /// The record can't be read.
     Damaged(Vec<u8>),
-    /// It can be read.
+    /// The record can be read.
     Known(Vec<u8>, Box<R>),
 }
 

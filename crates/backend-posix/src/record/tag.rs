@@ -24,7 +24,7 @@ pub const CHECKSUM: u8 = 5;
 pub const CHECKSUM_COMPOSITE: u8 = 6;
 /// Index into the table of common content types.
 pub const CONTENT_TYPE_COMMON: u8 = 7;
-/// Text, as are those that follow.
+/// Text, as are the fields up to `USER_METADATA`.
 pub const CONTENT_TYPE: u8 = 8;
 pub const CONTENT_ENCODING: u8 = 9;
 pub const CONTENT_LANGUAGE: u8 = 10;
@@ -57,6 +57,6 @@ pub const PREDECESSOR: u8 = 26;
 /// In an overflow file: the path of the file or directory that it was written for. Earlier builds
 /// wrote it as `KEY`.
 pub const PATH: u8 = 27;
-/// In an overflow file: when a search last could not tell whether an object names it; ns, 8 bytes,
-/// little-endian, signed.
+/// In an overflow file: when a search last could not decide whether an object names it; ns, 8
+/// bytes, little-endian, signed.
 pub const UNSURE: u8 = 28;

@@ -22,9 +22,9 @@ pub(crate) struct UploadRecord {
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
     /// The metadata that the client sent.
     pub metadata: ObjectMetadata,
-    /// What its key had then, if that could be found out.
+    /// The object that its key had then, if that could be found out.
     pub predecessor: Option<Predecessor>,
-    /// What the object will have set on it.
+    /// The fields that the object will have attached.
     pub attached: Attached,
     pub unknown: Unknown,
 }

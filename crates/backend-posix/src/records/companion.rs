@@ -20,7 +20,7 @@ use crate::tree::bucket::Bucket;
 /// The whole of a record that does not fit its attribute, to be kept in a file.
 #[derive(Debug)]
 pub(crate) struct Companion {
-    /// Its name.
+    /// The name of its file.
     pub id: OverflowId,
     record: Encoded,
 }
@@ -69,7 +69,7 @@ pub(crate) fn move_companion(bucket: &Bucket<'_>, id: OverflowId, path: &str) ->
     replace(bucket, id, |bytes| record::with_path(bytes, Some(path)))
 }
 
-/// Writes to a companion that a search at `time_ns` could not tell whether an object has it.
+/// Writes to a companion that a search at `time_ns` could not decide whether an object has it.
 pub(crate) fn doubt_companion(bucket: &Bucket<'_>, id: OverflowId, time_ns: i64) -> Result<(), Fail> {
     replace(bucket, id, |bytes| record::with_doubt(bytes, time_ns))
 }

@@ -1,11 +1,11 @@
 //! Reads and writes records where the tree keeps them: in extended attributes ([`attributes`]), or
 //! in files beside the objects' ([`sidecars`]).
 //!
-//! All but a few callers use this, and need not know where. Those are assemblies, which only exist
-//! where there are attributes, and what looks for records that lost their files (`write::orphans`,
-//! `tools::fsck::sidecars`). A file is named by an open directory and a path below it, since a
-//! record beside a file is found by the name. If the file is open, its attribute is read through
-//! its descriptor.
+//! Nearly all callers use this module, and need not know where that is. The exceptions are
+//! assemblies, which only exist where there are attributes, and searches for records that lost
+//! their files (`write::orphans`, `tools::fsck::sidecars`). A file is named by an open directory
+//! and a path below it, since a record beside a file is found by the name. If the file is open, its
+//! attribute is read through its descriptor.
 
 use rustix::fd::AsFd;
 
@@ -19,8 +19,8 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// Reads the record of a name in a directory (a single name, not a path), without opening the file,
-/// and without its parts. NOENT if there is no file. What is attached is missing if the file was
-/// changed since.
+/// and without its parts. NOENT if there is no file. If the file was changed since the record was
+/// written, attached fields are missing.
 pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     match store.metadata() {
         Xattr => attribute::read(directory, name),
@@ -54,7 +54,7 @@ pub(crate) fn raw_of<R: Kind>(
     }
 }
 
-/// False if [`of`] may have found nothing for an open file because the file has lost its name:
+/// False if [`of`] may have found no record for an open file because the file has lost its name:
 /// `info` describes the file.
 pub(crate) fn is_sure(store: &Store, directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
     match store.metadata() {
@@ -131,8 +131,7 @@ pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
     }
 }
 
-/// Prepares a record for a file that will also have another name, in a directory that nobody sees
-/// yet.
+/// Prepares a record for a file that gets a second name, in a directory that nobody sees yet.
 pub(crate) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
@@ -153,8 +152,8 @@ pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// Writes the record of a directory again that stays although [`clear`] removed its record. An
-/// attribute is still there.
+/// Writes the record of a directory again that was not removed after all, although [`clear`]
+/// removed its record. An attribute is still there.
 pub(crate) fn restore<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
     match bucket.store.metadata() {
         Xattr => Ok(()),
@@ -162,8 +161,8 @@ pub(crate) fn restore<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record
     }
 }
 
-/// Puts the record of a directory on disk, as far as a flush of the directory does not: a sidecar
-/// is in a directory of its own.
+/// Flushes the record of a directory to disk if a flush of the directory does not: a sidecar is in
+/// a directory of its own.
 pub(crate) fn sync(store: &Store, directory: impl AsFd) -> Io<()> {
     match store.metadata() {
         Xattr => Ok(()),

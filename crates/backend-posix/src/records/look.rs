@@ -1,15 +1,14 @@
 //! Looks at a record before its file is opened, and again after.
 //!
-//! A name by which a record is found may be given to another file between the two steps
-//! of reading the record and opening the file. A record that was the same before the name was
-//! looked up and after the file was opened is the file's:
+//! The name by which a record is found may pass to another file between the reading of the record
+//! and the opening of the file. A record that was the same before the name was looked up and after
+//! the file was opened is the file's:
 //!
 //! - *A sidecar* begins with a number that never repeats, so that equal contents mean that no
 //!   writer came in between. Then the file is one of those that the sidecar describes, and its
 //!   stamp and inode show which (decision 0009).
 //! - *An attribute on FUSE* may be read by the name of an open file, which another file may have by
-//!   now. It is looked at through the name once that is held, which another file cannot take any
-//!   more.
+//!   now. So it is read through the held name, which another file can no longer take.
 //! - *Any other attribute* is read through the open file alone, and is the file's: both looks are
 //!   skipped.
 
@@ -26,7 +25,7 @@ use crate::fs::file_info::{self, FileInfo};
 use crate::record::{self, Kind, Reading};
 use crate::tree::store::Store;
 
-/// The record of a path, as it is before the path is looked up.
+/// The record of a path, as it was before the path was looked up.
 #[must_use]
 pub(crate) struct Look<'s> {
     store: &'s Store,
@@ -34,14 +33,14 @@ pub(crate) struct Look<'s> {
 }
 
 enum Before {
-    /// The file has its record with it.
+    /// No look is needed: the record is read through the open file.
     Unneeded,
     /// The sidecar, if there is one.
     Sidecar(Option<Sidecar>),
 }
 
-/// The attribute of a file whose name is held, if it has to be looked at before the opening.
-pub(crate) struct Held(Option<Io<Option<Vec<u8>>>>);
+/// The attribute of a file whose name is held, if it has to be read before the file is opened.
+pub(crate) struct HeldAttribute(Option<Io<Option<Vec<u8>>>>);
 
 impl<'s> Look<'s> {
     /// Looks at the record of a path below `directory`, before anything else looks the path up.
@@ -59,16 +58,16 @@ impl<'s> Look<'s> {
     }
 
     /// Looks at the attribute of the file that an `O_PATH` descriptor holds, before it is opened.
-    pub fn held(&self, place: &OwnedFd) -> Held {
+    pub fn held(&self, place: &OwnedFd) -> HeldAttribute {
         let asks = matches!(self.before, Before::Unneeded) && self.store.volume_at(place).asks_by_name;
-        Held(asks.then(|| record::raw_of_place(place)))
+        HeldAttribute(asks.then(|| record::raw_of_place(place)))
     }
 
     /// Looks again, now that the file at the path is open; `info` describes it. Returns its record,
     /// if that did not change in between.
     pub fn after<R: Kind>(
         self,
-        held: Held,
+        held: HeldAttribute,
         (directory, path): (impl AsFd, &str),
         (file, info): (&OwnedFd, &FileInfo),
     ) -> Result<Reading<R>, Fail> {

@@ -1,8 +1,8 @@
-//! Where records are kept: in attributes, or in files beside the objects'; what is too long for an
-//! attribute in a file of its own.
+//! Where records are kept: in attributes, or in files beside the objects'. A record that is too
+//! long for an attribute is in a file of its own.
 //!
 //! The functions here are the only ones that read and write records of objects and directories:
-//! each does it in the place that the tree has for them ([`kept`]).
+//! each does it where the tree keeps them ([`kept`]).
 
 mod attributes;
 mod companion;
@@ -22,7 +22,7 @@ pub(crate) use kept::{
     clear, forget, is_sure, mark, of, of_directory, put_of_directory, raw_of, raw_of_directory, read, remove,
     restore, sync, take_along,
 };
-pub(crate) use look::{Held, Look};
+pub(crate) use look::{HeldAttribute, Look};
 pub(crate) use sidecar::Sidecar;
-pub(crate) use staged::{Rest, stage};
+pub(crate) use staged::{DeferredRecord, stage};
 pub(crate) use update::{Present, update};

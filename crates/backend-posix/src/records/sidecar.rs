@@ -21,13 +21,13 @@ use crate::base::unique;
 use crate::error::Io;
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
-use crate::fs::resolve;
 use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
 use crate::limits::OWN_FILE_BYTES_MAX;
 use crate::record::{self, DirectoryRecord, Kind, ObjectRecord, Raw, Reading, Unread};
 use crate::tree::store::Store;
 use crate::tree::trust;
+use crate::volume::long_path;
 
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 25;
@@ -75,7 +75,7 @@ impl Sidecar {
             Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             // The file's own path just fits.
-            Err(errno) if resolve::is_too_long(&directory, errno) => Ok(None),
+            Err(errno) if long_path::is_too_long(&directory, errno) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
@@ -206,12 +206,12 @@ impl Sidecar {
         })
     }
 
-    /// Lets the sidecar tell what it has of a file that was changed since its record was written.
+    /// Makes the sidecar give the record of a file that was changed since the record was written.
     /// Without this, a changed file has no record.
     ///
-    /// The inode number shows that it is the same file, and `born_ns`, when the file was made, that
-    /// the number was not given to another file since. Where numbers do not last, or files have no
-    /// such time, it can't be known.
+    /// The inode number shows that it is the same file, and `born_ns`, the time at which the file
+    /// was made, that the number was not given to another file since. Where numbers do not last, or
+    /// files have no such time, that can't be known.
     pub fn recognize(mut self, file: FileIdentity, born_ns: impl FnOnce() -> Option<i128>) -> Self {
         let told = file.inode != 0 && self.is_original() && self.of(Some(file)).is_none();
         let entry = told.then(|| self.entries().position(|entry| entry.inode == file.inode)).flatten();
@@ -256,8 +256,8 @@ impl Sidecar {
                 .any(|entry| matches!(record::from_bytes_brief::<R>(entry.record), Err(Unread::Closed)))
     }
 
-    /// False if all that it has is of other files. One that is damaged, or not understood, may be
-    /// of any.
+    /// False if all records in the sidecar belong to other files. One that is damaged, or not
+    /// understood, may belong to any file.
     pub(super) fn may_be_of(&self, file: FileIdentity) -> bool {
         let counts = self.of(Some(file)).or_else(|| self.of_changed(Some(file))).is_some();
         counts || !self.is_original() || !self.is_whole() || self.has_newer::<ObjectRecord>()
@@ -293,7 +293,7 @@ impl Sidecar {
 }
 
 /// Removes what a record of another file would say of this one: what it says of the object, and the
-/// stamp if both files have the same. A directory (`None`) has no other record than its own.
+/// stamp, if both files have the same. A directory (`None`) has no other record than its own.
 fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
     let Some(file) = file else { return record };
     if record.stamp() == Some(file.stamp) {

@@ -13,7 +13,6 @@ use super::sidecar::{Entry, Sidecar};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
-use crate::fs::flat::Naming;
 use crate::fs::linking::create_whole;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::fs::{files, removing};
@@ -24,6 +23,8 @@ use crate::record::{self, Kind, Raw, Reading};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::tree::{made, ours, trust};
+use crate::volume::flat::Naming;
+use crate::volume::long_path;
 
 /// Reads the record of a name in a directory, without opening the file.
 pub(super) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> Io<Reading<R>> {
@@ -80,8 +81,8 @@ pub(super) fn raw_of_directory<R: Kind>(directory: impl AsFd) -> Io<Raw<R>> {
     Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
-/// True if the open file at `path`, which `info` describes, still has that name: a sidecar there
-/// that has no record of the file may have been written for another one since.
+/// True if the open file at `path`, which `info` describes, still has that name. Otherwise a
+/// sidecar there without a record of the file may have been written for another file since.
 pub(super) fn has_name(directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
     let named = resolve::plain(directory, path, PLACE).and_then(file_info::of);
     named.is_ok_and(|named| named.id() == info.id())
@@ -147,12 +148,12 @@ pub(super) fn write(
 }
 
 /// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if the
-/// file with its name is not a record; a folder that is not ours has none.
+/// file with its name is not a record, or if the folder is not ours.
 pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-        Err(errno) if resolve::is_too_long(&directory, errno) => return Ok(()),
+        Err(errno) if long_path::is_too_long(&directory, errno) => return Ok(()),
         result => result?,
     };
     if trust::stranger_in(store, &directory, &folder)?.is_some() {
@@ -165,13 +166,13 @@ pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     };
     match removed {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(errno) if resolve::is_too_long(&folder, errno) => Ok(()),
+        Err(errno) if long_path::is_too_long(&folder, errno) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
 
-/// Copies the sidecar of a file for another name that the file has, in another directory; not one
-/// that is of a file which had the name before: a new sidecar would tell it of this one
+/// Copies the sidecar of a file to a second name of the file, in another directory. A sidecar of a
+/// file that had the name before is not copied: a new one would attribute it to this file
 /// ([`Sidecar::recognize`]).
 pub(super) fn take_along(
     bucket: &Bucket<'_>,
@@ -208,7 +209,7 @@ pub(super) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
 }
 
 /// Writes a sidecar, whole and, if the durability level says so, flushed to disk. `pack` makes its
-/// contents for the inode number that it has (0 if such numbers don't last).
+/// contents for the inode number that it gets (0 if such numbers don't last).
 fn replace(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -17,7 +17,7 @@ use crate::tree::store::Store;
 
 /// The part of a staged file's record that is written when the file is published.
 #[derive(Debug)]
-pub(crate) enum Rest {
+pub(crate) enum DeferredRecord {
     /// The part that does not fit its attribute.
     Companion(Companion),
     /// The whole record.
@@ -25,15 +25,15 @@ pub(crate) enum Rest {
 }
 
 /// Writes as much of a staged file's record as possible.
-pub(crate) fn stage<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<Rest>> {
+pub(crate) fn stage<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<DeferredRecord>> {
     let encoded = Encoded::of(record);
     match store.metadata() {
-        Metadata::Xattr => Ok(attributes::stage(file, record, encoded)?.map(Rest::Companion)),
-        Metadata::Sidecar => Ok(Some(Rest::Sidecar(encoded))),
+        Metadata::Xattr => Ok(attributes::stage(file, record, encoded)?.map(DeferredRecord::Companion)),
+        Metadata::Sidecar => Ok(Some(DeferredRecord::Sidecar(encoded))),
     }
 }
 
-impl Rest {
+impl DeferredRecord {
     /// Writes the rest of the record of `file` before the file is published as `name`; the caller
     /// holds the lock of the key. The file may have to get another `stamp`.
     pub fn put(
@@ -64,8 +64,8 @@ impl Rest {
         sidecars::write(bucket, directory, name, (&record.0, own.inode), current)
     }
 
-    /// Undoes [`Rest::put`] if the file could not be published. False if a record without a file is
-    /// left.
+    /// Undoes [`DeferredRecord::put`] if the file could not be published. False if a record without a file
+    /// remains.
     pub fn take_back(&self, bucket: &Bucket<'_>, (directory, name): (&Directory, &str)) -> bool {
         match self {
             Self::Companion(companion) => {

@@ -1,7 +1,7 @@
-//! Changes the record of an object that is there (decision 0034).
+//! Changes the record of an existing object (decision 0034).
 //!
-//! Whoever knows a new fact of an object, and not new bytes, changes its record through here: what
-//! is in the record, known or not, is in the new one unless the change says otherwise.
+//! All changes to a record that come without new bytes are made here: everything in the record,
+//! known or not, is kept unless the change says otherwise.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -24,15 +24,14 @@ pub(crate) struct Present<'a> {
 }
 
 /// Replaces the record of an object by what `change` makes of it; the caller holds the lock of the
-/// object's key. False if the name leads to another file by now, or to none: then nothing is
-/// written.
+/// object's key. False if the name now leads to another file, or to none: then nothing is written.
 ///
 /// `change` gets the record as it is now, with the contents of its companion, whether or not it
 /// describes the file's present bytes. A record whose companion is lost is incomplete, and still
-/// names it. `None` stands for no record, and for a damaged one.
+/// names it. `None` stands for a missing or a damaged record.
 ///
-/// An error for a record that is not understood; `Denied` where the file system does not let this
-/// process write the record.
+/// Fails for a record that is not understood, and with `Denied` if the file system does not let
+/// this process write the record.
 pub(crate) fn update(
     _: &Lock,
     object: &Present<'_>,

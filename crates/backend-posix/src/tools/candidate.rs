@@ -3,12 +3,12 @@
 //! The record must describe the file's present bytes, and the name must still be that file's. To
 //! make sure of that, the file is read only when its times are old enough that a later write would
 //! change them (git's racily-clean rule). Then, under the lock that everyone who replaces the name
-//! takes, nothing about it may have changed since. If a write comes right then, its new mtime makes
+//! takes, the file must be unchanged since. If a write comes at that moment, its new mtime makes
 //! the record stale at once.
 //!
-//! A write sets the times when it begins, and may store its bytes much later. So nobody may have
-//! the file open for writing when reading begins, nor when it gets its record, as far as that can
-//! be known.
+//! A write sets the times when it begins, and may store its bytes much later. So the file must not
+//! be open for writing when reading begins, nor when it gets its record, as far as that can be
+//! known.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl<'b> Candidate<'b> {
         progress: &Progress,
         mut each: impl FnMut(&[u8]),
     ) -> Result<Digests> {
-        self.settle()?;
+        self.wait_until_writes_show()?;
         let mut digester = Digester::new(Some(algorithm), self.bucket.store.options.etag);
         files::read_through(&self.file, self.info.stamp.size_bytes, |piece| {
             digester.update(piece);
@@ -77,8 +77,8 @@ impl<'b> Candidate<'b> {
     }
 
     /// Waits until another write would show in the file's times, however coarse they are. The ctime
-    /// decides, since no program can set it.
-    pub fn settle(&mut self) -> Result<()> {
+    /// decides, since programs cannot set it.
+    pub fn wait_until_writes_show(&mut self) -> Result<()> {
         self.written = kernel_calls::has_writer(&self.file) == Some(true);
         let local = self.bucket.store.times_are_final(self.info.device);
         let settled = if local { self.info.settling_time() } else { TIMES_SETTLE_REMOTE };
@@ -93,7 +93,7 @@ impl<'b> Candidate<'b> {
     }
 
     /// Gives the file the record that `record` makes of its present one ([`records::update`]), if
-    /// it has not changed since it was last looked at. False if it has, or is open for writing.
+    /// it has not changed since the last look. False if it has, or is open for writing.
     pub fn adopt(&self, record: impl Fn(Option<ObjectRecord>) -> ObjectRecord) -> Result<bool> {
         let stamped = |old| {
             let mut record = record(old);
@@ -129,8 +129,8 @@ impl<'b> Candidate<'b> {
         })
     }
 
-    /// Does `work` under the lock of the file's key, if the file has not changed since it was last
-    /// looked at; false if it has.
+    /// Does `work` under the lock of the file's key, if the file has not changed since the last
+    /// look; false if it has.
     fn under_lock(&self, mut work: impl FnMut(&Lock) -> Result<bool, Fail>) -> Result<bool> {
         retrying(|| {
             let lock = key_lock::take_name(self.bucket, &self.directory.path, &self.name)?;

@@ -7,11 +7,11 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode};
 use s3_types::BucketName;
 
-use super::link::{self, Found, Link};
+use super::link::{self, Link, LocatedLink};
 use super::locate::{self, LocateError, Located};
 use crate::base::options::{Metadata, Options};
 use crate::error::leads_nowhere;
-use crate::facts::foreign::{self, Peer};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::versitygw::{Attributes, Source};
 use crate::fs::file_info::{self, FileInfo, FileStamp};
 use crate::fs::resolve::{self, PLACE, READ};
@@ -36,7 +36,7 @@ pub struct Inspection {
     pub kind: Kind,
     /// Its size and time.
     pub stamp: FileStamp,
-    /// What it is to S3, and whether its record describes it.
+    /// What S3 takes it for, and whether its record describes it.
     pub standing: Standing,
     /// The attributes that S3 shows, if it is an object.
     pub attributes: Option<ObjectAttributes>,
@@ -62,16 +62,16 @@ pub enum Kind {
     Other,
 }
 
-/// What an entry is to S3, as its record shows.
+/// What S3 takes an entry for, as its record shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// An object that the record describes.
     Recorded,
     /// A file that was made without S3: it has no record.
     NoRecord,
-    /// A file whose record can't be read; true if a newer version wrote it.
+    /// A file whose record can't be read.
     Unreadable {
-        /// A newer version wrote it.
+        /// True if a newer version wrote the record.
         newer: bool,
     },
     /// A file that was changed since its record was written.
@@ -81,22 +81,22 @@ pub enum Standing {
         /// Its mtime differs.
         modified: bool,
     },
-    /// A file whose record has no ETag or no stamp, so that it is not an object's.
+    /// A file whose record has no ETag or no stamp, and so is not the record of an object.
     NotAnObjects,
     /// A bucket.
     Bucket,
-    /// A directory that is no object; true if a PUT made it, so that it goes with its last object.
+    /// A directory that is not an object.
     Directory {
-        /// A PUT made it.
+        /// True if a PUT made it, so that it is removed with its last object.
         made: bool,
     },
     /// A file that no key leads to, and the reason.
     NotShown(&'static str),
-    /// A symbolic link that S3 does not follow, or what is behind one.
+    /// A symbolic link that S3 does not follow, or an entry that is reached through one.
     LinkNotFollowed,
-    /// In no tree that a gateway is known to serve.
+    /// An entry that is not in a tree known to be served by a gateway.
     InNoTree,
-    /// Neither file nor directory.
+    /// Neither a file nor a directory.
     Other,
 }
 
@@ -116,23 +116,24 @@ pub struct StoredRecord {
     pub sidecar: bool,
     /// The size and time of the file that it describes.
     pub stamp: Option<FileStamp>,
-    /// The file with the rest of it, if the attribute does not hold it all.
+    /// The file with the rest of the record, if the attribute does not hold the whole record.
     pub companion: Option<Companion>,
 }
 
 /// The file with the rest of a record.
 #[derive(Debug)]
 pub struct Companion {
-    /// Relative to the bucket.
+    /// The path of the file, relative to the bucket.
     pub path: String,
-    /// Its size; `None` if it is missing, or can't be looked for because the bucket is not known.
+    /// The size of the file; `None` if it is missing, or can't be looked for because the bucket is
+    /// not known.
     pub size_bytes: Option<u64>,
-    /// True if it was found and belongs to this object.
+    /// True if the file was found and belongs to this object.
     pub matches: bool,
 }
 
-/// Inspects `path`; if it is a directory, also the files in it with its own bytes, and with those
-/// of the object of its name. Changes nothing. The error is a sentence.
+/// Inspects `path`. For a directory, also inspects the files in it that hold its own bytes and
+/// those of the object of its name. Changes nothing. The error is a sentence.
 pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, String> {
     if path.to_str().is_none() {
         return Err(LocateError::NotText(path.to_owned()).to_string());
@@ -163,16 +164,16 @@ pub fn inspect(path: &Path, tree: Option<&Path>) -> Result<Vec<Inspection>, Stri
 }
 
 /// Inspects the target of a link, if S3 follows the link.
-fn inspect_link(path: &Path, found: Found) -> Result<Inspection, String> {
-    let Found { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
+fn inspect_link(path: &Path, found: LocatedLink) -> Result<Inspection, String> {
+    let LocatedLink { link, at, leads_to: Some(leads_to) } = found else { return Ok(behind(path, found)) };
     let bucket = leads_to.bucket.as_ref().map_or("", BucketName::as_str);
     let target = leads_to.root.join(bucket).join(&leads_to.path);
     let inspection = inspect_one(&target, Some(&leads_to), Some(&at))?;
     Ok(Inspection { path: path.to_owned(), link: Some(link), ..inspection })
 }
 
-/// The result for an entry that S3 does not see because of a link.
-fn behind(path: &Path, found: Found) -> Inspection {
+/// The result for an entry that S3 does not see because a link is on the way to it.
+fn behind(path: &Path, found: LocatedLink) -> Inspection {
     Inspection {
         standing: Standing::LinkNotFollowed,
         link: Some(found.link),
@@ -180,7 +181,7 @@ fn behind(path: &Path, found: Found) -> Inspection {
     }
 }
 
-/// The result for an entry of which nothing is known yet.
+/// An empty result, for an entry of which nothing is known yet.
 fn nothing_of(path: &Path, located: Option<&Located>) -> Inspection {
     Inspection {
         path: path.to_owned(),
@@ -254,7 +255,8 @@ fn fill(
         let key = inspection.key.as_deref().unwrap_or(&name);
         let lasts = Volume::of(file).is_ok_and(|volume| volume.inodes_last);
         let shown = FileInfo { inode: if lasts { info.inode } else { 0 }, ..info };
-        inspection.attributes = Some(foreign::attributes_of(file, record, &shown, key, Peer::Metadata));
+        inspection.attributes =
+            Some(foreign::attributes_of(file, record, &shown, key, VersitygwUse::Metadata));
     }
     if located.is_none() {
         // A record that came along with a moved file is still shown as what it is.

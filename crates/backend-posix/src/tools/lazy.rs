@@ -1,4 +1,4 @@
-//! Gives foreign files that are read real records, in the background.
+//! Gives foreign files that were read real records, in the background.
 //!
 //! One thread does what `rehash` does, for files that a GET has read. Requests only queue a note,
 //! which is dropped if there are too many: the file will be read again.
@@ -35,14 +35,14 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Notes {
     /// Notes of small files, which come first: they cost little, and there are many.
-    small: VecDeque<Note>,
-    large: VecDeque<Note>,
-    known: HashSet<Note>,
+    small: VecDeque<QueuedFile>,
+    large: VecDeque<QueuedFile>,
+    known: HashSet<QueuedFile>,
     closed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Note {
+struct QueuedFile {
     bucket: BucketName,
     key: String,
 }
@@ -58,7 +58,7 @@ impl LazyRehash {
 
     /// Notes that a foreign file was read. Never waits for the thread's work.
     pub fn met(&self, bucket: &BucketName, key: &str, size_bytes: u64) {
-        let note = Note { bucket: bucket.clone(), key: key.to_owned() };
+        let note = QueuedFile { bucket: bucket.clone(), key: key.to_owned() };
         let mut notes = self.queue.lock();
         if notes.closed || notes.known.len() >= LAZY_QUEUE_LENGTH || !notes.known.insert(note.clone()) {
             return;
@@ -88,7 +88,7 @@ impl Queue {
     }
 
     /// The next file, once there is one; `None` at the end.
-    fn take(&self) -> Option<Note> {
+    fn take(&self) -> Option<QueuedFile> {
         let mut notes = self.lock();
         loop {
             if notes.closed {
@@ -104,7 +104,7 @@ impl Queue {
 }
 
 fn work(store: &Store, queue: &Queue) {
-    while let Some(Note { bucket, key }) = queue.take() {
+    while let Some(QueuedFile { bucket, key }) = queue.take() {
         match rehash(store, &bucket, &key) {
             Ok(outcome) => tracing::debug!(%bucket, key, ?outcome, "a foreign file was rehashed"),
             Err(error @ BackendError::ReadOnly) => {
@@ -117,7 +117,7 @@ fn work(store: &Store, queue: &Queue) {
     }
 }
 
-/// `None` if the file is gone, or is left alone.
+/// Rehashes a file; `None` if it is gone, or is left alone.
 fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehashed>> {
     let bucket = store.bucket(bucket)?;
     let Some((directory, name)) = locate(&bucket, &KeyPath::of(key))? else { return Ok(None) };
@@ -137,7 +137,7 @@ fn rehash(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Rehash
     rehash_file(&bucket, &directory, &name, key, false, &Progress::default())
 }
 
-/// Where the object's file is, if no symbolic link leads there.
+/// Finds the object's file; `None` if a symbolic link leads there.
 fn locate(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<(Directory, String)>> {
     let (above, name) = if place.directory {
         (place.path.as_str(), DIRECTORY_DATA)
@@ -160,7 +160,7 @@ fn locate(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<(Directory, Str
 mod tests {
     use super::*;
 
-    fn name(note: &Note) -> String {
+    fn name(note: &QueuedFile) -> String {
         note.key.clone()
     }
 

@@ -26,14 +26,14 @@ pub struct Link {
 }
 
 /// A link, its place, and the place of its target if S3 follows the link.
-pub(super) struct Found {
+pub(super) struct LocatedLink {
     pub link: Link,
     pub at: Located,
     pub leads_to: Option<Located>,
 }
 
 /// The link at `path`, if there is one, in a tree.
-pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, String> {
+pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<LocatedLink>, String> {
     let Some((parent, name)) = parent_and_name(path) else { return Ok(None) };
     let Ok(target) = std::fs::read_link(parent.join(name)) else { return Ok(None) };
     // In no tree, it is nothing to S3: what it leads to may be.
@@ -41,7 +41,7 @@ pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, St
     let mut found = Link { path: path.to_owned(), target, refused: None, leads_up: false };
     let Some(bucket) = &above.bucket else {
         found.refused = Some("it is at the place of a bucket, which must be a directory");
-        return Ok(Some(Found { link: found, at: above, leads_to: None }));
+        return Ok(Some(LocatedLink { link: found, at: above, leads_to: None }));
     };
     let at = Located { path: join(&above.path, name), ..above.clone() };
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
@@ -53,28 +53,28 @@ pub(super) fn find(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, St
         found.refused = Some(why);
     }
     if found.refused.is_some() {
-        return Ok(Some(Found { link: found, at, leads_to: None }));
+        return Ok(Some(LocatedLink { link: found, at, leads_to: None }));
     }
     match resolve::following(&bucket.fd, &at.path, PLACE) {
         Ok((opened, inside)) => {
             let kind = file_info::of(&opened).map_err(|e| says(&e))?.kind;
             if !matches!(kind, FileType::RegularFile | FileType::Directory) {
                 found.refused = Some("it leads to neither a file nor a directory");
-                return Ok(Some(Found { link: found, at, leads_to: None }));
+                return Ok(Some(LocatedLink { link: found, at, leads_to: None }));
             }
             found.leads_up = inside.is_empty() || Path::new(&above.path).starts_with(&inside);
             let leads_to = Some(Located { path: inside, ..above });
-            Ok(Some(Found { link: found, at, leads_to }))
+            Ok(Some(LocatedLink { link: found, at, leads_to }))
         }
         Err(errno) => {
             found.refused = Some(refusal(path, &at, &found.target, errno).ok_or_else(|| says(&errno))?);
-            Ok(Some(Found { link: found, at, leads_to: None }))
+            Ok(Some(LocatedLink { link: found, at, leads_to: None }))
         }
     }
 }
 
 /// The first link on the way to `path` that S3 does not follow.
-pub(super) fn refused_on_the_way(path: &Path, tree: Option<&Path>) -> Result<Option<Found>, String> {
+pub(super) fn refused_on_the_way(path: &Path, tree: Option<&Path>) -> Result<Option<LocatedLink>, String> {
     let mut above: Vec<_> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
     above.reverse();
     for directory in above {
@@ -93,8 +93,8 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-/// Why the kernel did not follow a link beneath its bucket; `None` for errors that are not about
-/// the link.
+/// Why the kernel did not follow a link below its bucket; `None` for errors that do not concern the
+/// link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Some("its target does not exist"),

@@ -25,14 +25,14 @@ pub struct Located {
     pub root: PathBuf,
     /// The bucket; `None` for the root itself.
     pub bucket: Option<BucketName>,
-    /// Relative to the bucket; "" for the bucket itself.
+    /// The path relative to the bucket; "" for the bucket itself.
     pub path: String,
 }
 
 /// Why a path could not be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
-    /// It can't be reached.
+    /// The path can't be reached.
     #[error("{}: {source}", path.display())]
     Io {
         /// The path that was asked for.
@@ -40,13 +40,13 @@ pub enum LocateError {
         /// The error of the system call.
         source: io::Error,
     },
-    /// Its name is not UTF-8, so that no key has it.
+    /// The path has a name that is not UTF-8, so that no key has it.
     #[error("{}: its name is not UTF-8, so that no key can lead to it", .0.display())]
     NotText(PathBuf),
     /// There is no trace of a gateway.
     #[error("{}: it is not in a directory that a gateway is known to have served: name that directory with --tree", .0.display())]
     Unknown(PathBuf),
-    /// It is not below the tree that was named.
+    /// The path is not below the tree that was named.
     #[error("{}: it is not inside {}", path.display(), root.display())]
     Outside {
         /// The path that was asked for.
@@ -54,12 +54,12 @@ pub enum LocateError {
         /// The tree.
         root: PathBuf,
     },
-    /// It is in the tree, but not in a bucket.
+    /// The path is in the tree, but not in a bucket.
     #[error("{}: it is not in a bucket: {name:?} is not a valid name of a bucket", path.display())]
     NoBucket {
         /// The path that was asked for.
         path: PathBuf,
-        /// The name at the place of a bucket's.
+        /// The name in the root, where a bucket's name is expected.
         name: String,
     },
 }
@@ -106,16 +106,16 @@ pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     ))
 }
 
-/// False if `root` has directories, none of which has a trace of a gateway: nothing else
-/// distinguishes a tree that is served from other directories.
+/// False if `root` has directories, but none with a trace of a gateway. Nothing else distinguishes
+/// a tree that is served from other directories.
 pub fn may_be_served(root: &Path) -> bool {
     let Ok(children) = std::fs::read_dir(root) else { return true };
     let paths: Vec<_> = children.flatten().map(|child| child.path()).filter(|path| path.is_dir()).collect();
     paths.is_empty() || paths.iter().any(|path| path.ends_with(OWN_DIRECTORY) || is_bucket(path))
 }
 
-/// The outermost directory above `place`, or `place` itself, that is a tree's root or has a bucket.
-/// Whoever may write to a bucket can make anything below it, also traces of a gateway, but nothing
+/// The outermost directory that is a tree's root or has a bucket: `place`, or one above it. Whoever
+/// may write to a bucket can make anything below it, including traces of a gateway, but nothing
 /// above it.
 fn find_root(place: &Path) -> Option<PathBuf> {
     let root_at = |directory: &Path| {
@@ -142,7 +142,8 @@ fn was_served(directory: &Path) -> bool {
     names.map(|name| own.join(name)).iter().any(|path| path.exists() && is_credible(directory, path))
 }
 
-/// False if anyone could have made a trace in the possible root (`/tmp`), and another user did.
+/// False if the trace in `root` was made by another user in a directory where anyone may write
+/// (`/tmp`).
 fn is_credible(root: &Path, trace: &Path) -> bool {
     let open_to_all = std::fs::metadata(root).is_ok_and(|root| root.mode() & 0o002 != 0);
     let own = |uid| uid == 0 || uid == rustix::process::geteuid().as_raw();

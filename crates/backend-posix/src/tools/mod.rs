@@ -2,8 +2,8 @@
 //! serve the tree.
 //!
 //! [`locate`] finds the tree and the bucket that a path is in. [`tree`] walks everything in a
-//! bucket, also what no key reaches. [`candidate`] is the only way in which an existing file gets a
-//! record; [`lazy`] uses it while a tree is served.
+//! bucket, including what no key reaches. [`candidate`] is the only way in which an existing file
+//! gets a record; [`lazy`] uses it while a tree is served.
 
 mod candidate;
 mod fsck;

@@ -11,8 +11,8 @@ use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::tree::store::Store;
 
-/// The durability for a tool that only adds: what a power cut undoes is done again by running the
-/// tool again.
+/// The durability for a tool that only adds: if a power cut undoes something, the tool can be run
+/// again.
 pub(crate) const CAN_BE_REPEATED: Durability = Durability::None;
 
 /// Opens a tree; one that is only looked at is never written to.

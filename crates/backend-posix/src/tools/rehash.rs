@@ -10,8 +10,8 @@ use super::candidate::Candidate;
 use super::locate::Located;
 use super::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use super::progress::Progress;
-use super::tree::{self, Found};
-use crate::facts::foreign::{self, Peer};
+use super::tree::{self, WalkEntry};
+use crate::facts::foreign::{self, VersitygwUse};
 use crate::layout::keymap::{self, join};
 use crate::record::{Attached, ObjectContent, ObjectRecord, Raw};
 use crate::tree::bucket::{Bucket, Directory};
@@ -29,7 +29,7 @@ pub struct RehashOptions {
 /// The result for a file.
 #[derive(Debug)]
 pub enum Rehashed {
-    /// It has a record now, or would have one but for `dry_run`.
+    /// It has a record now, or would have one without `dry_run`.
     Done,
     /// It already has a record that describes it.
     Known,
@@ -40,8 +40,8 @@ pub enum Rehashed {
 }
 
 /// Gives the foreign files at and below a place real records: MD5, CRC64NVME, and a content type by
-/// the name. mtimes stay as they are. Calls `report` for each file that an S3 key leads to, from
-/// several threads.
+/// the name. Keeps mtimes. Calls `report` for each file that an S3 key leads to, from several
+/// threads.
 pub fn rehash(
     located: &Located,
     options: &RehashOptions,
@@ -76,7 +76,7 @@ impl Rehash<'_> {
     fn run(&self, start: &str) -> Result<()> {
         let bucket = self.store.bucket(self.name)?;
         tree::for_each(&bucket, start, self.options.jobs, self.progress, &|found| match found {
-            Found::Entry { directory, name, kind: FileType::RegularFile } => {
+            WalkEntry::Entry { directory, name, kind: FileType::RegularFile } => {
                 let path = join(&directory.path, &name);
                 let Some(key) = keymap::key_of_file(&path) else { return };
                 match rehash_file(&bucket, &directory, &name, &key, self.options.dry_run, self.progress) {
@@ -85,10 +85,10 @@ impl Rehash<'_> {
                     Err(error) => (self.report)(&self.path(&path), Rehashed::Failed(error.to_string())),
                 }
             }
-            Found::Unreadable(path, error) => {
+            WalkEntry::Unreadable(path, error) => {
                 (self.report)(&self.path(&path), Rehashed::Failed(error.to_string()));
             }
-            Found::Directory(_) | Found::Entry { .. } | Found::NotText(_) => {}
+            WalkEntry::Directory(_) | WalkEntry::Entry { .. } | WalkEntry::NotText(_) => {}
         })
     }
 
@@ -123,13 +123,13 @@ pub(super) fn rehash_file(
     }
     let digests = file.digest_by_default(progress)?;
     // What S3 shows of it now: by its name, and by what versitygw noted.
-    let peer = Peer::for_reads(&bucket.store.options);
-    let metadata = foreign::attributes_of(&file.file, None, &file.info, key, peer).metadata;
+    let versitygw_use = VersitygwUse::for_reads(&bucket.store.options);
+    let metadata = foreign::attributes_of(&file.file, None, &file.info, key, versitygw_use).metadata;
     let adopted = file.adopt(|old| rehashed(old, &digests, &metadata))?;
     Ok(Some(if adopted { Rehashed::Done } else { Rehashed::Changed }))
 }
 
-/// The record of a file that has other bytes than when its old record, if any, was written.
+/// The record of a file whose bytes differ from those that its old record, if any, was written for.
 fn rehashed(old: Option<ObjectRecord>, digests: &Digests, metadata: &ObjectMetadata) -> ObjectRecord {
     let content = ObjectContent::of_bytes(digests.clone(), metadata.clone());
     let (attached, upload_id) = match old {
@@ -210,8 +210,7 @@ mod tests {
         }
     }
 
-    /// Fields of a newer version that are about the object are kept; those about its old bytes are
-    /// not.
+    /// Unknown fields that concern the object are kept; those that concern its old bytes are not.
     #[test]
     fn what_a_newer_version_noted_of_the_object_stays() {
         let scene = Scene::new();
@@ -357,7 +356,7 @@ mod tests {
         }
     }
 
-    /// A write that began before may put its bytes there at any time, without another mtime.
+    /// A write that began before may store its bytes at any time, without changing the mtime again.
     #[test]
     fn what_is_open_for_writing_is_left_alone() {
         let scene = Scene::new();

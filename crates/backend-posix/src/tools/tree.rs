@@ -1,4 +1,4 @@
-//! Walks everything in a bucket, in any order: also what no key reaches.
+//! Walks everything in a bucket, in any order, including what no key reaches.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -21,7 +21,7 @@ use crate::tree::bucket::{Bucket, Directory};
 
 /// An entry that a walk finds.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum WalkEntry {
     /// A directory, before its entries.
     Directory(Directory),
     /// Anything but a directory that the walk enters.
@@ -55,20 +55,20 @@ impl<'b> Tree<'b> {
 }
 
 impl Iterator for Tree<'_> {
-    type Item = Found;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<WalkEntry> {
         loop {
             let Some((directory, entries)) = &mut self.current else {
                 let path = self.pending.pop()?;
                 match self.open(&path) {
                     Ok((directory, entries)) => {
                         self.current = Some((directory.clone(), entries));
-                        return Some(Found::Directory(directory));
+                        return Some(WalkEntry::Directory(directory));
                     }
                     Err(errno) if leads_nowhere(errno) => continue,
                     Err(errno) => {
-                        return Some(Found::Unreadable(path, storage_error("open a directory", errno)));
+                        return Some(WalkEntry::Unreadable(path, storage_error("open a directory", errno)));
                     }
                 }
             };
@@ -82,12 +82,12 @@ impl Iterator for Tree<'_> {
                 Some(Err(errno)) => {
                     let path = directory.path.clone();
                     self.current = None;
-                    return Some(Found::Unreadable(path, storage_error("read a directory", errno)));
+                    return Some(WalkEntry::Unreadable(path, storage_error("read a directory", errno)));
                 }
             };
             let Ok(name) = entry.file_name().to_str() else {
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
-                return Some(Found::NotText(Path::new(&directory.path).join(name)));
+                return Some(WalkEntry::NotText(Path::new(&directory.path).join(name)));
             };
             if matches!(name, "." | "..") || (directory.path.is_empty() && name == keymap::OWN_DIRECTORY) {
                 continue;
@@ -97,7 +97,7 @@ impl Iterator for Tree<'_> {
                 Ok(None) => continue,
                 Err(errno) => {
                     let path = join(&directory.path, name);
-                    return Some(Found::Unreadable(path, storage_error("look up a name", errno)));
+                    return Some(WalkEntry::Unreadable(path, storage_error("look up a name", errno)));
                 }
             };
             let (directory, name) = (directory.clone(), name.to_owned());
@@ -110,7 +110,7 @@ impl Iterator for Tree<'_> {
                 self.pending.push(join(&directory.path, &name));
                 continue;
             }
-            return Some(Found::Entry { directory, name, kind });
+            return Some(WalkEntry::Entry { directory, name, kind });
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn for_each(
     start: &str,
     jobs: usize,
     progress: &Progress,
-    work: &(dyn Fn(Found) + Sync),
+    work: &(dyn Fn(WalkEntry) + Sync),
 ) -> Result<()> {
     // A file is a walk of one.
     let (above, name) = keymap::split(start);
@@ -129,7 +129,7 @@ pub(crate) fn for_each(
         let directory = bucket.directory(above).op("open a directory")?;
         let kind = file_info::at(&directory, name).op("look up a name")?.kind;
         progress.add_entry();
-        work(Found::Entry { directory, name: name.to_owned(), kind });
+        work(WalkEntry::Entry { directory, name: name.to_owned(), kind });
         return Ok(());
     }
     let (sender, receiver) = sync_channel(TOOL_QUEUE_LENGTH);
@@ -178,12 +178,12 @@ mod tests {
         fs::create_dir_all(scene.path().join("person/.slipway/x")).unwrap();
         std::os::unix::fs::symlink("person", scene.path().join("link")).unwrap();
         let seen = Mutex::new(BTreeSet::new());
-        let note = |found: Found| {
+        let note = |found: WalkEntry| {
             let path = match found {
-                Found::Directory(directory) => directory.path + "/",
-                Found::Entry { directory, name, .. } => join(&directory.path, &name),
-                Found::Unreadable(path, error) => panic!("{path}: {error}"),
-                Found::NotText(path) => panic!("{}", path.display()),
+                WalkEntry::Directory(directory) => directory.path + "/",
+                WalkEntry::Entry { directory, name, .. } => join(&directory.path, &name),
+                WalkEntry::Unreadable(path, error) => panic!("{path}: {error}"),
+                WalkEntry::NotText(path) => panic!("{}", path.display()),
             };
             // Where records are in files, each directory of objects has a folder of them.
             if !(path.ends_with(RECORDS) && scene.has_sidecars()) {

@@ -1,9 +1,9 @@
-//! Upgrades a tree to the features of this version: so that no older one opens it any more, and
-//! what needs the features may be used.
+//! Upgrades a tree to the features of this version: from then on older versions no longer open it,
+//! and the features may be used.
 //!
-//! A few files in `DIR/.slipway` are written (`tree/features.rs`), and no bucket is looked at. It
-//! is never done by a start: gateways of older versions may be running, which neither look at the
-//! format once they serve nor can be seen. Those of this version are ([`serving`]).
+//! A few files in `DIR/.slipway` are written (`tree/features.rs`); no bucket is looked at. A start
+//! never upgrades a tree: gateways of older versions may be running, which do not look at the
+//! format while they serve and can't be detected. Those of this version can ([`serving`]).
 
 use std::path::Path;
 
@@ -29,13 +29,13 @@ const OPERATION: &str = "upgrade the directory";
 /// The format and the features of a tree, and what an upgrade adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The format before.
+    /// The format before the upgrade.
     pub format: u32,
-    /// The features before.
+    /// The features before the upgrade.
     pub features: Vec<String>,
     /// The features that are added, each with what it allows.
     pub added: Vec<(&'static str, &'static str)>,
-    /// True if an upgrade was begun, and is to be completed.
+    /// True if an upgrade was begun, and has to be completed.
     pub is_begun: bool,
 }
 
@@ -91,7 +91,7 @@ fn look(store: &Store) -> Result<Upgrade, String> {
     Upgrade::of(&said)
 }
 
-/// Makes `.slipway`, which a tree may lack that only early builds have served.
+/// Makes `.slipway`, which may be missing in a tree that only early builds have served.
 fn make_own(store: &Store) -> Result<(), BackendError> {
     let make = || -> Io<()> {
         match rustix::fs::mkdirat(&store.root, OWN_DIRECTORY, Mode::RWXU) {
@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(files(&tree), after);
     }
 
-    /// After an end at each step the tree can be opened, and the next upgrade completes it.
+    /// After an interruption at each step the tree can be opened, and the next upgrade completes
+    /// it.
     #[test]
     fn an_upgrade_that_was_cut_off_is_completed() {
         let done = |tree: &Tree| {

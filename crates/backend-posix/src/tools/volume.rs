@@ -1,4 +1,4 @@
-//! Tells what the file system of a directory can do.
+//! Reports what the file system of a directory can do.
 
 use std::path::Path;
 
@@ -22,9 +22,9 @@ use crate::volume::trials;
 pub struct VolumeReport {
     /// The kind of the file system.
     pub kind: &'static str,
-    /// The driver's name in the mount table, if that has the device.
+    /// The driver's name in the mount table, if the device is there.
     pub driver: Option<String>,
-    /// True if it was tried; otherwise only what follows from its kind is known.
+    /// True if the file system was tried; otherwise only what follows from its kind is known.
     pub tried: bool,
     /// Its abilities: names, with values in words.
     pub facts: Vec<(&'static str, &'static str)>,
@@ -43,9 +43,9 @@ pub struct VolumeLack {
     pub sentence: &'static str,
 }
 
-/// Tells of the file system of what was inspected, if that is a root, or a bucket on another file
-/// system than the root; with a trial, of any directory. Then what is not known of it is tried in a
-/// new directory there, which is removed. The error is a sentence.
+/// Reports on the file system of an inspected root, or of an inspected bucket that is on another
+/// file system than the root; with a trial, of any directory. What is not known yet is then tried
+/// in a new directory there, which is removed. The error is a sentence.
 pub fn volume_of(inspection: &Inspection, with_trial: bool) -> Result<Option<VolumeReport>, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", inspection.path.display());
     if inspection.kind != Kind::Directory || !(with_trial || is_shown(inspection).map_err(|e| says(&e))?) {
@@ -71,7 +71,7 @@ fn is_shown(inspection: &Inspection) -> Io<bool> {
     }
 }
 
-/// `None` if nothing can be written there.
+/// Tries a file system in this directory; `None` if nothing can be written there.
 fn try_at(directory: &OwnedFd, inspection: &Inspection, known: Volume) -> Io<Option<Volume>> {
     if inspection.place.is_none() {
         return trials::run(directory, &aside_of_nothing(), known);

@@ -16,8 +16,8 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::volume::description::Volume;
 
 /// A bucket's directory. Each operation opens it anew, and again after a request's body has
-/// arrived, so that a bucket that was renamed, deleted or mounted over meanwhile is not written to
-/// by its old name.
+/// arrived: if the bucket was renamed, deleted or mounted over in the meantime, nothing is written
+/// to its old directory.
 pub(crate) struct Bucket<'s> {
     pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
@@ -49,7 +49,7 @@ impl Store {
         }
     }
 
-    /// True if it is known without waiting that a bucket exists.
+    /// True if a bucket is known to exist, without waiting.
     pub fn has_bucket_inline(&self, name: &BucketName) -> bool {
         if !self.reads_inline() {
             return false;
@@ -62,8 +62,9 @@ impl Store {
 }
 
 impl Store {
-    /// A bucket on a mount of its own, to look names up in, and its volume, without waiting. `None`
-    /// if it is on the root's device, or on one that was not met yet or may make the caller wait.
+    /// Opens a bucket on a mount of its own without waiting, to look names up in it, and returns
+    /// its volume. `None` if it is on the root's device, or on one that is not known yet or may
+    /// make the caller wait.
     pub fn mounted_bucket_inline(&self, name: &BucketName) -> Option<(OwnedFd, Volume)> {
         if !self.devices.any() {
             return None;

@@ -11,7 +11,8 @@ use crate::volume::description::Volume;
 use crate::volume::trials;
 
 impl Bucket<'_> {
-    /// An error if the bucket's file system lacks something required ([`Store::try_device`]).
+    /// Tries the device of the bucket; fails if its file system lacks something required
+    /// ([`Store::try_device`]).
     pub fn try_device(&self) -> Result<(), Fail> {
         let device = file_info::of(&self.fd).attempt("stat a bucket")?.device;
         self.store.try_device(self, device)

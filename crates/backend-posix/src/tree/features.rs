@@ -1,9 +1,10 @@
-//! Sets features of a tree (docs/FORMAT.md): from then on, no program opens it that does not know
-//! them.
+//! Sets features of a tree (docs/FORMAT.md): from then on, programs that do not know these features
+//! do not open it.
 //!
-//! What names the features is written under another name first. It gets its own when the number of
-//! the format is in the tree. So the tree can be opened after a crash at any step, and the next who
-//! needs the feature goes on. Programs that run already do not look.
+//! The file with the names of the features is first written under another name. It gets its own
+//! name once the number of the format is in the tree. So the tree can be opened after a crash at
+//! any step, and whoever next needs the feature completes the change. Programs that are already
+//! running do not notice it.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +21,8 @@ const OPERATION: &str = "note a feature of the directory";
 /// The mode of files that any tool may read.
 const MODE: u32 = 0o644;
 
-/// Sets features of a tree that has a `.slipway`; on disk when it returns. The caller holds a lock
-/// that all hold who set features of the tree, or that excludes all of them.
+/// Sets features of a tree that has a `.slipway`; they are on disk when it returns. The caller
+/// holds a lock that everyone holds who sets features of the tree, or that excludes them.
 pub(crate) fn set(store: &Store, wanted: &[&str]) -> Result<()> {
     let said = Said::read(&store.root).op(OPERATION)?;
     let (number, features) = said.checked().map_err(|(_, error)| unusable(error.to_string()))?;
@@ -52,8 +53,8 @@ fn unusable(why: String) -> BackendError {
     BackendError::Io { operation: OPERATION, source: std::io::Error::other(why) }
 }
 
-/// The contents of [`FILE`] with the number of a format of features, and all else as it is. `None`
-/// if they are not understood.
+/// The contents of [`FILE`] with the number of the format that has features, and everything else
+/// unchanged. `None` if the contents are not understood.
 fn with_number(text: &str) -> Option<String> {
     let number = format!("format = {FORMAT_OF_FEATURES}\n");
     let is_number = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == "format");
@@ -97,7 +98,7 @@ mod tests {
         fs::read_to_string(own.join("metadata")).unwrap() == format!("{word} format-2\n")
     }
 
-    /// Each build that does not know the feature is stopped by one of these.
+    /// Each build that does not know the feature is stopped by one of these files.
     #[test]
     fn a_feature_is_in_all_files_that_stop_older_builds() {
         let scene = Scene::new();
@@ -122,7 +123,7 @@ mod tests {
         check();
     }
 
-    /// What a crash has left in between is completed.
+    /// A change of features that a crash interrupted is completed.
     #[test]
     fn a_feature_that_was_to_be_noted_is() {
         let scene = Scene::new();

@@ -1,11 +1,11 @@
 //! The format of a tree: how its files, records and names are to be read (docs/FORMAT.md).
 //!
 //! The first gateway writes it to [`FILE`], beside the options on which gateways have to agree.
-//! Every program that opens a tree, to serve it or as a tool, checks it before anything is written.
+//! Every program that opens a tree, to serve it or as a tool, checks it before it writes anything.
 //!
 //! A tree of format 2 uses features, which are named in [`FEATURES_FILE`]. A program that does not
 //! know one of them could not read the tree, or would damage it. The number stops builds that do
-//! not look for that file. `features.rs` sets them.
+//! not look for that file. `features.rs` sets both.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -19,16 +19,16 @@ use crate::layout::keymap::{OWN_DIRECTORY, join};
 pub const FILE: &str = "tree.toml";
 /// The length of the largest file in `DIR/.slipway` that a gateway writes.
 pub const FILE_BYTES_MAX: usize = 64 * 1024;
-/// The format that a start gives to a tree which has none.
+/// The format that a new tree gets.
 pub const FORMAT: u32 = 1;
 /// The format of a tree that uses features.
 pub const FORMAT_OF_FEATURES: u32 = 2;
 /// The file in `DIR/.slipway` that names the features, one on each line.
 pub const FEATURES_FILE: &str = "format";
-/// The file that becomes [`FEATURES_FILE`] when the number is in [`FILE`].
+/// The name of [`FEATURES_FILE`] until the number is in [`FILE`].
 pub(crate) const PENDING_FILE: &str = "format.pending";
-/// The feature that buckets may have documents: who does not know them would pass over what they
-/// forbid.
+/// The feature that buckets may have documents: a program that does not know it would ignore what
+/// they forbid.
 pub(crate) const DOCUMENTS: &str = "bucket-documents";
 /// The features that this program knows, each with what it allows.
 pub const FEATURES: [(&str, &str); 1] = [(
@@ -36,13 +36,13 @@ pub const FEATURES: [(&str, &str); 1] = [(
     "buckets may have policies, ACLs and other configuration documents, which a version that does not know them would \
      disregard",
 )];
-/// How often the files are read, which another program may be changing.
+/// How often the files are read, since another program may be changing them.
 const LOOKS_MAX: usize = 3;
 
 /// Why a tree is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// A newer slipway's format.
+    /// The tree has the format of a newer slipway.
     #[error(
         "the directory has format {0}, but this version of slipway knows only {FORMAT} and {FORMAT_OF_FEATURES}: a \
          newer version served the directory; use that one"
@@ -53,7 +53,7 @@ pub enum FormatError {
         "expected format = 1 and options as strings: remove the file, and the next start creates it again"
     )]
     Unreadable,
-    /// It uses a feature of a newer slipway.
+    /// The tree uses a feature of a newer slipway.
     #[error(
         "the directory uses the feature {0:?}, which this version of slipway does not know: a newer version served \
          the directory; use that one"
@@ -62,7 +62,7 @@ pub enum FormatError {
     /// The names of its features can't be read.
     #[error("expected names of features, one on each line: restore the file from a backup")]
     UnreadableFeatures,
-    /// The file that says that there are features, or the file that names them, is missing.
+    /// Of the file that says that there are features and the file that names them, only one exists.
     #[error(
         "{FILE} must have format = {FORMAT_OF_FEATURES} exactly if there is a file {FEATURES_FILE} with names of \
          features: one of the two files was lost or changed; restore it from a backup"
@@ -72,7 +72,7 @@ pub enum FormatError {
 
 /// The part of the file that all versions have.
 #[derive(Deserialize)]
-struct Noted {
+struct FormatFile {
     format: u32,
 }
 
@@ -83,8 +83,8 @@ pub fn check(text: &str) -> Result<(), FormatError> {
 
 pub(super) fn number(text: &str) -> Result<u32, FormatError> {
     match toml::from_str(text) {
-        Ok(Noted { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
-        Ok(Noted { format }) => Ok(format),
+        Ok(FormatFile { format }) if format > FORMAT_OF_FEATURES => Err(FormatError::Newer(format)),
+        Ok(FormatFile { format }) => Ok(format),
         Err(_) => Err(FormatError::Unreadable),
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatEr
     Ok(checked.map(drop))
 }
 
-/// What a tree says of its format.
+/// The format and the features that a tree names.
 pub(crate) struct Said {
     features: Option<Text>,
     pending: Option<Text>,
@@ -129,7 +129,8 @@ impl Said {
         Ok(Self { features, pending, noted: read(&root, FILE)? })
     }
 
-    /// The number of the format, and the features. A failure comes with the name of its file.
+    /// Returns the number of the format, and the features. A failure comes with the name of its
+    /// file.
     pub fn checked(&self) -> Result<(u32, Vec<String>), (&'static str, FormatError)> {
         let names = |text: &Option<Text>| match text {
             None => Ok(None),
@@ -153,7 +154,8 @@ impl Said {
         Ok((number, features.unwrap_or_default()))
     }
 
-    /// True if nothing is left to be done by whoever sets a feature that is among these.
+    /// True if all features are set completely, so that a program that needs one of them has
+    /// nothing to do.
     pub fn is_complete(&self) -> bool {
         self.features.is_some()
     }
@@ -167,7 +169,7 @@ impl Said {
 /// The contents of a file.
 type Text = Result<String, NoText>;
 
-/// The file is not a text that a gateway wrote.
+/// The file is not text, and so was not written by a gateway.
 #[derive(Debug)]
 struct NoText;
 
@@ -223,7 +225,7 @@ mod tests {
         Said { features, pending, noted }.checked().map(drop)
     }
 
-    /// As a crash leaves it of who sets the first feature.
+    /// A crash while the first feature is set leaves this state.
     #[test]
     fn features_that_are_to_be_noted_count_with_the_number() {
         let text = |text: &str| Some(Ok(text.to_owned()));

@@ -56,8 +56,8 @@ impl Lock {
         device
     }
 
-    /// The lock on an open file that is locked. An error to try again after if the file no longer
-    /// has the name by which it was opened.
+    /// Wraps an open file that is locked. An error to try again after if the file no longer has the
+    /// name by which it was opened.
     pub fn of(store: &Store, file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
         let id = named(&file, directory, path)
             .attempt("stat a lock")?
@@ -115,7 +115,7 @@ impl Bucket<'_> {
             result => result,
         };
         if let Err(Errno::ACCESS | Errno::PERM) = file {
-            tell_whose(self, &path);
+            log_owner(self, &path);
         }
         let file = file.attempt("open a lock")?;
         self.hand_over_if_new(&file).attempt("change the owner of a lock")?;
@@ -124,8 +124,8 @@ impl Bucket<'_> {
 }
 
 /// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside`, a
-/// directory in the root. Those who wait for one find that its name is gone, and start over. If
-/// they were removed here, FUSE and NFS would keep open files under other names, and so their
+/// directory in the root. Whoever waits for one finds that its name is gone, and starts over. If
+/// they were removed here, FUSE and NFS would keep open files under other names, and thereby their
 /// directory.
 pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
     match rustix::fs::renameat(own, LOCK_FILES, aside, LOCK_FILES) {
@@ -143,15 +143,15 @@ pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
 
 /// Logs if a lock, or a directory on the way to it, belongs to another user: only the operator can
 /// change that.
-fn tell_whose(bucket: &Bucket<'_>, path: &str) {
-    static TOLD: Seldom = Seldom::new(4);
+fn log_owner(bucket: &Bucket<'_>, path: &str) {
+    static LOGGED: Seldom = Seldom::new(4);
     let ours = rustix::process::geteuid().as_raw();
     let above = [path, path.rsplit_once('/').map_or(OWN_DIRECTORY, |(above, _)| above), OWN_DIRECTORY];
     let theirs = above.into_iter().find_map(|path| {
         let stat = resolve::plain(&bucket.fd, path, resolve::PLACE).and_then(rustix::fs::fstat).ok()?;
         (stat.st_uid != ours).then_some((path, stat.st_uid))
     });
-    let Some((path, owner)) = theirs.filter(|_| TOLD.is_due()) else { return };
+    let Some((path, owner)) = theirs.filter(|_| LOGGED.is_due()) else { return };
     tracing::error!(
         path = ?bucket.place().join(path),
         owner,
@@ -162,7 +162,7 @@ fn tell_whose(bucket: &Bucket<'_>, path: &str) {
 }
 
 /// Device and inode of an open file, if it still has the name by which it was opened. Its number of
-/// links does not show that: FUSE and NFS only hide an open file that is removed.
+/// links does not show that: FUSE and NFS only hide an open file when it is removed.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = info.id();

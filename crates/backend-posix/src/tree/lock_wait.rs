@@ -60,29 +60,29 @@ pub(crate) fn wait(
 }
 
 thread_local! {
-    /// How long this thread may still wait for locks, if it is in a hurry.
+    /// How long this thread may still wait for locks, if that is limited.
     static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
-/// While this exists, its thread waits for locks at most a few seconds in total: for work on many
-/// things, some of which need no lock.
+/// Limits the time that this thread waits for locks to a few seconds in total, for as long as the
+/// value exists: for work on many things, some of which need no lock.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Hurry(());
+pub(crate) struct WaitBudget(());
 
-impl Hurry {
+impl WaitBudget {
     pub fn begin() -> Self {
         BUDGET.set(Some(LOCK_SWEEP_WAIT_MAX));
         Self(())
     }
 
-    /// True if this thread is in a hurry and may no longer wait.
+    /// True if this thread's time for waiting is limited, and used up.
     pub fn is_over() -> bool {
         BUDGET.get().is_some_and(|left| left.is_zero())
     }
 }
 
-impl Drop for Hurry {
+impl Drop for WaitBudget {
     fn drop(&mut self) {
         BUDGET.set(None);
     }
@@ -115,8 +115,8 @@ mod tests {
     use crate::maintenance::sweep;
     use crate::testing::Scene;
 
-    /// Takes all locks by descriptors of its own, as another process of anyone who may write to the
-    /// bucket can.
+    /// Takes all locks through descriptors of its own, as another process of anyone who may write
+    /// to the bucket can.
     fn hold_all(scene: &Scene) -> Vec<fs::File> {
         fs::create_dir_all(scene.own_path().join("locks")).unwrap();
         let hold = |number| {
@@ -167,7 +167,7 @@ mod tests {
         });
     }
 
-    /// A sweep waits only for a moment in total, however many things need locks that are held.
+    /// A sweep waits only for a moment in total, however many locks are held.
     #[test]
     fn a_sweep_does_not_wait_for_each_lock() {
         let scene = Scene::new();

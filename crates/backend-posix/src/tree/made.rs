@@ -1,4 +1,5 @@
-//! Opens directories that were made just now, and detects others that were given their names.
+//! Opens directories that were just made, and detects if another directory was given the name of
+//! one.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
@@ -10,20 +11,20 @@ use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::volume::kind::Kind;
 
-/// A moment right before a directory is made. An older directory is another one that was given its
-/// name.
+/// A moment just before a directory is made. A directory that is older is another one, which was
+/// given its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before(i128);
 
 impl Before {
-    /// The present.
+    /// The present moment.
     pub fn making() -> Self {
         Self(i128::from(file_info::files_now_ns()))
     }
 
-    /// An error to try again after if an open directory already existed before. Unknown, and so
-    /// accepted, on file systems that are not local: their times come from another clock, if they
-    /// have any.
+    /// Fails, so that the caller tries again, if an open directory is older than this moment.
+    /// Accepts all directories on file systems that are not local: their times, if they have any,
+    /// come from another clock.
     pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
         let older = Kind::of(opened).is_ok_and(Kind::is_local)
             && file_info::born_ns(opened).is_some_and(|born| born < self.0);
@@ -32,7 +33,7 @@ impl Before {
 }
 
 /// Opens the directory that was made after `before` under a name in `above`. AGAIN if another one
-/// is in its place, as far as that can be known.
+/// has taken its place, as far as that can be known.
 pub(crate) fn open_made(above: impl AsFd, made: &str, before: Before) -> Io<OwnedFd> {
     let opened = resolve::create_here(above, made, DIRECTORY, Mode::empty())?;
     let entries = resolve::plain(&opened, "", DIRECTORY)?;

@@ -1,9 +1,9 @@
 //! The mark of a `.slipway` that the server made.
 //!
 //! Whoever may write in a bucket's directory can rename a directory in it to `.slipway`: one that
-//! belongs to the server's user, or to the bucket's owner, and is closed to others looks like ours
-//! by owner and mode. So the server's own has a mark, which nobody can set who may not write in the
-//! directory itself. Without the mark, nothing in it is removed.
+//! belongs to the server's user, or to the bucket's owner, and is inaccessible to others looks like
+//! ours by owner and mode. So the server's own has a mark, which only those can set who may write
+//! in the directory itself. Without the mark, nothing in it is removed.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
@@ -50,7 +50,7 @@ pub(crate) fn set(store: &Store, own: &OwnedFd) -> Io<()> {
     set_text(store, own, b"1", b"")
 }
 
-/// Gives an open directory a mark that is valid for one name only.
+/// Gives an open directory a mark that counts for one name only.
 pub(crate) fn set_for(name: &str, store: &Store, own: &OwnedFd) -> Io<()> {
     set_text(store, own, name.as_bytes(), name.as_bytes())
 }

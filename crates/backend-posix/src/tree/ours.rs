@@ -1,8 +1,8 @@
-//! Recognizes files of the gateway in a directory of keys.
+//! Recognizes the gateway's files in a directory of keys.
 //!
 //! Others may write there too, and may rename another user's files to names that the gateway uses:
-//! a name proves nothing. A new file there is given away or written to only if it still is the one
-//! that was made.
+//! so a name proves nothing. A new file there is given away or written to only if it is still the
+//! file that was made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -28,8 +28,8 @@ pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result
     is_our_account(bucket, stat.st_uid).attempt("find out the owner")
 }
 
-/// Opens a directory that was made after `before`, to give it to `owner`. An error if another one
-/// is in its place: that must not be given away.
+/// Opens a directory that was made after `before`, to give it to `owner`. Fails if another one has
+/// taken its place, which must not be given away.
 pub(crate) fn open_new(
     bucket: &Bucket<'_>,
     above: impl AsFd,

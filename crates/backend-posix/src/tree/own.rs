@@ -1,9 +1,9 @@
 //! Opens and makes `.slipway`, and the bucket's own directories in it.
 //!
-//! Its mark ([`marks`]) is set before the directory has its name, in DIR if that is possible: the
-//! sweep finds there what a crash leaves. (In the bucket, `fsck` does.) A directory that already
-//! has the name never gets the mark, not even if it is empty: it could be renamed back, filled by
-//! its owner, and come here once more.
+//! The mark of a new `.slipway` ([`marks`]) is set before the directory gets its name. If possible,
+//! this happens in DIR, where the sweep finds what a crash leaves. (In the bucket, `fsck` finds
+//! it.) A directory that already has the name never gets the mark, not even if it is empty: its
+//! owner could rename it back, fill it, and rename it to `.slipway` again.
 
 use std::borrow::Cow;
 
@@ -28,9 +28,9 @@ use crate::layout::scattered::scattered_name;
 use crate::layout::staged::STAGING;
 
 impl Bucket<'_> {
-    /// Opens `.slipway`; NOENT if there is none. Names in it are changed through this descriptor:
-    /// whoever may write in the bucket can put a link in its place, which a path of several names
-    /// would follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
+    /// Opens `.slipway`; NOENT if it does not exist. Names in it are changed through this
+    /// descriptor: whoever may write in the bucket can replace it by a link, which a path of
+    /// several names would follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
     pub fn own(&self) -> Io<OwnedFd> {
         self.own_for(Purpose::Work)
     }
@@ -42,8 +42,8 @@ impl Bucket<'_> {
         Ok(own)
     }
 
-    /// Opens one of the bucket's own directories, without checking what it looks like. If something
-    /// else is in its place or mounted there, logs that and returns EPERM.
+    /// Opens one of the bucket's own directories, without checking its owner and mode. If something
+    /// else has its name or is mounted there, logs that and returns EPERM.
     pub fn open_own(&self, path: &str) -> Io<OwnedFd> {
         self.create_own(path, DIRECTORY)
     }
@@ -56,7 +56,8 @@ impl Bucket<'_> {
             .map_err(|errno| self.obstacle(path, errno))
     }
 
-    /// EPERM if an error is caused by something in the place of `.slipway` or of a directory in it.
+    /// Turns the errno into EPERM if something else has the name of `.slipway` or of a directory in
+    /// it.
     fn obstacle(&self, path: &str, errno: Errno) -> Errno {
         if !matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV) {
             return errno;
@@ -72,7 +73,7 @@ impl Bucket<'_> {
             Err(errno) => matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV),
         });
         let Some(stranger) = stranger else { return errno };
-        self.tell_of_obstacle(stranger);
+        self.log_obstacle(stranger);
         Errno::PERM
     }
 
@@ -134,8 +135,7 @@ impl Bucket<'_> {
         Ok(directory)
     }
 
-    /// Flushes a directory in which something was just made to disk, if the durability level says
-    /// so.
+    /// Flushes a directory to disk after something was made in it, if the durability level says so.
     pub fn sync_made(&self, directory: impl AsFd) -> Result<(), Fail> {
         if self.store.options.durability.syncs_names()
             && let Err(errno) = rustix::fs::fsync(directory)
@@ -149,7 +149,7 @@ impl Bucket<'_> {
     }
 
     /// Gives an open file or directory that was just made in `.slipway` to the owner of `.slipway`,
-    /// if this is root working for another user.
+    /// if root is working for another user.
     pub fn hand_over(&self, made: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -159,14 +159,14 @@ impl Bucket<'_> {
     }
 
     /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. The file belongs to the
-    /// owner of `.slipway`, also if this is root working for another user.
+    /// owner of `.slipway`, even if root is working for another user.
     pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
         let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
         create_whole(directory, name, 0o600, sync, content)
     }
 
-    /// [`Bucket::hand_over`] for an entry that may have just been made, if it looks so: another
-    /// user may have put something else there.
+    /// [`Bucket::hand_over`] for an entry that may have just been made, if its owner and mode look
+    /// so: another user may have put something else there.
     pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -216,7 +216,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     bucket.own().attempt("open one of the bucket's .slipway directories")
 }
 
-/// Makes `.slipway`. False if it exists by then.
+/// Makes `.slipway`. False if it exists already.
 fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
     let root = &bucket.store.root;
     // In DIR the sweep finds what a crash leaves, without reading all of the bucket. Not where that
@@ -260,8 +260,8 @@ fn make_in(bucket: &Bucket<'_>, above: &OwnedFd, prepared: &str) -> Result<Io<bo
     Ok(moved)
 }
 
-/// Gives a directory that was made after `before` its owner and the mark. An error if another one
-/// is in its place.
+/// Gives a directory that was made after `before` its owner and the mark. Fails if another one has
+/// taken its place.
 pub(crate) fn prepare(
     bucket: &Bucket<'_>,
     above: impl AsFd,

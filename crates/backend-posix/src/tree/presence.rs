@@ -1,14 +1,14 @@
 //! Watches whether the path of the tree still leads to the directory that is served.
 //!
-//! The directory is opened once. A file system that is mounted over it later (a volume that comes
-//! late at boot), or lazily unmounted from it, leaves the gateway with a directory that nobody else
+//! The directory is opened once. If a file system is mounted over it later (a volume that comes
+//! late at boot), or lazily unmounted from it, the gateway has a directory that nobody else
 //! reaches: what it writes there is lost, though it was acknowledged. So while the path leads
 //! elsewhere, nothing is served ([`BackendError::Unavailable`]).
 //!
 //! The kernel reports each change of the mount table (`poll` of `/proc/self/mountinfo`), and then
-//! the path is checked. It is also checked each second, since the directory may be renamed. No
-//! request makes a call for this. Buckets need no such watch: they are opened by name each time,
-//! and so through whatever is mounted over them.
+//! the path is checked. It is also checked each second, since the directory may be renamed.
+//! Requests make no call for this. Buckets need no such watch: each request opens them by name, and
+//! so through whatever is mounted over them.
 
 use std::ffi::OsString;
 use std::io;
@@ -34,11 +34,11 @@ const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// checks if there are many.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The path of the tree, and whether it still leads there.
+/// The path of the tree, and whether it still leads to the directory that is served.
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
-    /// The path without links and `..`, as the mount table has it.
+    /// The path without links and `..`, as in the mount table.
     place: PathBuf,
     /// True if inode numbers distinguish the directories of its file system.
     by_inode: bool,
@@ -61,7 +61,7 @@ impl Presence {
         &self.place
     }
 
-    /// An error while the path leads elsewhere.
+    /// Fails while the path leads elsewhere.
     pub fn check(&self) -> Result<()> {
         if self.gone.load(Relaxed) {
             return Err(BackendError::Unavailable(
@@ -102,7 +102,7 @@ impl Presence {
         changed
     }
 
-    /// `None` if it can't be known.
+    /// True if the path no longer leads to the open directory; `None` if that can't be known.
     fn is_gone(&self, opened: Io<FileInfo>, there: Io<FileInfo>) -> Option<bool> {
         match (opened, there) {
             (Ok(opened), Ok(there)) => {
@@ -214,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// Devices are forgotten then, whose numbers may be given to others.
+    /// Devices are then forgotten, since their numbers may be given to others.
     #[test]
     fn mounts_below_the_tree_are_noticed_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -226,7 +226,9 @@ mod tests {
         let unmount = |place: &Path| unmount(place, UnmountFlags::DETACH).is_ok();
         let presence = Presence::new(&tree, true);
         if !mount(&bucket) {
-            return eprintln!("\n*** SKIPPED: nothing can be mounted here ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: this process may not mount anything, so mounts over the tree are NOT tested ***\n"
+            );
         }
         let first = [presence.mounts_have_changed(), presence.mounts_have_changed()];
         let unmounted = unmount(&bucket);

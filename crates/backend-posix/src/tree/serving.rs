@@ -1,8 +1,9 @@
 //! Locks by which `slipway upgrade` sees who serves a tree (docs/FORMAT.md).
 //!
-//! Whoever serves a tree or works on it as a tool holds a shared lock for as long as it does, and
-//! an upgrade the exclusive one. The kernel does not say who holds a lock. So each gateway also has
-//! a file with a line about it, whose lock it holds: what a crash leaves of them is not locked.
+//! Whoever serves a tree, or works on it as a tool, holds a shared lock in the meantime, and an
+//! upgrade takes the exclusive one. The kernel does not say who holds a lock. So each gateway also
+//! has a file with a line about it, and holds that file's lock: after a crash, the file is left but
+//! not locked.
 //!
 //! Builds before 25 November 2026 hold none of these locks.
 
@@ -31,13 +32,13 @@ const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::N
 /// The mode of files here.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Keeps a tree from being upgraded, for as long as it exists.
+/// Prevents upgrades of a tree for as long as it exists.
 #[derive(Debug)]
 #[must_use = "the tree may be upgraded once this is dropped"]
 pub struct Serving {
     /// The file with a line about this gateway.
     line: Option<Line>,
-    /// The shared lock, held as long as this is open; `None` if it could not be taken.
+    /// The shared lock, held as long as this descriptor is open; `None` if it could not be taken.
     lock: Option<OwnedFd>,
 }
 
@@ -57,7 +58,7 @@ impl Drop for Line {
 }
 
 impl Serving {
-    /// True if an upgrade finds out that the tree is served.
+    /// True if an upgrade can detect that the tree is served.
     pub fn is_seen(&self) -> bool {
         self.lock.is_some()
     }
@@ -68,9 +69,9 @@ impl Serving {
     }
 }
 
-/// Keeps the tree at `root` from being upgraded. `line` tells an operator which gateway it is;
-/// without one, nothing is written, and only a lock that exists is taken. Fails with a sentence if
-/// the tree is being upgraded, or was since it was opened, to a format that is not known.
+/// Prevents upgrades of the tree at `root`. `line` tells an operator which gateway this is; without
+/// one, nothing is written, and the lock is taken only if its file exists. Fails with a sentence if
+/// the tree is being upgraded, or was upgraded to an unknown format since it was opened.
 pub fn serve(root: &Path, line: Option<&str>) -> Result<Serving, String> {
     let told = |why: String| format!("{}: {why}", root.display());
     let opened = rustix::fs::open(root, DIRECTORY, Mode::empty());
@@ -148,8 +149,8 @@ fn make(root: impl AsFd) -> Io<OwnedFd> {
     Ok(gateways)
 }
 
-/// Gives what root may have just made to the owner of a directory: root may run a gateway, or an
-/// upgrade, of a tree that another user serves at other times.
+/// Gives a file that root may have just made to the owner of a directory: root may run a gateway,
+/// or an upgrade, of a tree that another user serves at other times.
 fn hand_over(directory: &OwnedFd, made: &OwnedFd) {
     if rustix::process::geteuid().is_root() {
         // Where that is not possible, what belongs to root stays so.
@@ -157,7 +158,7 @@ fn hand_over(directory: &OwnedFd, made: &OwnedFd) {
     }
 }
 
-/// Opens the file with the lock, which is made if it may be.
+/// Opens the file with the lock, and makes it first if `make` is set.
 fn open_lock(gateways: &OwnedFd, make: bool) -> Io<OwnedFd> {
     let flags = if make { FOR_WRITING | OFlags::CREATE } else { FOR_WRITING };
     let mode = if make { MODE } else { Mode::empty() };
@@ -215,7 +216,7 @@ fn names(gateways: &OwnedFd) -> Io<Vec<String>> {
     Ok(names.filter(|name| unique::is_name(name)).collect())
 }
 
-/// True if the gateway that a file is about holds its lock.
+/// True if the gateway that a file describes holds the file's lock.
 fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
     let file = resolve::plain(gateways, name, READ)?;
     if !file_info::of(&file)?.is_file() {
@@ -224,16 +225,16 @@ fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
     Ok(try_lock_at(gateways, name, file)?.is_none())
 }
 
-/// Those who keep a tree from being upgraded.
+/// Who prevents an upgrade of a tree.
 #[derive(Debug)]
 pub(crate) enum Holders {
-    /// Nobody; the exclusive lock is held as long as the descriptor is open, if the tree has one.
+    /// Nobody. The exclusive lock is held as long as the descriptor is open, if the tree has one.
     None(Option<OwnedFd>),
-    /// Those gateways, by their lines. None of them: a tool, or a gateway that only reads.
+    /// The gateways with these lines. If there are none: a tool, or a gateway that only reads.
     Some(Vec<String>),
 }
 
-/// Takes the exclusive lock, which is made if `make` is set.
+/// Takes the exclusive lock, whose file is made if `make` is set.
 pub(crate) fn exclude(root: impl AsFd, make: bool) -> Io<Holders> {
     let gateways = match find(&root) {
         Err(Errno::NOENT) if make => self::make(&root)?,
@@ -334,7 +335,7 @@ mod tests {
         assert!(serve(tree.path(), Some("gateway")).unwrap().is_seen());
     }
 
-    /// An upgrade by a newer version may come between the look at the format and the lock.
+    /// An upgrade by a newer version may come between the check of the format and the lock.
     #[test]
     fn the_format_is_looked_at_again() {
         let (tree, _root) = tree();

@@ -21,7 +21,7 @@ use crate::fs::linking::{place_whole, place_whole_by};
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
-use crate::layout::tree::{METADATA, Note};
+use crate::layout::tree::{METADATA, MetadataFile};
 use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
@@ -112,9 +112,9 @@ pub(crate) struct Store {
     pub options: Options,
     /// `st_dev` of the root; a bucket that is a mount point has another.
     pub device: u64,
-    /// The root's, as it was tried at the start ([`Store::with_volume`]).
+    /// The root's volume, as it was tried at the start ([`Store::with_volume`]).
     pub volume: Volume,
-    /// Those of other devices.
+    /// The other devices.
     pub devices: Devices,
     clocks: Clocks,
     sidecars: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Store {
     pub presence: Presence,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
-    /// The lock by which a tool keeps the tree from being upgraded.
+    /// The lock by which a tool prevents upgrades of the tree.
     #[expect(dead_code, reason = "dropping it releases the lock")]
     serving: Option<Serving>,
 }
@@ -143,7 +143,7 @@ impl Store {
     }
 
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
-    /// another clock. Until this is done, the last comparison counts.
+    /// another clock. Until then, the last comparison counts.
     pub fn measure_clocks(&self) {
         if self.volume.kind.is_local() || self.is_only_read() {
             return;
@@ -175,7 +175,8 @@ impl Store {
         Ok(Self { serving: Some(serving), ..store })
     }
 
-    /// From now on, gives everything made in `.slipway` to its owner, if this process is root's.
+    /// Makes the store give everything that is made in `.slipway` to its owner, if this process is
+    /// root's.
     pub fn handing_over(self) -> Self {
         Self { hands_over: rustix::process::geteuid().is_root(), ..self }
     }
@@ -195,19 +196,21 @@ impl Store {
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
-        let sidecars = match (options.metadata, note_of_sidecars(&fd).map_err(fail)?) {
-            (Some(Metadata::Xattr), Note::Sidecar { .. } | Note::Torn) => {
+        let sidecars = match (options.metadata, read_metadata_file(&fd).map_err(fail)?) {
+            (Some(Metadata::Xattr), MetadataFile::Sidecar { .. } | MetadataFile::Torn) => {
                 return Err(fail(OpenReason::HasSidecars));
             }
-            (Some(Metadata::Sidecar), Note::None) | (_, Note::Torn) => {
+            (Some(Metadata::Sidecar), MetadataFile::None) | (_, MetadataFile::Torn) => {
                 match has_attributes(&fd).map_err(opened)? {
                     Some(path) => return Err(fail(OpenReason::HasAttributes(path))),
                     None => true,
                 }
             }
-            (Some(Metadata::Sidecar), Note::Attributes) => return Err(fail(OpenReason::NotedAttributes)),
-            (_, Note::Sidecar { .. }) => true,
-            (Some(Metadata::Xattr) | None, Note::None | Note::Attributes) => false,
+            (Some(Metadata::Sidecar), MetadataFile::Attributes) => {
+                return Err(fail(OpenReason::NotedAttributes));
+            }
+            (_, MetadataFile::Sidecar { .. }) => true,
+            (Some(Metadata::Xattr) | None, MetadataFile::None | MetadataFile::Attributes) => false,
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
@@ -231,7 +234,7 @@ impl Store {
         self.only_read
     }
 
-    /// The meaning of an error on this file system.
+    /// Replaces an error by what it means on this file system.
     pub fn explain(&self, error: BackendError) -> BackendError {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
@@ -244,7 +247,7 @@ impl Store {
         }
     }
 
-    /// The store on a root whose volume was tried.
+    /// Sets the volume of the root, after it was tried.
     pub fn with_volume(self, volume: Volume) -> Self {
         Self { volume, ..self }
     }
@@ -255,8 +258,8 @@ impl Store {
         Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
-    /// Where records are kept. Read and written by [`records`](crate::records) alone, which asks;
-    /// so do the few that are about one of the two places.
+    /// Where records are kept. Only [`records`](crate::records) reads and writes them, and asks
+    /// this; the few others that ask concern only one of the two places.
     pub fn metadata(&self) -> Metadata {
         if self.sidecars { Metadata::Sidecar } else { Metadata::Xattr }
     }
@@ -266,18 +269,19 @@ impl Store {
         self.sidecars
     }
 
-    /// Writes the word into the tree's open `.slipway` that stops the first builds, which look for
-    /// no format.
+    /// Writes the word to the tree's open `.slipway` that stops the first builds, which do not look
+    /// for a format.
     pub fn note_format(&self, own: &OwnedFd) -> Result<(), BackendError> {
-        let note = if self.sidecars { Note::Sidecar { stop: true } } else { Note::Attributes };
+        let note =
+            if self.sidecars { MetadataFile::Sidecar { stop: true } } else { MetadataFile::Attributes };
         match files::read_own(own, METADATA) {
-            Ok(text) if Note::of(&text) == Some(note) => Ok(()),
+            Ok(text) if MetadataFile::of(&text) == Some(note) => Ok(()),
             Ok(_) | Err(Errno::NOENT) => self.place_in_own(own, METADATA, 0o600, &note.text(), true),
             Err(errno) => Err(errno).op("read where the records are"),
         }
     }
 
-    /// Writes a file in the tree's open `.slipway`, whole ([`place_whole`]).
+    /// Writes a file in the tree's open `.slipway`, as a whole ([`place_whole`]).
     pub fn place_in_own(
         &self,
         own: &OwnedFd,
@@ -301,8 +305,8 @@ impl Store {
         volume.is_ok_and(|volume| self.clocks.is_settled(volume.changes, info, began_ns))
     }
 
-    /// True if a directory that still has the time in `info` did not change while it was read from
-    /// `began_ns` on, as far as its time alone can show that.
+    /// True if a directory whose time is still that in `info` did not change while it was read from
+    /// `began_ns` on, as far as the time alone can show that.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let Volume { kind, changes, .. } = self.volume_on(info.device, directory);
         !kind.is_local() || self.clocks.is_settled(changes, info, began_ns)
@@ -340,7 +344,8 @@ impl Store {
         self.devices.get(device).map(|device| device.volume)
     }
 
-    /// See [`Volume::ordered`]. False of a device that was not met yet.
+    /// True if the device keeps the order of changes ([`Volume::ordered`]). False for a device that
+    /// is not known yet.
     pub fn keeps_order(&self, device: u64) -> bool {
         self.known_volume(device).is_some_and(|volume| volume.ordered)
     }
@@ -376,31 +381,31 @@ impl Store {
     }
 
     /// True if a file on `device` gets its time when it is written, not when it is flushed to a
-    /// server. False of a device that was not met yet.
+    /// server. False for a device that is not known yet.
     pub fn times_are_final(&self, device: u64) -> bool {
         self.known_volume(device).is_some_and(|volume| volume.kind.is_local())
     }
 
-    /// See [`Volume::rename_changes`]. False of a device that was not met yet, and where other
-    /// machines make the times.
+    /// True if renames show in the times of files ([`Volume::rename_changes`]). False for a device
+    /// that is not known yet, and where other machines make the times.
     pub fn names_show_on(&self, device: u64) -> bool {
         let shows = |volume: Volume| volume.kind.is_local() && volume.rename_changes.is_yes();
         self.known_volume(device).is_some_and(shows)
     }
 
-    /// From now on, treats the tree as one on a file system without `RENAME_EXCHANGE`.
+    /// Treats the tree as one on a file system without `RENAME_EXCHANGE`, from now on.
     #[cfg(test)]
     pub fn assume_swapless(&mut self) {
         self.volume.exchange = crate::volume::description::Fact::No;
     }
 
-    /// From now on, treats every bucket as one on another device than the root.
+    /// Treats every bucket as one on another device than the root, from now on.
     #[cfg(test)]
     pub fn assume_elsewhere(&mut self) {
         self.device = u64::MAX;
     }
 
-    /// From now on, treats the tree as one on a file system that machines share.
+    /// Treats the tree as one on a file system that machines share, from now on.
     #[cfg(test)]
     pub fn assume_shared(&mut self) {
         let Volume { inodes_last, ordered, reflinks, reserves, .. } = self.volume;
@@ -413,16 +418,16 @@ fn may_chown() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-fn note_of_sidecars(root: &OwnedFd) -> Result<Note, OpenReason> {
+fn read_metadata_file(root: &OwnedFd) -> Result<MetadataFile, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
     match files::read_own_and_info(root, &path) {
         Ok((text, info)) => {
             // Anything but a regular file reads as an empty one without attributes.
-            let note = Note::of(&text).filter(|_| info.is_some());
+            let note = MetadataFile::of(&text).filter(|_| info.is_some());
             let unknown = || String::from_utf8_lossy(text.trim_ascii()).into_owned();
             note.ok_or_else(|| OpenReason::UnknownMetadata(path, unknown()))
         }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Note::None),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(MetadataFile::None),
         Err(errno) => Err(OpenReason::Own(errno)),
     }
 }
@@ -465,8 +470,8 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
 
 /// Writes the file that keeps gateways from looking for records in attributes.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
-    let found = note_of_sidecars(root)?;
-    if matches!(found, Note::Sidecar { .. }) {
+    let found = read_metadata_file(root)?;
+    if matches!(found, MetadataFile::Sidecar { .. }) {
         return Ok(());
     }
     let note = || {
@@ -475,22 +480,22 @@ fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
             Err(errno) => return Err(errno.to_string()),
         }
         let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY).map_err(|e| e.to_string())?;
-        let text = Note::Sidecar { stop: false }.text();
-        place_whole(&own, METADATA, 0o600, text.as_bytes(), found == Note::Torn)
+        let text = MetadataFile::Sidecar { stop: false }.text();
+        place_whole(&own, METADATA, 0o600, text.as_bytes(), found == MetadataFile::Torn)
             .map_err(|e| format!("{e:?}"))?;
         rustix::fs::fsync(root).map_err(|e| e.to_string())
     };
     match note() {
         Ok(()) => Ok(()),
         // Another gateway was faster.
-        Err(_) if matches!(note_of_sidecars(root)?, Note::Sidecar { .. }) => Ok(()),
+        Err(_) if matches!(read_metadata_file(root)?, MetadataFile::Sidecar { .. }) => Ok(()),
         // What can only be read needs no note.
         Err(_) if rustix::fs::accessat(root, ".", Access::WRITE_OK, AtFlags::EACCESS).is_err() => Ok(()),
         Err(why) => Err(OpenReason::Note(join(OWN_DIRECTORY, METADATA), why)),
     }
 }
 
-/// The time that a new file in `.slipway` gets.
+/// Returns the time that a new file in `.slipway` gets.
 fn time_of_new_file(root: &OwnedFd) -> Io<i128> {
     let own = resolve::plain(root, OWN_DIRECTORY, DIRECTORY)?;
     let name = unique::name();

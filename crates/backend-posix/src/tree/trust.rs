@@ -2,9 +2,10 @@
 //! server made.
 //!
 //! Whoever may write in a directory can give any name in it to another directory: one of their own,
-//! or another user's. What is read in `.slipway` is obeyed (notes, announcements, receipts), and
-//! what is found there is removed, by root if root serves. So it is trusted only if it looks like
-//! what the server makes. That is checked on the open directory that is then used, not on its name.
+//! or another user's. The gateway obeys what it reads in `.slipway` (notes, announcements,
+//! receipts), and removes what it finds there, with root's rights if root serves. So `.slipway` is
+//! trusted only if its owner and mode are those that the server gives. That is checked on the open
+//! directory that is then used, not on its name.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -35,7 +36,7 @@ const ANY: u32 = 0o077;
 /// The purpose for which a directory is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To make entries in it, or read them.
+    /// To make entries in it, or to read them.
     Work,
     /// To remove entries of `.slipway`, which must have its mark ([`marks`]). Others may not even
     /// enter the real one.
@@ -43,10 +44,11 @@ pub(crate) enum Purpose {
 }
 
 impl Bucket<'_> {
-    /// EPERM, and a log line, unless an open directory with the name `path` in the bucket looks
-    /// like one that the server makes in `.slipway`: it must belong to the server's account, the
-    /// owner of the bucket or that of `DIR/.slipway`, and others may not write there, as far as its
-    /// file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark.
+    /// Checks that an open directory with the name `path` in the bucket looks like one that the
+    /// server makes in `.slipway`: it must belong to the server's account, the owner of the bucket
+    /// or that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
+    /// modes. For [`Purpose::Removal`], `.slipway` must have its mark. Otherwise returns EPERM, and
+    /// logs that.
     pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
         let stat = rustix::fs::fstat(opened)?;
         let ours = stat.st_uid == *ACCOUNT
@@ -54,20 +56,20 @@ impl Bucket<'_> {
             || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
         let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
         if !ours || !closed(WRITABLE) {
-            self.tell(path, &stat);
+            self.log_stranger(path, &stat);
             return Err(Errno::PERM);
         }
         if purpose == Purpose::Removal && !(closed(ANY) && marks::is_set(opened, &stat)?) {
-            self.tell_kept(path, &stat);
+            self.log_kept(path, &stat);
             return Err(Errno::PERM);
         }
         Ok(())
     }
 
     /// Logs a `.slipway` that is used, but in which nothing is removed.
-    fn tell_kept(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
-        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+    fn log_kept(&self, path: &str, stat: &Stat) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+        if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
@@ -81,10 +83,10 @@ impl Bucket<'_> {
         }
     }
 
-    /// Logs that something else is in the place of one of the bucket's own directories.
-    pub fn tell_of_obstacle(&self, path: &str) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
-        if file_info::of(&self.fd).is_ok_and(|bucket| TOLD.is_due(bucket.id())) {
+    /// Logs that something else has the name of one of the bucket's own directories.
+    pub fn log_obstacle(&self, path: &str) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+        if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
                 "a file, a symbolic link or a mount point is at the place of a directory of the server: writes that \
@@ -102,16 +104,16 @@ impl Bucket<'_> {
         match stranger_in(self.store, directory, folder)? {
             None => Ok(()),
             Some(stat) => {
-                self.tell(path, &stat);
+                self.log_stranger(path, &stat);
                 Err(Errno::PERM)
             }
         }
     }
 
-    fn tell(&self, path: &str, stat: &Stat) {
-        static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+    fn log_stranger(&self, path: &str, stat: &Stat) {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         let Ok(bucket) = file_info::of(&self.fd) else { return };
-        if TOLD.is_due(bucket.id()) {
+        if LOGGED.is_due(bucket.id()) {
             tracing::error!(
                 path = ?self.place().join(path),
                 owner = stat.st_uid,
@@ -131,9 +133,9 @@ impl Bucket<'_> {
     }
 }
 
-/// The attributes of a folder of records that is not ours; `None` if it may be ours. It is if it
-/// belongs to this program's account, to the gateway's, or to the owner of the directory that
-/// contains it, to whom root's tools give it.
+/// The attributes of a folder of records that is not ours; `None` if it may be ours: if it belongs
+/// to this program's account, to the gateway's, or to the owner of the directory that contains it,
+/// to whom root's tools give it.
 pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
     let stat = rustix::fs::fstat(folder)?;
     let ours = stat.st_uid == *ACCOUNT
@@ -142,16 +144,16 @@ pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd)
     Ok((!ours).then_some(stat))
 }
 
-/// True if the owner of a file in a folder of records is one with which we write there: the owner
-/// of the folder, this program's account, or the gateway's. The mode is not compared, since options
-/// change it.
+/// True if the owner of a file in a folder of records is an account under which we write there: the
+/// owner of the folder, this program's account, or the gateway's. The mode is not compared, since
+/// options change it.
 pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
     let name = file_info::one_name(name)?;
     let uid = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
     Ok(uid == *ACCOUNT || uid == rustix::fs::fstat(folder)?.st_uid || keeper(store) == Some(uid))
 }
 
-/// The owner of `DIR/.slipway`, if others can't have made it.
+/// The owner of `DIR/.slipway`, unless others could have made it.
 fn keeper(store: &Store) -> Option<u32> {
     let root = rustix::fs::fstat(&store.root).ok()?;
     let own = state(store)?;
@@ -183,9 +185,9 @@ impl Store {
         Ok(stat.st_mode & ANY == 0 || self.keeps_no_modes(opened, &stat))
     }
 
-    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some of FUSE): then the
-    /// mode of the directory, which seems to give others rights, means nothing. Known since the
-    /// device was tried, or tried once.
+    /// True if the file system of a directory keeps no modes (exFAT, NTFS, some FUSE file systems):
+    /// then the mode of the directory, which seems to give others rights, means nothing. Found out
+    /// when the device was tried, otherwise by one trial.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
         if self.is_only_read() {
             // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
@@ -263,7 +265,9 @@ mod tests {
     fn by_its_mode() {
         let scene = Scene::new();
         if scene.store.keeps_no_modes(&scene.store.root, &rustix::fs::fstat(&scene.store.root).unwrap()) {
-            return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no modes here, so checking them is NOT tested ***\n"
+            );
         }
         for (mode, expected) in [
             (0o700, [true, true]),
@@ -285,7 +289,9 @@ mod tests {
     fn by_its_owner() {
         let scene = Scene::new();
         let Some(others) = counts(&scene, Some(OTHER), 0o700) else {
-            return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: files have no owners here, so checking them is NOT tested ***\n"
+            );
         };
         assert_eq!(others, [false, false]);
         // That of the bucket, or of what is kept beside buckets.
@@ -302,7 +308,7 @@ mod tests {
         assert_eq!(counts(&scene, None, 0o700), Some([false, false]));
     }
 
-    /// A directory of the server's user that is closed to others may have been renamed to
+    /// A directory of the server's user that is inaccessible to others may have been renamed to
     /// `.slipway`: without the mark, nothing in it is removed.
     #[test]
     fn what_has_no_mark_is_used_and_nothing_in_it_removed() {
@@ -335,7 +341,7 @@ mod tests {
     }
 
     /// Another program exchanges `.slipway` with a private directory of the server's user again and
-    /// again: a delete removes nothing in that.
+    /// again: a delete removes nothing in that directory.
     #[test]
     fn what_takes_the_place_of_slipway_during_a_delete_stays() {
         for round in 0..fixture::rounds(100) {
@@ -349,7 +355,9 @@ mod tests {
             fs::set_permissions(&victim, Permissions::from_mode(0o700)).unwrap();
             let exchange = || renameat_with(CWD, &own, CWD, &victim, RenameFlags::EXCHANGE);
             if exchange().and_then(|()| exchange()).is_err() {
-                return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so this is NOT tested ***\n");
+                return eprintln!(
+                    "\n*** SKIPPED: no RENAME_EXCHANGE here, so replacing .slipway is NOT tested ***\n"
+                );
             }
             let done = AtomicBool::new(false);
             std::thread::scope(|scope| {

@@ -1,18 +1,18 @@
 //! Shows that a file has not changed.
 //!
-//! Every change of a file, its attributes or its names sets its ctime to the present, which nobody
-//! can set otherwise. Times come in ticks: of two changes in one tick, the second does not show. So
-//! what was read of a file is valid for later only if its ctime was some ticks old when reading
-//! began: then nothing changed during the reading, and any later change shows (git's rule for its
-//! index). Ticks take some milliseconds, or a second where inodes have no room for more (ext4 with
-//! inodes of 128 bytes). This holds where the serving kernel makes the times, where renames show in
-//! them ([`Store::names_show_on`]), and where a record belongs to a file and not to one of its
-//! names.
+//! Every change of a file, its attributes or its names sets its ctime to the present, and no
+//! program can set it to another time. Times come in ticks: of two changes in one tick, the second
+//! does not show. So what was read of a file stays valid only if its ctime was some ticks old when
+//! reading began: then nothing changed during the reading, and any later change shows (git's rule
+//! for its index). Ticks take some milliseconds, or a second where inodes have no room for more
+//! (ext4 with inodes of 128 bytes). This holds where the kernel of this machine makes the times,
+//! where renames show in them ([`Store::names_show_on`]), and where a record belongs to a file and
+//! not to one of its names.
 
 use super::store::Store;
 use crate::fs::file_info::{FileInfo, Stamp};
 
-/// A file in a state that it has only once.
+/// A state of a file that it never has again once it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
     device: u64,
@@ -32,7 +32,7 @@ impl State {
         settled.then_some(Self { device, inode, stamp, changed_ns })
     }
 
-    /// True if `info` is that of the same file in the same state.
+    /// True if `info` describes the same file in the same state.
     pub fn is(&self, info: &FileInfo) -> bool {
         let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
         *self == Self { device, inode, stamp, changed_ns }

@@ -48,9 +48,9 @@ impl Layout {
         Ok(slot_bytes.map(|slot_bytes| Self { assembly, slot_bytes, fd }))
     }
 
-    /// Makes an assembly with slots of this size, unless it exists by then. `None` if the upload
+    /// Makes an assembly with slots of this size, unless it exists already. `None` if the upload
     /// can't have one.
-    pub fn found(
+    pub fn create(
         bucket: &Bucket<'_>,
         part: &PartTarget,
         assembly: u8,
@@ -81,7 +81,7 @@ impl Layout {
         };
         let mut sealed = staged.seal(bucket, None, layout)?;
         match sealed.link(bucket, directory, &layout_name(assembly)) {
-            Ok(()) => part.founded.add(&part.upload.id),
+            Ok(()) => part.own_assemblies.add(&part.upload.id),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(errno).op("link a layout"),
@@ -103,7 +103,7 @@ impl Layout {
     }
 
     /// True if a part fits its slot and ends within the assembly, whose size is `assembly_bytes`.
-    /// Sizes may be anything: they come from records.
+    /// Sizes may have any value, since they come from records.
     pub fn has(&self, part_number: u32, size_bytes: u64, assembly_bytes: u64) -> bool {
         // An empty part's place may be beyond the end.
         size_bytes == 0
@@ -127,7 +127,7 @@ impl Layout {
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// True once no one writes to the assembly.
+    /// True once nobody can write to the assembly any more.
     pub fn is_sealed(&self) -> Io<bool> {
         Ok(match record::peek_short::<LayoutRecord>(&self.fd)? {
             Reading::Known(record) => record.sealed,
@@ -152,7 +152,8 @@ impl Layout {
     }
 }
 
-/// Cuts a sealed assembly to its final length. Its time becomes the present, as that of a new file.
+/// Cuts a sealed assembly to its final length. Its time becomes the present time, like that of a
+/// new file.
 pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
     rustix::fs::ftruncate(file, size_bytes).op("truncate an assembly")?;
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -167,7 +168,7 @@ pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
     Ok(file_info::fresh(file)?.links > 1)
 }
 
-/// False if a part's record says that its bytes are in an assembly, and they are not.
+/// False if a part's record says that its bytes are in an assembly, but they are not.
 pub(crate) fn holds(directory: &Directory, part_number: u32, record: &PartRecord) -> Io<bool> {
     let (Some(assembly), Some(size_bytes)) = (record.assembly, record.size_bytes) else { return Ok(true) };
     let Some(layout) = Layout::open(directory, assembly)? else { return Ok(false) };
@@ -179,8 +180,8 @@ pub(crate) fn holds(directory: &Directory, part_number: u32, record: &PartRecord
 }
 
 /// True if the object was published: its file, which the journal names, lost its name here in the
-/// same step. Nothing else removes that name. If a power cut took the journal, any assembly that is
-/// gone shows the same.
+/// same step. Nothing else removes that name. If a power cut lost the journal, a missing assembly
+/// shows the same.
 pub(super) fn is_published(directory: &Directory, journal: Option<&CompletionRecord>) -> Result<bool, Fail> {
     let file = journal.and_then(|journal| journal.assembly);
     if let Some(file) = file.filter(|file| *file == WHOLE || ASSEMBLIES.contains(file)) {

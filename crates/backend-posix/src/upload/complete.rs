@@ -1,4 +1,4 @@
-//! CompleteMultipartUpload.
+//! Completes uploads (CompleteMultipartUpload).
 
 use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, WriteReceipt};
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
@@ -28,7 +28,7 @@ pub(crate) struct Complete {
     pub default: ChecksumAlgorithm,
 }
 
-/// Makes the object from its parts. Repeated with the same parts, it returns the same receipt.
+/// Makes the object from its parts. If repeated with the same parts, returns the same receipt.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
     retrying_times(COPY_ATTEMPTS, || {
@@ -43,7 +43,7 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
         let given = complete.request.check(upload.record.checksum, complete.default)?;
         // Whoever comes second finds the first one's receipt.
         let _lock = upload.lock(&bucket)?;
-        let receipt = match journal::settle(&bucket, &upload, name)? {
+        let receipt = match journal::finish_interrupted(&bucket, &upload, name)? {
             Some(receipt) => {
                 journal::end(&bucket, &upload, name, &receipt);
                 return Ok(repeated(&complete.request, receipt)?);
@@ -55,9 +55,9 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
     })
 }
 
-/// The receipt of an earlier completion, for a request that could be a repetition of it. Another
-/// list of parts, or another size, is not that of the object, and the upload no longer exists to
-/// make one from it.
+/// Returns the receipt of an earlier completion, if the request may be a repetition of it.
+/// Otherwise it names other parts or another size than the object has, and the upload no longer
+/// exists to make one from it.
 fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteReceipt> {
     let same_parts = multipart_etag(request.parts.iter().map(|part| &part.etag)) == receipt.etag;
     let same_size = request.size_bytes.is_none_or(|given| given == receipt.size_bytes);
@@ -76,7 +76,7 @@ fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceip
     }
 }
 
-/// Makes the object. `given` is the checksum it is compared with.
+/// Makes the object. `given` is the checksum that the client sent.
 fn publish(
     store: &Store,
     complete: &Complete,
@@ -119,7 +119,7 @@ fn publish(
         .and_then(|()| Ok(target.publish(stage.bucket, stage.directory, sealed)?));
     if let Err(fail) = published {
         // Unless the object is there after all, and only its name may not be on disk.
-        if let Err(error) = journal::settle(bucket, upload, &complete.upload) {
+        if let Err(error) = journal::finish_interrupted(bucket, upload, &complete.upload) {
             tracing::warn!(
                 ?error,
                 "the completion of an upload failed, and its temporary files could not be removed: the next \
@@ -131,7 +131,7 @@ fn publish(
     Ok(receipt)
 }
 
-/// The record of the object, made from that of the upload.
+/// Makes the record of the object from that of the upload.
 fn object_record(
     complete: &Complete,
     upload: &Upload,
@@ -283,7 +283,7 @@ mod tests {
             let mut scene = Scene::new();
             if !scene.store.volume.inodes_last {
                 return eprintln!(
-                    "\n*** SKIPPED: inode numbers do not last here, so twins are NOT tested ***\n"
+                    "\n*** SKIPPED: inode numbers do not last here, so equal objects are NOT tested ***\n"
                 );
             }
             if elsewhere {

@@ -20,21 +20,21 @@ use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
 
-/// An assembly that has not become an object.
+/// An assembly that has not become an object yet.
 struct Assembly {
     layout: Layout,
     file: OwnedFd,
     size_bytes: u64,
     device: u64,
-    /// The file has other names, and must not be changed.
+    /// True if the file has other names, and must not be changed.
     shared: bool,
 }
 
-/// The attributes of a file that is made in the object's directory.
+/// The attributes of new files in the object's directory.
 struct Place {
     device: u64,
-    /// Owner and group, if those of an assembly differ: it was given away, but the client that
-    /// completes it has no account.
+    /// The owner and group that the file must get back, if an assembly was given away, but the
+    /// client that completes it has no account.
     owner: Option<(Uid, Gid)>,
 }
 
@@ -143,8 +143,8 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
     assemblies.iter().find(|assembly| assembly.layout.assembly == number)
 }
 
-/// The assembly that can become the object: the parts fit its slots without a gap, some of them are
-/// already in it, and no part that was left out would have to be cut off.
+/// Chooses the assembly that can become the object: the parts fit its slots without a gap, some of
+/// them are already in it, and cutting it to the object's size loses no part that was left out.
 fn choose(
     store: &Store,
     upload: &Upload,

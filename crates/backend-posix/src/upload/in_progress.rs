@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Held, Result, UploadRef};
+use backend::{BackendError, BusyResource, Result, UploadRef};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -44,14 +44,14 @@ pub(crate) struct Upload {
 /// Whether the removal of an upload must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// As the durability level says.
+    /// As far as the durability level demands it.
     Names,
-    /// It need not: the upload would be found to be completed.
+    /// It need not: after a power cut, the upload would be found to be completed.
     No,
 }
 
 impl Upload {
-    /// Opens an upload of this key. A completed upload does not exist.
+    /// Opens an upload of this key. A completed upload counts as missing.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
@@ -80,9 +80,10 @@ impl Upload {
         Ok(record::from_bytes(&bytes).ok().map(|record| Self { directory, record }))
     }
 
-    /// Waits for the exclusive right to complete or abort the upload. Whoever has it may need it
-    /// for longer than anyone waits (`lock_wait`): then the error is [`BackendError::OutOf`], and a
-    /// later request finds the result. If the upload is gone by then, the attempt has lost a race.
+    /// Waits for the exclusive right to complete or abort the upload. If another request has it for
+    /// longer than the wait may take (`lock_wait`), the error is [`BackendError::OutOf`], and a
+    /// later request finds the result. If the upload has ended by then, the attempt has lost a
+    /// race.
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         lock_file(bucket, &file)?;
@@ -93,7 +94,7 @@ impl Upload {
     pub fn lock_at_once(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {
-            return Err(BackendError::Busy(Held::Upload).into());
+            return Err(BackendError::Busy(BusyResource::Upload).into());
         }
         Lock::of(bucket.store, file, &self.directory, DESCRIPTION)
     }
@@ -104,7 +105,7 @@ impl Upload {
     }
 
     /// Removes the upload, whose lock the caller holds. Without its record it is no longer an
-    /// upload; a part that arrives late finds that out.
+    /// upload, so that a part that arrives later fails.
     pub(super) fn remove(&self, bucket: &Bucket<'_>, id: &UploadId, sync: Sync) -> Result<(), Fail> {
         self.remove_description(bucket)?;
         if sync == Sync::Names {

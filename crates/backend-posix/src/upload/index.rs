@@ -3,7 +3,7 @@
 //! An upload's directory has its id as its name; its key is in its record, which never changes. So
 //! a record is read once, and kept as long as the id exists. The ids are the names in the directory
 //! of uploads, which are read again only if it has changed. Whether an upload is still in progress
-//! (it may have been completed) is checked for those on a page.
+//! is checked only for those on a page: others may have been completed.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ use crate::tree::bucket::Bucket;
 /// The indexes of buckets whose uploads were listed.
 #[derive(Debug)]
 pub(crate) struct UploadIndexes {
-    /// By device and inode of the directory of uploads.
+    /// The indexes by device and inode of the directory of uploads.
     kept: Mutex<Kept>,
     /// Only one directory is read at a time: of callers that need the same one, all but the first
     /// find its index.
@@ -51,7 +51,8 @@ pub(crate) struct UploadIndex {
     uploads: Vec<UploadSummary>,
     /// When the directory last changed, if that shows whether the index is still correct.
     changed_ns: Option<i128>,
-    /// The index has nothing before this, and nothing after `limit`.
+    /// The position at which the index begins: earlier uploads were left out, as were those after
+    /// `limit`.
     from: Bound,
     limit: Option<Bound>,
     bytes: usize,
@@ -129,12 +130,13 @@ impl UploadIndex {
         &self.uploads[self.uploads.partition_point(|upload| !is_behind(bound, upload))..]
     }
 
-    /// True if there may be more after the last one.
+    /// True if there may be more uploads after the last one.
     pub fn is_cut(&self) -> bool {
         self.limit.is_some()
     }
 
-    /// If the index is too large, drops what is before `from`, and then the last half of the rest.
+    /// Drops what is before `from` if the index is too large, and then the last half of the rest if
+    /// it still is.
     fn narrow(&mut self, from: &Bound, bytes_max: usize) {
         self.uploads.sort_unstable_by(order);
         self.uploads.retain(|upload| is_behind(from, upload));
@@ -212,7 +214,7 @@ fn read(
     Ok((index, complete))
 }
 
-/// The contents of an upload's record; `None` if it has none that can be read.
+/// The contents of an upload's record; `None` if it does not exist or can't be read.
 fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),

@@ -1,9 +1,9 @@
 //! The files by which a Complete can be finished or repeated, also after a crash.
 //!
 //! Before a Complete publishes the object, it writes its answer to the upload, as the journal.
-//! Afterwards it moves that to `.slipway/completed/<id>`, where it is the receipt, and removes the
-//! upload. Whoever finds a journal, and holds the upload's lock, can tell whether the object was
-//! published, and finishes or undoes the rest.
+//! Afterwards it moves the journal to `.slipway/completed/<id>`, where it is the receipt, and
+//! removes the upload. Whoever finds a journal, and holds the upload's lock, can see whether the
+//! object was published, and finishes or undoes the rest.
 
 use backend::{BackendError, Result, WriteReceipt};
 use rustix::io::Errno;
@@ -38,9 +38,9 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
     }
 }
 
-/// Writes the journal: the answer, and which `file` of the upload becomes the object. Its bytes are
-/// on disk before the object is. Its name must be only if a copy becomes the object: otherwise an
-/// assembly that is gone shows the same.
+/// Writes the journal: the answer, and which `file` of the upload becomes the object. The journal's
+/// bytes are on disk before the object is. Its name has to be only if a copy becomes the object:
+/// otherwise the missing assembly shows the same.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -63,7 +63,7 @@ pub(super) fn begin(
 }
 
 /// Removes what a Complete left that did not publish the object. The journal is removed first: with
-/// it, a file that is gone would seem to be the object.
+/// it, a missing file would seem to have become the object.
 fn undo(upload: &Upload) -> Result<(), Fail> {
     for name in [JOURNAL, WHOLE_NAME] {
         assembly::remove_if_there(&upload.directory, name).attempt("undo a completion")?;
@@ -73,7 +73,7 @@ fn undo(upload: &Upload) -> Result<(), Fail> {
 
 /// Finds out the result of an interrupted Complete: its answer, if the object was published.
 /// Otherwise the upload is in progress as before.
-pub(super) fn settle(
+pub(super) fn finish_interrupted(
     bucket: &Bucket<'_>,
     upload: &Upload,
     name: &UploadName,
@@ -99,8 +99,8 @@ pub(super) fn settle(
 }
 
 /// Ends an upload whose object is published. Errors are only logged: the object exists, as
-/// requested, and the next request finds out the rest. For the same reason only the receipt has to
-/// be on disk.
+/// requested, and the next request finds out the rest. For the same reason, only the receipt must
+/// be flushed to disk.
 pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, receipt: &WriteReceipt) {
     if let Err(error) = leave_receipt(bucket, upload, name, receipt) {
         // Those who ask again find that the object names the upload.

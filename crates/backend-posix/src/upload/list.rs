@@ -1,4 +1,4 @@
-//! ListParts and ListMultipartUploads.
+//! Lists parts and uploads (ListParts and ListMultipartUploads).
 
 use std::thread::sleep;
 
@@ -110,7 +110,7 @@ fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
 }
 
 /// Adds the uploads of an index after `position` to a page. True if the page is full, or has all
-/// that the query asks for.
+/// uploads that the query asks for.
 fn fill(
     bucket: &Bucket<'_>,
     query: &UploadsQuery,
@@ -148,7 +148,7 @@ fn fill(
     Ok(false)
 }
 
-/// True if an upload is still in progress. One that can't be read is logged and left out.
+/// True if an upload is still in progress. False also for one that can't be read, which is logged.
 fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
     is_in_progress(bucket, id).or_else(|error| {
         if !is_of_one(&error) {
@@ -210,8 +210,8 @@ mod tests {
         }
     }
 
-    /// Pages are the same with memory for all uploads as with so little that each index has only a
-    /// part of them, even of those of one key, or of one prefix.
+    /// Pages do not depend on the memory for indexes: they are the same if each index has room for
+    /// only a part of the uploads, even of those of one key or one prefix.
     #[test]
     fn pages_are_the_same_whatever_fits_in_memory() {
         for index_cache_bytes in [64 << 20, 0] {

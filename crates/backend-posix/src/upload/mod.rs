@@ -11,12 +11,12 @@
 
 mod assembly;
 mod complete;
-mod founded;
 mod gather;
 mod in_progress;
 mod index;
 mod journal;
 mod list;
+mod own_assemblies;
 mod part;
 mod put;
 mod receipt;
@@ -46,14 +46,14 @@ use in_progress::Sync;
 
 pub(crate) use assembly::holds;
 pub(crate) use complete::{Complete, complete};
-pub(crate) use founded::Founded;
 pub(crate) use in_progress::{Upload, UploadName};
 pub(crate) use index::UploadIndexes;
 pub(crate) use list::{UploadsQuery, list_parts, list_uploads};
+pub(crate) use own_assemblies::OwnAssemblies;
 pub(crate) use part::PartTarget;
 pub(crate) use put::{CopyPart, copy_part};
 
-/// CreateMultipartUpload.
+/// Creates an upload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
@@ -88,7 +88,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
 }
 
 /// The object that a key has now, for a conditional Complete to compare with later. `None` if it
-/// can't be looked at: then conditions are decided as for any other write.
+/// can't be looked at: then conditions are evaluated as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
     let opened = match object::open(store, bucket, &KeyPath::of(key)) {
         Ok(opened) => opened,
@@ -111,8 +111,8 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
     Ok(())
 }
 
-/// AbortMultipartUpload. A failed condition if the upload was initiated in another second than
-/// `if_initiated`.
+/// Aborts an upload. Fails with a failed condition if the upload was initiated in another second
+/// than `if_initiated`.
 pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
@@ -122,7 +122,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
             return Err(BackendError::PreconditionFailed(Condition::InitiatedTime).into());
         }
         let _lock = upload.lock(&bucket)?;
-        if let Some(receipt) = journal::settle(&bucket, &upload, name)? {
+        if let Some(receipt) = journal::finish_interrupted(&bucket, &upload, name)? {
             journal::end(&bucket, &upload, name, &receipt);
             return Err(BackendError::NoSuchUpload.into());
         }
@@ -130,7 +130,7 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
     })
 }
 
-/// Removes receipts that are too old to be asked for.
+/// Removes receipts that are so old that no client asks for them any more.
 pub(crate) fn sweep_receipts(
     bucket: &Bucket<'_>,
     options: &SweepOptions,
@@ -199,7 +199,7 @@ fn sweep_upload(
         return;
     }
     let Ok(_lock) = upload.lock_at_once(bucket) else { return };
-    match journal::settle(bucket, upload, name) {
+    match journal::finish_interrupted(bucket, upload, name) {
         Ok(Some(receipt)) => {
             journal::end(bucket, upload, name, &receipt);
             report.completed += 1;

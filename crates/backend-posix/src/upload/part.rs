@@ -7,8 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
 
-use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
+use super::own_assemblies::OwnAssemblies;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, FileInfo, Stamp};
 use crate::fs::resolve::{self, READ};
@@ -28,11 +28,11 @@ pub(crate) struct PartTarget {
     pub(super) algorithm: Option<ChecksumAlgorithm>,
     /// The length of the part, if it is known.
     pub(super) announced: Option<u64>,
-    /// The owner of its file, or of the assembly of which it is the first part.
+    /// The owner of the part's file, or of the assembly if this is its first part.
     pub owner: Option<UnixAccount>,
     pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
-    pub(super) founded: Arc<Founded>,
+    pub(super) own_assemblies: Arc<OwnAssemblies>,
 }
 
 /// An uploaded part.
@@ -49,9 +49,9 @@ pub(super) struct Part {
 /// The place of a part's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartBytes {
-    /// In the part's own file, with this inode number; `None` if such numbers don't last.
+    /// The part's own file, with this inode number; `None` if such numbers don't last.
     Own { inode: Option<u64> },
-    /// In its slot of this assembly.
+    /// Its slot in this assembly.
     Slot { assembly: u8 },
 }
 
@@ -131,11 +131,11 @@ fn open_own(directory: &Directory, number: u32) -> Io<(OwnedFd, FileInfo)> {
 }
 
 impl PartTarget {
-    /// Opens the upload, so that a part of a missing one is refused before its bytes arrive. Also
-    /// returns the checksum that the upload was created with.
+    /// Opens the upload, so that a part of a missing upload is refused before its bytes arrive.
+    /// Also returns the checksum that the upload was created with.
     pub fn open(
         store: &Store,
-        founded: &Arc<Founded>,
+        own_assemblies: &Arc<OwnAssemblies>,
         upload: UploadName,
         number: u32,
         announced: Option<u64>,
@@ -145,8 +145,8 @@ impl PartTarget {
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.checksum;
         let algorithm = chosen.map(|(algorithm, _)| algorithm);
-        let (bucket, founded) = (bucket.fd, Arc::clone(founded));
-        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, founded };
+        let (bucket, own_assemblies) = (bucket.fd, Arc::clone(own_assemblies));
+        let part = Self { upload, number, algorithm, announced, owner, bucket, directory, own_assemblies };
         Ok((part, chosen))
     }
 

@@ -1,4 +1,4 @@
-//! UploadPart and UploadPartCopy.
+//! Uploads parts (UploadPart and UploadPartCopy).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use backend::{BackendError, CopySide, PartReceipt, Result};
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests, UnixAccount};
 
-use super::founded::Founded;
 use super::in_progress::{Upload, UploadName};
+use super::own_assemblies::OwnAssemblies;
 use super::part::PartTarget;
 use super::slot::Slot;
 use crate::error::{Fail, Op, retrying};
@@ -25,7 +25,7 @@ use crate::write::sealed::Sealed;
 use crate::write::staging::Staged;
 
 impl PartTarget {
-    /// Makes the file the part, replacing an earlier one. The directory remains the upload's as
+    /// Makes the file the part, replacing an earlier one. The directory belongs to the upload as
     /// long as the upload exists.
     fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
@@ -94,21 +94,21 @@ pub(crate) struct CopyPart {
     pub owner: Option<UnixAccount>,
 }
 
-/// UploadPartCopy. The part gets a checksum by the upload's algorithm, or the default one, as an
-/// uploaded part does.
+/// Copies a part from an object. It gets a checksum by the upload's algorithm, or the default one,
+/// like an uploaded part.
 pub(crate) fn copy_part(
     store: &Store,
-    founded: &Arc<Founded>,
+    own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
     // What does not say that it is of the source is of the target.
-    try_copy(store, founded, copy, default).map_err(|error| error.on(CopySide::Target))
+    try_copy(store, own_assemblies, copy, default).map_err(|error| error.on(CopySide::Target))
 }
 
 fn try_copy(
     store: &Store,
-    founded: &Arc<Founded>,
+    own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
 ) -> Result<PartReceipt> {
@@ -121,7 +121,8 @@ fn try_copy(
         return Err(BackendError::InvalidRange { size_bytes });
     }
     // It may share its blocks with the source, so that it need not fit the free space.
-    let (target, _) = PartTarget::open(store, founded, copy.upload.clone(), copy.number, None, copy.owner)?;
+    let (target, _) =
+        PartTarget::open(store, own_assemblies, copy.upload.clone(), copy.number, None, copy.owner)?;
     let target = PartTarget { announced: Some(range.end - range.start), ..target };
     let Stage { bucket, mut staged, .. } = target.stage(store)?;
     let algorithm = target.algorithm.unwrap_or(default);
@@ -134,6 +135,6 @@ fn try_copy(
     let sealed = staged.seal_part(&bucket, target.owner, PartRecord::of_bytes(digests.clone()))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
-    let told = checksum.filter(|_| target.algorithm.is_some());
-    Ok(PartReceipt { etag, checksum: told.map(|checksum| checksum.value), last_modified })
+    let shown = checksum.filter(|_| target.algorithm.is_some());
+    Ok(PartReceipt { etag, checksum: shown.map(|checksum| checksum.value), last_modified })
 }

@@ -9,8 +9,8 @@ use crate::layout::uploads::{COMPLETED, is_id};
 use crate::record::{self, CompletionRecord};
 use crate::tree::bucket::Bucket;
 
-/// The receipt of a completed upload; `None` for a text that can't be an id of ours, which would
-/// name another file here.
+/// The receipt of a completed upload; `None` for a text that can't be an id of ours, and would name
+/// another file here.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<CompletionRecord>> {
     if !is_id(id) {
         return Ok(None);
@@ -22,7 +22,7 @@ pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Completion
     }
 }
 
-/// True if an upload has a receipt. Whoever could forge one could only make uploads unusable.
+/// True if an upload has a receipt. Whoever could forge receipts could only make uploads unusable.
 pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
     match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
         Ok(bytes) => Ok(record::from_bytes::<CompletionRecord>(&bytes).is_ok()),
@@ -31,7 +31,7 @@ pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
     }
 }
 
-/// The answer that a receipt or a journal has.
+/// The answer in a receipt or journal.
 pub(super) fn answer(record: CompletionRecord) -> Option<WriteReceipt> {
     let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, unknown: _ } = record;
     Some(WriteReceipt {

@@ -1,6 +1,6 @@
 //! A part's slot in an assembly, for its writer.
 
-use backend::{BackendError, Held, Result};
+use backend::{BackendError, BusyResource, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ pub(super) struct Slot {
     /// True if other machines may write to the same file, and written data may stay in their
     /// memory.
     shared: bool,
-    /// True if a part may have been published whose record says that its bytes are here.
+    /// True if a part may have been published whose record says that its bytes are in this slot.
     published: bool,
 }
 
@@ -42,7 +42,7 @@ impl Slot {
         for assembly in ASSEMBLIES {
             let layout = match Layout::open(&part.directory, assembly).op("open a layout")? {
                 Some(layout) => Some(layout),
-                None => Layout::found(bucket, part, assembly, size_bytes)?,
+                None => Layout::create(bucket, part, assembly, size_bytes)?,
             };
             match layout {
                 None => return Ok(None),
@@ -64,7 +64,7 @@ impl Slot {
         let start = layout.start(part.number);
         let device = file_info::stat(&part.directory)?.device;
         let shared = !bucket.store.times_are_final(device);
-        let anothers = shared && !part.founded.has(&part.upload.id);
+        let anothers = shared && !part.own_assemblies.has(&part.upload.id);
         if start.saturating_add(size_bytes) > ASSEMBLY_BYTES_MAX || anothers || !layout.share() {
             return Ok(None);
         }
@@ -103,11 +103,11 @@ impl Window for Slot {
         // The upload was completed, or is being so, without this part.
         match file_info::fresh_at(&self.directory, DESCRIPTION) {
             Err(Errno::NOENT) => Err(BackendError::NoSuchUpload),
-            _ => Err(BackendError::Busy(Held::Upload)),
+            _ => Err(BackendError::Busy(BusyResource::Upload)),
         }
     }
 
-    /// Where unlocking may wait for a server, the lock stays to the end.
+    /// Keeps the lock to the end where unlocking may wait for a server.
     fn leave(&self) {
         if !self.shared {
             self.layout.release();
@@ -131,7 +131,7 @@ impl Window for Slot {
         self.published = true;
     }
 
-    /// Frees the space of a failed part, and the claim if no writes of it can still be pending.
+    /// Frees the space of a failed part, and the claim unless writes of it may still be pending.
     fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {

@@ -1,4 +1,4 @@
-//! Decides whether the time of a directory's last change shows that it did not change since.
+//! Decides whether the time of a directory's last change shows that it has not changed since.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -35,8 +35,8 @@ impl Clocks {
         self.ahead_ns.store(ahead.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(UNKNOWN), Relaxed);
     }
 
-    /// True if this machine's clock was set since the last call: what was measured is no longer
-    /// true.
+    /// True if this machine's clock was set since the last call: then the measurement is no longer
+    /// valid.
     pub fn was_set(&self) -> bool {
         let elapsed_ns = i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let epoch_ns = file_info::now_ns().saturating_sub(elapsed_ns);

@@ -1,8 +1,8 @@
 //! The description of a volume: what the file system on a device can do (decision 0035).
 //!
-//! What follows from its kind is known at once, what has to be tried is [tried](super::trials)
-//! before anything of a client is written. A fact that was not tried counts as the more cautious of
-//! its values, since gateways that know different amounts must agree.
+//! What follows from its kind is known at once; the rest is [tried](super::trials) before anything
+//! of a client is written. A fact that was not tried has the more cautious of its values, since
+//! gateways that know different amounts must agree.
 
 use rustix::fd::AsFd;
 
@@ -13,7 +13,7 @@ use super::mounts::Mounted;
 use crate::error::Io;
 use crate::fs::file_info;
 
-/// Whether something is so, as far as it was tried.
+/// Whether a file system has a property, as far as it was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Fact {
     Yes,
@@ -27,7 +27,7 @@ impl Fact {
         if is_so { Self::Yes } else { Self::No }
     }
 
-    /// Yes if it is known to be so by kind; otherwise it has to be tried.
+    /// Yes if the property is known by kind; otherwise it has to be tried.
     const fn if_known(is_so: bool) -> Self {
         if is_so { Self::Yes } else { Self::Untried }
     }
@@ -41,10 +41,10 @@ impl Fact {
     }
 }
 
-/// Which names are different names.
+/// How the file system compares names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// Those whose bytes differ.
+    /// Names differ if their bytes differ.
     Bytes,
     /// `KEY` and `key` are one name.
     NoCase,
@@ -53,12 +53,12 @@ pub(crate) enum Names {
     Untried,
 }
 
-/// Whether a file can be made without a name (`O_TMPFILE`), and be given one later.
+/// Whether a file can be made without a name (`O_TMPFILE`), and get one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nameless {
     Yes,
     No,
-    /// It can be made, and not be given a name.
+    /// It can be made, but never get a name.
     ForEver,
     Untried,
 }
@@ -75,14 +75,14 @@ pub(crate) enum Locks {
     Unknown,
 }
 
-/// How the time of a file's last change tells changes apart.
+/// How well the time of a file's last change distinguishes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// Each change gives another time, if someone has looked at the last one.
+    /// Each change gives another time, if the previous one was looked at.
     Each,
     /// The time is that of a tick of this kernel's clock, some milliseconds long.
     Ticks,
-    /// The time is by another machine's clock.
+    /// The time is that of another machine's clock.
     Remote,
 }
 
@@ -90,7 +90,7 @@ pub(crate) enum Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
     NeverWait,
-    /// `RWF_NOWAIT` tells if they would.
+    /// `RWF_NOWAIT` reports whether they would.
     Tell,
     MayWait,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Volume {
     pub names: Names,
     /// Hard links.
     pub links: Fact,
-    /// `O_EXCL` tells whether a file was there already.
+    /// `O_EXCL` shows whether a file existed already.
     pub exclusive: Fact,
     /// A rename replaces a file.
     pub replaces: Fact,
@@ -135,15 +135,15 @@ pub(crate) struct Volume {
     pub changes: Changes,
     /// Times have fractions of a second.
     pub fine_times: Fact,
-    /// Giving a file a name, or renaming it, sets its ctime to the present.
+    /// Naming or renaming a file sets its ctime to the present.
     pub rename_changes: Fact,
     pub reads: Reads,
-    /// Changes of names and files reach the disk in the order in which they were made: then a flush
+    /// Changes of names and files reach the disk in the order in which they were made. Then a flush
     /// of one covers all earlier ones, except for file contents that were not written out.
     pub ordered: bool,
     /// Files can share blocks (`FICLONE`).
     pub reflinks: Fact,
-    /// `statfs` tells of its room.
+    /// `statfs` reports its free space.
     pub counts_blocks: Fact,
     /// See [`Kind::compresses`].
     pub compresses: bool,
@@ -151,17 +151,17 @@ pub(crate) struct Volume {
     pub reserves: Fact,
 }
 
-/// What is demanded of a volume beyond that without which none is served.
+/// The properties that options demand of a volume, in addition to those that are always required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// It must not take different names for the same one (`KEY` and `key`).
+    /// It must distinguish names such as `KEY` and `key`.
     pub names: bool,
     pub flushes: bool,
     pub attributes: bool,
 }
 
 impl Volume {
-    /// A volume of which nothing can be known.
+    /// A volume about which nothing is known.
     pub fn unknown() -> Self {
         Self::of_kind(Kind::Unknown)
     }
@@ -180,7 +180,7 @@ impl Volume {
         Ok(Self { locks, ordered, ..Self::of_kind(kind) })
     }
 
-    /// What follows from the kind of a file system.
+    /// The description that follows from the kind of a file system.
     pub fn of_kind(kind: Kind) -> Self {
         let local = kind.is_local();
         Self {
@@ -225,8 +225,8 @@ impl Volume {
         !self.exchange.is_yes() || self.stale_names
     }
 
-    /// The first of the required things that it is known to lack. What was not tried does not
-    /// count: where nothing can be written, nothing can be lost.
+    /// The first required property that it is known to lack. What was not tried does not count:
+    /// where nothing can be written, nothing can be lost.
     pub fn lacking(&self, needs: Needs) -> Option<Lack> {
         let asked = |lack: &Lack| match lack {
             Lack::Case | Lack::Forms => needs.names,
@@ -237,7 +237,7 @@ impl Volume {
         self.lacks().find(asked)
     }
 
-    /// All that it is known to lack, the required things first.
+    /// Everything that it is known to lack, required properties first.
     pub fn lacks(self) -> impl Iterator<Item = Lack> {
         Lack::ALL.into_iter().filter(move |lack| self.is_lacking(*lack))
     }
@@ -268,7 +268,7 @@ impl Volume {
     }
 }
 
-/// Whom locks exclude, as far as the kind and the options of the mount tell.
+/// Whom locks exclude, as far as the kind and the mount options show.
 fn locks_of(kind: Kind, mounted: Option<&Mounted>) -> Locks {
     let has = |option| mounted.is_some_and(|mounted| mounted.has(option));
     match kind {
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Each required thing that is missing is named, and what was not tried is not.
+    /// Each required property that is missing is named, and those that were not tried are not.
     #[test]
     fn what_is_required_is_named_once_it_is_known_to_be_missing() {
         let untried = Volume::unknown();

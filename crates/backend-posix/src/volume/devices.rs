@@ -1,5 +1,5 @@
-//! What is known of the devices that a tree is on besides the root's: those of buckets that are
-//! mount points or subvolumes.
+//! What is known of devices other than the root's: those of buckets that are mount points or
+//! subvolumes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -13,7 +13,7 @@ use crate::error::Io;
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     known: RwLock<HashMap<u64, Device>>,
-    /// Those that keep no modes of files, the root's included, as was found out since.
+    /// The devices that were found to keep no modes of files, including the root's.
     modeless: RwLock<HashSet<u64>>,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Device {
 }
 
 impl Devices {
-    /// True if any device was met.
+    /// True if any device is known.
     pub fn any(&self) -> bool {
         !self.known.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// A device that was met.
+    /// A device that is known.
     pub fn get(&self, device: u64) -> Option<Device> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied()
     }
@@ -59,7 +59,7 @@ impl Devices {
         self.modeless.write().unwrap_or_else(PoisonError::into_inner).insert(device);
     }
 
-    /// Forgets all: the number of a device that is unmounted is given to another one.
+    /// Forgets all devices: the number of an unmounted device is given to another one.
     pub fn forget(&self) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.modeless.write().unwrap_or_else(PoisonError::into_inner).clear();

@@ -2,9 +2,9 @@
 //! were made, after the file contents that were written out before.
 //!
 //! XFS and ext4 do that for metadata, and flush their device before the journal is written: so a
-//! flush of a directory brings to the disk everything that precedes the names in it (decision
+//! flush of a directory brings everything to the disk that precedes the names in it (decision
 //! 0014). This is not so if contents are on another device than the journal, or if the journal does
-//! not wait for them. A file system is only taken to keep the order if that can be seen.
+//! not wait for them. A file system is assumed to keep the order only if that can be verified.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use super::mounts::Mounted;
 const JOURNAL_INODE: u32 = 8;
 
 /// True if the file system on `device`, which is of this kind, keeps the order. False if that can't
-/// be seen.
+/// be verified.
 pub(crate) fn keeps_order(kind: Kind, device: u64) -> bool {
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
     match kind {
@@ -54,7 +54,7 @@ impl Host<'_> {
     }
 }
 
-/// True if no option of a file system gives up the order.
+/// True if all options of a file system preserve the order.
 fn in_order<'o>(mut options: impl Iterator<Item = &'o str>) -> bool {
     const NOT: [&str; 5] = ["journal_async_commit", "nobarrier", "barrier=0", "rtdev", "max_open_zones"];
     options.all(|option| !NOT.iter().any(|not| option.trim_ascii().starts_with(not)))

@@ -1,6 +1,7 @@
 //! Kinds of file systems, and what follows from a kind alone.
 
 use rustix::fd::AsFd;
+use rustix::fs::StatFs;
 
 use crate::error::Io;
 
@@ -27,7 +28,7 @@ pub(crate) enum Kind {
     Ocfs2,
     Smb,
     Fuse,
-    /// Any other.
+    /// Any other file system.
     Unknown,
 }
 
@@ -56,8 +57,12 @@ const NUMBERS: [(u32, Kind); 18] = [
 impl Kind {
     /// The kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
-        let number = rustix::fs::fstatfs(file)?.f_type;
-        Ok(Self::of_number(u32::try_from(number & 0xffff_ffff).unwrap_or(0)))
+        Ok(Self::of_statfs(&rustix::fs::fstatfs(file)?))
+    }
+
+    /// The kind of the file system that `statfs` describes.
+    pub fn of_statfs(described: &StatFs) -> Self {
+        Self::of_number(u32::try_from(described.f_type & 0xffff_ffff).unwrap_or(0))
     }
 
     fn of_number(number: u32) -> Self {
@@ -88,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// True if only this machine changes it, and calls take no longer than a disk.
+    /// True if only this machine changes the file system, and calls take no longer than a disk.
     pub const fn is_local(self) -> bool {
         matches!(
             self,
@@ -118,13 +123,14 @@ impl Kind {
             )
     }
 
-    /// True if all drivers that this process can meet have `RENAME_EXCHANGE`: openat2 is younger.
+    /// True if all drivers have `RENAME_EXCHANGE` on kernels that this process runs on: those have
+    /// `openat2`, which is younger.
     pub const fn exchanges(self) -> bool {
         self.is_local() && !matches!(self, Self::Zfs)
     }
 
-    /// True if the kernel may ask for the attributes of an open file by its name, which another may
-    /// have by now.
+    /// True if the kernel may ask for the attributes of an open file by its name, which another
+    /// file may have by then.
     pub const fn asks_by_name(self) -> bool {
         matches!(self, Self::Fuse | Self::Smb | Self::Unknown)
     }
@@ -146,7 +152,7 @@ impl Kind {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }
 
-    /// True if single directories of it may not tell names apart by case.
+    /// True if single directories of it may not distinguish names by case.
     pub const fn has_folding_directories(self) -> bool {
         matches!(self, Self::Ext4 | Self::F2fs | Self::Tmpfs)
     }

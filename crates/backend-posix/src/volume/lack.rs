@@ -1,4 +1,4 @@
-//! What a file system may lack, and what is said of it.
+//! What a file system may lack, and the sentence for each lack.
 
 /// Something that a file system lacks. The first ones are required; the others are done in another
 /// way. SEMANTICS has one table of all, which a test compares with this.
@@ -27,7 +27,7 @@ pub(crate) enum Lack {
 }
 
 impl Lack {
-    /// All, the required ones first.
+    /// All lacks, the required ones first.
     pub const ALL: [Self; 20] = [
         Self::Case,
         Self::Forms,
@@ -77,7 +77,7 @@ impl Lack {
         }
     }
 
-    /// True if a file system that lacks it is not served, unless an option says so.
+    /// True if a file system that lacks this is not served, unless an option allows it.
     pub const fn is_refused(self) -> bool {
         matches!(
             self,
@@ -165,7 +165,7 @@ impl Lack {
 mod tests {
     use super::*;
 
-    /// SEMANTICS has one table of lacks, with the sentences that operators are told.
+    /// SEMANTICS has one table of lacks, with the sentences that operators see.
     #[test]
     fn the_table_of_lacks_is_this_one() {
         let text = include_str!("../../../../docs/SEMANTICS.md");

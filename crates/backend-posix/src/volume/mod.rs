@@ -1,10 +1,13 @@
-//! What the file system on a device can do: known from its kind, or tried.
+//! What the file system on a device can do: known from its kind, or tried; and what a nearly full
+//! directory of ext4 refuses.
 
 pub(crate) mod clock;
 pub(crate) mod description;
 pub(crate) mod devices;
+pub(crate) mod flat;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod lack;
+pub(crate) mod long_path;
 pub(crate) mod mounts;
 pub(crate) mod trials;

@@ -1,4 +1,4 @@
-//! What the mount table tells of a device.
+//! The entry of a device in the mount table.
 
 use std::path::Path;
 

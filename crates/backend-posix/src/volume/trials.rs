@@ -47,7 +47,8 @@ pub(crate) fn unless_unwritable<T>(errno: Errno) -> Io<Option<T>> {
     }
 }
 
-/// A new directory to try things in. Of an error that is no answer, a fact is left as it was.
+/// A new directory to try things in. If a trial fails with an error that proves nothing, the fact
+/// is left unchanged.
 struct Trial(OwnedFd);
 
 impl Trial {
@@ -95,7 +96,7 @@ impl Trial {
         if self.create("\u{e9}").is_ok() && self.has("e\u{301}") { Names::Normalized } else { Names::Bytes }
     }
 
-    /// Tries what can be asked of an open file.
+    /// Tries what an open file shows.
     fn try_file(&self, file: &OwnedFd, volume: &mut Volume) -> Io<()> {
         volume.attributes = match rustix::fs::fsetxattr(file, "user.slipway", b"", XattrFlags::empty()) {
             Ok(()) => Fact::Yes,
@@ -129,7 +130,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Whether there are files without names, which `link` can give one.
+    /// Tries whether files can be made without names, and whether `link` can name them.
     fn nameless(&self, link: impl Fn(&OwnedFd, &str) -> Io<()>) -> Io<Nameless> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         let Ok(file) = rustix::fs::openat(&self.0, ".", flags, Mode::RUSR | Mode::WUSR) else {
@@ -169,8 +170,8 @@ impl Trial {
         Ok(answer(rustix::fs::renameat_with(&self.0, "from", &self.0, "to", RenameFlags::NOREPLACE)))
     }
 
-    /// Exchanges a directory and a file, and looks at both: a server may do without the flag what
-    /// it does not know.
+    /// Exchanges a directory and a file, and checks both: a server may ignore a flag that it does
+    /// not know.
     fn exchange(&self, known: Fact) -> Io<Fact> {
         match rustix::fs::mkdirat(&self.0, "directory", Mode::RWXU) {
             // As in [`run`].
@@ -206,8 +207,8 @@ impl Trial {
         Ok(())
     }
 
-    /// True if a file gets another ctime when it is given a name, and when it is renamed. `None` if
-    /// it can't be told.
+    /// True if a file's ctime changes when it gets a name, and when it is renamed. `None` if that
+    /// can't be found out.
     fn rename_changes(&self) -> Option<bool> {
         let changed = || file_info::at(&self.0, "Name").map(|info| info.changed_ns).ok();
         let before = changed()?;
@@ -221,7 +222,7 @@ impl Trial {
     }
 }
 
-/// Whether a call that a file system may not know was done. Of other errors nothing is known.
+/// The result of a call that a file system may not support. Unknown after other errors.
 fn answer(result: Io<()>) -> Fact {
     match result {
         Ok(()) => Fact::Yes,
@@ -231,7 +232,7 @@ fn answer(result: Io<()>) -> Fact {
 }
 
 /// True if others have rights in a new file that can't be taken from them, because its file system
-/// keeps no modes. The file may have got them from its directory.
+/// keeps no modes. (The file may also have got the rights from its directory; those can be taken.)
 pub(crate) fn is_open_for_ever(file: impl AsFd) -> bool {
     let is_open = || rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_mode & ANY != 0);
     if !is_open() {
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Files without a name that can't get one are found, as on an old kernel without `/proc`:
+    /// Files without a name that can't get one are detected, as on an old kernel without `/proc`:
     /// there each PUT would fail.
     #[test]
     fn files_that_get_no_name_are_found() {
@@ -282,7 +283,7 @@ mod tests {
         assert_eq!(trial.nameless(old), Ok(expected));
     }
 
-    /// What is known by kind is what a trial finds, and nothing is left of it.
+    /// A trial finds what is known by kind, and leaves nothing behind.
     #[test]
     fn a_trial_agrees_with_what_is_known_by_kind() {
         let Place { folder, directory } = Place::new();

@@ -6,11 +6,11 @@
 //! the key's lock, which the converter holds. Readers and listings look at names without locks, so
 //! they are notified: the symbolic link `.slipway/converting` gets another text before the first
 //! step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`). A page during
-//! which it changed is made again, and a reader who found nothing meanwhile looks again under the
-//! key's lock.
+//! which it changed is made again, and a reader who found nothing while it changed looks again
+//! under the key's lock.
 //!
 //! A crash between the steps leaves the text. Whoever finds it while holding the lock on
-//! conversions puts the directory in its place: the next to lock the key, to list, to convert
+//! conversions moves the directory to its place: the next to lock the key, to list, to convert
 //! another file, or the sweep. (Some file systems have no symbolic links for paths over about 1,000
 //! bytes; such a file can't be converted: `KeyNotStorable`.)
 
@@ -39,7 +39,7 @@ pub(crate) fn swap_by_steps(
     (staging, prepared): (&OwnedFd, &str),
 ) -> Result<(), Fail> {
     let path = join(&parent.path, name);
-    let _lock = settle(bucket)?;
+    let _lock = finish_interrupted(bucket)?;
     // The sweep may have taken it for a leftover. It does that with the same lock.
     let directory = resolve::plain(staging, prepared, DIRECTORY).attempt("look up a name")?;
     file_info::at(&directory, SELF).attempt("look up a name")?;
@@ -57,7 +57,7 @@ pub(crate) fn swap_by_steps(
 
 /// Waits until no file is being converted by steps, finishes a conversion that a crash interrupted,
 /// and prevents new ones until the lock is dropped. Whoever holds this lock waits for no other.
-pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
+pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
@@ -80,34 +80,34 @@ pub(crate) fn settle(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`settle`], if a `wanted` path is being converted. A caller that holds the path's lock knows
+/// [`finish_interrupted`], if a `wanted` path is being converted. A caller that holds the path's lock knows
 /// that the conversion was interrupted. Only where names may be missing for a moment.
-pub(crate) fn settle_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
+pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
     {
-        drop(settle(bucket)?);
+        drop(finish_interrupted(bucket)?);
     }
     Ok(())
 }
 
-/// [`settle`]; `None` if it is not needed.
-pub(crate) fn settle_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
+/// [`finish_interrupted`]; `None` if it is not needed.
+pub(crate) fn finish_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
     let by_steps = !bucket.store.volume_at(&bucket.fd).exchange.is_yes();
-    by_steps.then(|| settle(bucket)).transpose()
+    by_steps.then(|| finish_interrupted(bucket)).transpose()
 }
 
 /// The result of a look without a lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Look<T> {
-    /// What there is, if there is anything.
+    /// What exists, if anything does.
     Sure(Option<T>),
-    /// A file may have been converted meanwhile: only a look under the lock tells.
+    /// A file may have been converted during the look: only a look under the lock is reliable.
     Disturbed,
 }
 
-/// Looks again for something that was not found, without a lock, where a name is only missing while
-/// a file is converted by steps.
+/// Looks again, without a lock, for something that was not found, where a name is only missing
+/// while a file is converted by steps.
 pub(crate) fn look_undisturbed<T>(
     bucket: &Bucket<'_>,
     look: impl FnOnce() -> Result<Option<T>, Fail>,
@@ -129,7 +129,7 @@ pub(crate) fn look_undisturbed<T>(
     }
 }
 
-/// Does `work`, which reads names without locks, until no file was converted meanwhile.
+/// Repeats `work`, which reads names without locks, until no file was converted during it.
 pub(crate) fn undisturbed<T>(
     bucket: &Bucket<'_>,
     mut work: impl FnMut() -> backend::Result<T>,
@@ -155,11 +155,11 @@ pub(crate) fn undisturbed<T>(
                     }
                 }
             }
-        } else if settle(bucket).is_err() {
+        } else if finish_interrupted(bucket).is_err() {
             break;
         }
     }
-    let _lock = match retrying(|| settle(bucket)) {
+    let _lock = match retrying(|| finish_interrupted(bucket)) {
         // Who may not write here can have no lock.
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(
@@ -177,9 +177,9 @@ fn is_gone(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::STALE | Errno::IO))
 }
 
-/// Moves a prepared directory to the path of the file that is in it, if the path is free. A
-/// directory that was made there meanwhile gets the file. Does nothing if the prepared directory is
-/// gone.
+/// Moves a prepared directory to the path of the file that is in it, if the path is free. If a
+/// directory was made there in the meantime, that one gets the file. Does nothing if the prepared
+/// directory is gone.
 fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> Result<(), Fail> {
     let directory = match resolve::plain(&staging, prepared, DIRECTORY) {
         // Done, or not ours.
@@ -219,8 +219,8 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
     Ok(taken_in)
 }
 
-/// Handles a file that came out: its name is removed if it is the one that the `directory` already
-/// has (`expected`), and it replaces that if it is a newer one. False if it is not a file.
+/// Handles a file that came out: if the `directory` already has the file (`expected`), its name is
+/// removed; if it is a newer file, it replaces that one. False if it is not a file.
 pub(crate) fn take_in(
     directory: &OwnedFd,
     expected: (u64, u64),
@@ -254,7 +254,7 @@ fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     bucket.store.sync_names(own).attempt("sync a directory")
 }
 
-/// The text; `None` if no file was ever converted by steps.
+/// Reads the text; `None` if no file was ever converted by steps.
 fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     let own = match bucket.own() {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
@@ -279,8 +279,9 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     Err(BackendError::OutOf("the file that announces a conversion kept changing while it was read"))
 }
 
-/// The prepared directory and the path of the file during a conversion. Whoever may write in the
-/// bucket may have written the text: it is used only with a name as staging gives them.
+/// The prepared directory and the path of the file during a conversion. Anyone who may write in the
+/// bucket may have written the text, so it is used only if the directory's name is one as staging
+/// gives them.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
     (is_scattered(prepared) || exchanged::is_in_staging(prepared)).then_some((prepared, path))
@@ -309,7 +310,7 @@ mod tests {
         scene
     }
 
-    /// The step after which a crash comes.
+    /// The step after which a test's crash comes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum After {
         Prepared,
@@ -448,14 +449,14 @@ mod tests {
         }
     }
 
-    /// Whoever finds no object takes no lock for that, before and after a file was converted.
+    /// Readers of a missing object take no lock, before and after a file was converted.
     #[test]
     fn a_missing_key_is_missing_without_its_lock() {
         let scene = scene();
         let bucket = scene.bucket();
         if bucket.store.volume_at(&bucket.fd).stale_names {
             return eprintln!(
-                "\n*** SKIPPED: names are missing here for other reasons, so this is NOT tested ***\n"
+                "\n*** SKIPPED: names are missing here for other reasons, so a look without a lock is NOT tested ***\n"
             );
         }
         let missing = || matches!(scene.get("missing"), Err(BackendError::NoSuchKey));
@@ -471,7 +472,7 @@ mod tests {
         ));
     }
 
-    /// A look during which a file was converted says nothing.
+    /// A look during which a file was converted proves nothing.
     #[test]
     fn a_look_that_a_conversion_disturbs_does_not_count() {
         let scene = scene();

@@ -17,7 +17,6 @@ use crate::base::unique;
 use crate::error::{Fail, Io, Op, obstacle};
 use crate::facts::place::directory_record;
 use crate::fs::file_info::{self, FileInfo};
-use crate::fs::flat::{self, Naming};
 use crate::fs::reading::{is_empty, leaves_traits};
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{files, linking};
@@ -28,10 +27,12 @@ use crate::record::{DirectoryRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::{made, ours};
+use crate::volume::flat::{self, Naming};
+use crate::volume::long_path;
 
-/// Opens the directory at `path`, making missing ones. A file in the place of a directory becomes
-/// part of one ([`exchange`]). A caller that makes some gets a `note` of them, to be kept until
-/// they are no longer empty.
+/// Opens the directory at `path`, making missing ones. If a file has the name of a directory, it
+/// becomes part of one ([`exchange`]). A caller that makes directories gets a `note` of them, to be
+/// kept until they are no longer empty.
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
     path: &str,
@@ -181,7 +182,7 @@ impl NewDirectory<'_> {
         moved.map(|moved| moved.map(|()| directory))
     }
 
-    /// Gives the directory its mark once it is made.
+    /// Gives the directory its mark after it was made.
     fn finish(self) -> Result<Directory, Fail> {
         let marked = self.open_and_mark();
         if marked.is_err() {
@@ -197,10 +198,10 @@ impl NewDirectory<'_> {
         Ok(directory)
     }
 
-    /// True if a directory that is said to exist seems to be the one that was to be made: a network
-    /// may lose the answer to `mkdir`, and when the kernel or the server tries again, it is there.
-    /// Without a mark it would stay forever. Another gateway may have made it, and be about to mark
-    /// it; or someone with our account, in the moment in which it was missing.
+    /// True if a directory that is reported to exist seems to be the one that was to be made: if a
+    /// network loses the answer to `mkdir`, the kernel or the server tries again and finds it.
+    /// Without a mark it would stay forever. It may also have been made, at the same moment, by
+    /// another gateway, which is about to mark it, or by someone with our account.
     fn is_made_without_answer(self) -> Result<bool, Fail> {
         let Self { bucket, parent, name, .. } = self;
         let Ok(directory) = child(bucket, parent, name) else { return Ok(false) };
@@ -281,8 +282,7 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
-/// and are not objects. Any obstacle ends it, since it only tidies up. False if there may be empty
-/// ones left.
+/// and are not objects. Any error ends it, since it only tidies up. False if empty ones may remain.
 pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
     while !path.is_empty() {
         match prune_one(bucket, path) {
@@ -322,7 +322,7 @@ fn prune_one(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
 fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     let directory = match bucket.directory(path) {
         // It was never made, but those above it may have been.
-        Err(errno) if resolve::is_too_long(&bucket.fd, errno) => {
+        Err(errno) if long_path::is_too_long(&bucket.fd, errno) => {
             return Err(Fail::lost_to("open a directory", errno));
         }
         result => result.attempt("open a directory")?,
@@ -339,8 +339,7 @@ mod tests {
     use crate::testing::Scene;
 
     /// A directory is ours if the network lost the answer to the first `mkdir`, and the second
-    /// finds
-    /// it done.
+    /// finds that it exists.
     #[test]
     fn a_directory_that_was_made_without_an_answer_is_marked() {
         for shared in [true, false] {

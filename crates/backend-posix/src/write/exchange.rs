@@ -1,17 +1,17 @@
 //! Turns a file into a directory that holds it as [`SELF`]: a directory is prepared in staging and
-//! exchanged with the file, so that no reader ever misses the object.
+//! exchanged with the file, so that readers always find the object.
 //!
-//! Another program may rename a newer file over the old one at any moment, without regard to our
-//! locks. So what comes out of the exchange is looked at before its name is removed. The expected
-//! file is already in the directory. A newer file replaces it there. A directory or a link is moved
-//! back to its path; if objects are below that by then, a directory's entries are moved to them
+//! Another program may rename a newer file over the old one at any moment, ignoring our locks. So
+//! what comes out of the exchange is checked before its name is removed. The expected file is
+//! already in the directory. A newer file replaces it there. A directory or a link is moved back to
+//! its path; if there are objects below that path by then, a directory's entries are moved to them
 //! ([`joining`]).
 //!
-//! A crash between the exchange and the look leaves what came out in staging (`x<id>`;
+//! A crash between the exchange and the check leaves what came out in staging (`x<id>`;
 //! `.slipway,x<id>` in the directory of the file where something is mounted inside the bucket). A
 //! note (`n<id>`, a symbolic link in staging) says what was expected and where, so that the sweep
-//! can finish. It never removes anything that it is not sure of: such files stay, and `slipway
-//! fsck` reports them.
+//! can finish. The sweep never removes anything about which it is not certain: such files stay, and
+//! `slipway fsck` reports them.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, RenameFlags};
@@ -46,7 +46,7 @@ pub(crate) struct Prepared<'p> {
     pub staging: &'p OwnedFd,
     pub entry: &'p str,
     directory: OwnedFd,
-    /// Device and inode of the file in it.
+    /// Device and inode of the file in the prepared directory.
     file: (u64, u64),
     note: Option<Note>,
 }
@@ -54,17 +54,17 @@ pub(crate) struct Prepared<'p> {
 /// What came out of an exchange, and where it is now.
 #[derive(Debug, PartialEq, Eq)]
 enum Out {
-    /// The file that is in the directory; or a newer one, which replaced it there.
+    /// The expected file, which is also in the directory, or a newer one, which replaced it there.
     InDirectory,
-    /// Something else, which is back at its path.
+    /// Something else, which was moved back to its path.
     Back,
     /// Something else, which could not be moved back.
     Kept,
 }
 
 /// Makes a marked directory in staging with the file in it. Leaves nothing if it fails. The
-/// directory gets its name after its mark: by that the sweep distinguishes it from what came out of
-/// an exchange without a note.
+/// directory gets its name after its mark: by the mark, the sweep distinguishes it from what came
+/// out of an exchange without a note.
 pub(crate) fn prepare<'p>(
     bucket: &Bucket<'_>,
     (parent, name): (&'p Directory, &'p str),
@@ -114,7 +114,7 @@ impl Prepared<'_> {
         records::take_along(bucket, (*parent, *name), (&*directory, SELF))?;
         let made = file_info::of(&*directory).attempt("stat a directory")?;
         rustix::fs::renameat(*staging, unmarked, *staging, *entry).attempt("name a directory")?;
-        *note = Noted::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
+        *note = ExchangeNote::of(&made, file, &join(&parent.path, name)).write(bucket, entry);
         // Not before: by the note the sweep knows what is no longer ours.
         files::give(&*directory, owner).attempt("change the owner of a directory")?;
         // From here to the exchange every call counts: it is the time in which another program's
@@ -234,8 +234,8 @@ impl Prepared<'_> {
         Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
     }
 
-    /// Removes a directory that came out, if it is empty and not an object: then the one in its
-    /// place serves whoever made it. False if it still exists.
+    /// Removes a directory that came out, if it is empty and not an object: whoever made it can use
+    /// the one in its place. False if it still exists.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
         let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
@@ -313,7 +313,7 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
 
 /// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
-struct Noted {
+struct ExchangeNote {
     /// Inode of the prepared directory.
     directory: u64,
     /// Inode of the file in it.
@@ -322,7 +322,7 @@ struct Noted {
     path: String,
 }
 
-impl Noted {
+impl ExchangeNote {
     fn of(directory: &FileInfo, file: &FileInfo, path: &str) -> Self {
         Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
     }
@@ -353,7 +353,7 @@ impl Noted {
 /// Finishes an exchange that a crash interrupted. `entry`, in `above`, is what it left: the
 /// directory, what came out, or the note. True if nothing of it remains. The caller may hold all
 /// locks.
-pub(crate) fn settle(
+pub(crate) fn finish_interrupted(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
     entry: &str,
@@ -362,19 +362,19 @@ pub(crate) fn settle(
     let Some(id) = id_of(entry) else { return Ok(false) };
     let staging = bucket.staging_directory()?;
     // Anyone may give its id to a name in a directory of theirs.
-    let noted = Noted::read(&staging, id)?
+    let noted = ExchangeNote::read(&staging, id)?
         .filter(|noted| !is_scattered(entry) || is_directory_of(bucket, &noted.path, above));
-    let lock = |noted: &Noted| key_lock::take(bucket, &noted.path);
+    let lock = |noted: &ExchangeNote| key_lock::take(bucket, &noted.path);
     let _lock = noted.as_ref().filter(|_| !all_locked).map(lock).transpose()?;
     // With this lock nothing is on its way by steps, and one that crashed there is in its place.
-    let _conversions = conversion::settle_any(bucket)?;
+    let _conversions = conversion::finish_any(bucket)?;
     let settled = if entry.starts_with(NOTE) {
         let Some(noted) = &noted else {
             return Ok(rustix::fs::unlinkat(above, entry, AtFlags::empty()).is_ok());
         };
-        settle_noted(bucket, &staging, id, noted)?
+        finish_noted(bucket, &staging, id, noted)?
     } else {
-        settle_at(bucket, above, entry, noted.as_ref())?
+        finish_at(bucket, above, entry, noted.as_ref())?
     };
     if settled && (noted.is_some() || !is_scattered(entry)) {
         let _ = rustix::fs::unlinkat(&staging, format!("{NOTE}{id}"), AtFlags::empty());
@@ -388,18 +388,28 @@ fn is_directory_of(bucket: &Bucket<'_>, path: &str, above: &OwnedFd) -> bool {
     directory.is_ok_and(|there| file_info::of(above).is_ok_and(|above| there.id() == above.id()))
 }
 
-fn settle_noted(bucket: &Bucket<'_>, staging: &OwnedFd, id: &str, noted: &Noted) -> Result<bool, Fail> {
-    if !settle_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
+fn finish_noted(
+    bucket: &Bucket<'_>,
+    staging: &OwnedFd,
+    id: &str,
+    noted: &ExchangeNote,
+) -> Result<bool, Fail> {
+    if !finish_at(bucket, staging, &format!("{IN_STAGING}{id}"), Some(noted))? {
         return Ok(false);
     }
     match bucket.directory(keymap::split(&noted.path).0) {
-        Ok(parent) => settle_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
+        Ok(parent) => finish_at(bucket, &parent.fd, &format!("{BESIDE_FILE}{id}"), Some(noted)),
         Err(_) => Ok(true),
     }
 }
 
 /// True if the entry with this name is gone.
-fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&Noted>) -> Result<bool, Fail> {
+fn finish_at(
+    bucket: &Bucket<'_>,
+    above: &OwnedFd,
+    name: &str,
+    noted: Option<&ExchangeNote>,
+) -> Result<bool, Fail> {
     let info = match file_info::at(above, name) {
         Err(Errno::NOENT) => return Ok(true),
         result => result.attempt("look up a name")?,
@@ -411,7 +421,7 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
             let made = file_info::of(&opened).attempt("stat a directory")?;
             made.inode == noted.directory && remove_prepared(bucket, &opened, above, name)
         }
-        Some(noted) => settle_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
+        Some(noted) => finish_out(bucket, above, name, noted)? || unlink_other_name(above, name, &info),
         None if is_scattered(name) && info.is_directory() => leftovers::remove_empty(bucket, above, name)?,
         None if is_scattered(name) && !ours::is_at(bucket, above, name)? => false,
         None if info.is_directory() => is_prepared(bucket, above, name)? && remove_tree(above, name),
@@ -428,8 +438,8 @@ fn settle_at(bucket: &Bucket<'_>, above: &OwnedFd, name: &str, noted: Option<&No
     Ok(settled)
 }
 
-/// Handles what came out, if the directory and the file in it are still the noted ones.
-fn settle_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Noted) -> Result<bool, Fail> {
+/// Handles what came out, if the directory and the file in it are still those that the note names.
+fn finish_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &ExchangeNote) -> Result<bool, Fail> {
     let (above, name) = keymap::split(&noted.path);
     let Ok(parent) = bucket.directory(above) else { return Ok(false) };
     let Ok(directory) = resolve::plain(&parent, name, DIRECTORY) else { return Ok(false) };

@@ -1,8 +1,9 @@
-//! The lock of a key, under which no conversion to a directory is half done.
+//! The lock of a key, which also ensures that no conversion of its file to a directory is half
+//! done.
 //!
 //! If a conversion takes two steps, a crash may come between them ([`conversion`]). So whoever
-//! takes a [`lock`](crate::tree::lock) finishes an interrupted one, before anything is looked at
-//! under the lock.
+//! takes a [`lock`](crate::tree::lock) first finishes an interrupted conversion, before anything is
+//! looked at under the lock.
 
 use backend::BackendError;
 use rustix::io::Errno;
@@ -22,12 +23,12 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     let lock = bucket.lock_number(number_of(path))?;
     // The lock's file is on the bucket's file system.
     if !bucket.store.volume_on(lock.device(), &bucket.fd).exchange.is_yes() {
-        conversion::settle_wanted(bucket, |wanted| wanted == path)?;
+        conversion::finish_wanted(bucket, |wanted| wanted == path)?;
     }
     Ok(lock)
 }
 
-/// [`take`] for callers that only read; `None` if nothing was ever locked, or can be.
+/// [`take`] for callers that only read; `None` if no lock was ever made here, or can be.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     match resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY) {
         Ok(_) => match take(bucket, path) {
@@ -41,8 +42,8 @@ pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lo
 }
 
 /// Looks again for an object that was not found in a directory on `volume`, if its name may have
-/// been missing for a moment: under its lock, if nothing less tells. `path` is what to lock; there
-/// is no object if that is `None`.
+/// been missing for a moment: under its lock, unless a cheaper look is enough. `path` is the path
+/// to lock; if it is `None`, there is no object.
 pub(crate) fn look_again<T>(
     bucket: &Bucket<'_>,
     volume: &Volume,
@@ -62,7 +63,7 @@ pub(crate) fn look_again<T>(
     look()
 }
 
-/// Waits for the lock of the directory at `path`, which is another one than that of a file there.
+/// Waits for the lock of the directory at `path`, which differs from that of a file there.
 pub(crate) fn take_directory(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     take(bucket, &format!("{path}/"))
 }
@@ -85,6 +86,6 @@ pub(crate) fn take_name(bucket: &Bucket<'_>, directory: &str, name: &str) -> Res
 /// Waits for all locks.
 pub(crate) fn take_all(bucket: &Bucket<'_>) -> Result<Vec<Lock>, Fail> {
     let locks = (0..LOCKS).map(|number| bucket.lock_number(number)).collect::<Result<_, _>>()?;
-    conversion::settle_any(bucket)?;
+    conversion::finish_any(bucket)?;
     Ok(locks)
 }

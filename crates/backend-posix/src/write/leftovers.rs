@@ -1,8 +1,8 @@
 //! Removes leftovers from a directory of keys.
 //!
 //! A name proves nothing there ([`ours`](crate::tree::ours)). So a leftover with one of our names
-//! is removed only if it belongs to us, and only if whoever may write in the directory could remove
-//! it, too: a file's name, or an empty directory.
+//! is removed only if it belongs to us and is something that whoever may write in the directory
+//! could also remove: a file's name, or an empty directory.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -32,8 +32,8 @@ pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd,
     }
 }
 
-/// Removes a directory that was made just now, if it is empty: without a mark it would stay
-/// forever. True if it is gone.
+/// Removes a directory that was just made, if it is empty: without a mark it would stay forever.
+/// True if it is gone.
 pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
     // Of another's that took its name, not even the record goes.
     let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
@@ -53,8 +53,8 @@ pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) ->
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes a file that was staged in a directory of keys and left there, if it is ours, or was when
-/// a note of it was written, and no writer holds it. True if it is gone. A link is never ours:
+/// Removes a file that was staged in a directory of keys and left there, if no writer holds it and
+/// it is ours, or was when a note of it was written. True if it is gone. A link is never ours:
 /// notes are only in staging.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
@@ -111,8 +111,8 @@ mod tests {
 
     const VICTIM: u32 = 1001;
     const NOBODY: u32 = 65534;
-    /// The time limit of a race on a busy machine. If two threads do run at once, it takes a
-    /// second.
+    /// The time limit of a race on a busy machine. If the two threads really run at the same time,
+    /// it takes a second.
     const RACE_TIME_MAX: Duration = Duration::from_mins(1);
     const PREPARED: &str = ".slipway,x00000000000000000000000000000007";
 
@@ -132,13 +132,15 @@ mod tests {
         fs::create_dir_all(scene.path().join("priv/victim/deep")).unwrap();
         let probe = scene.path().join("priv");
         if chown(&probe, Some(VICTIM), None).is_err() || fs::metadata(&probe).unwrap().uid() != VICTIM {
-            eprintln!("\n*** SKIPPED: no owners here, so that others' things stay is NOT tested ***\n");
+            eprintln!(
+                "\n*** SKIPPED: files have no owners here, so keeping other users' files is NOT tested ***\n"
+            );
             return None;
         }
         Some(scene)
     }
 
-    /// A directory of the victim's, with a file deep in it.
+    /// Makes a directory that belongs to another user, the victim, with a file deep in it.
     fn theirs(at: &Path) {
         fs::create_dir_all(at.join("deep")).unwrap();
         fs::write(at.join("deep/thesis"), "years").unwrap();
@@ -231,7 +233,7 @@ mod tests {
         assert!(links.iter().all(|link| link.symlink_metadata().is_ok()));
     }
 
-    /// The names in `d` that are of the server's making.
+    /// The names in `d` that the server made.
     fn names_of_ours(scene: &Scene) -> Vec<PathBuf> {
         let entries = fs::read_dir(scene.path().join("d")).unwrap().map(|entry| entry.unwrap());
         let is_ours = |name: &str| name == RECORDS || is_scattered(name);
@@ -260,8 +262,8 @@ mod tests {
         })
     }
 
-    /// Repeats rounds until the exchange has come often enough between making the directory and
-    /// opening it.
+    /// Repeats rounds until the exchange has come often enough between the making and the opening
+    /// of the directory.
     #[test]
     fn what_takes_the_name_of_a_new_directory_is_not_given_away() {
         let requester = UnixAccount::new(1234, 4321);
@@ -305,7 +307,9 @@ mod tests {
         let bucket = scene.bucket();
         let top = bucket.directory("").unwrap();
         if !Kind::of(&top).unwrap().is_local() || file_info::born_ns(&top).is_none() {
-            return eprintln!("\n*** SKIPPED: no births here, so that what is older is NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: no times of birth here, so older directories are NOT tested ***\n"
+            );
         }
         let make = || fs::create_dir(scene.path().join(PREPARED)).unwrap();
         make();
@@ -375,8 +379,8 @@ mod tests {
         assert!(is_theirs(&place.join(PREPARED)));
     }
 
-    /// Whoever can read the names in staging knows the names of notes, and can use them elsewhere:
-    /// there they do not count.
+    /// Whoever can read the names in staging knows the names of notes, and can use them elsewhere,
+    /// where they do not count.
     #[test]
     fn a_note_of_a_conversion_counts_where_it_was_written() {
         let Some(scene) = scene() else { return };
@@ -389,11 +393,13 @@ mod tests {
         // A crash right after the exchange.
         let from = scene.path().join(".slipway/staging").join(in_staging);
         if renameat_with(CWD, &from, CWD, scene.path().join("key"), RenameFlags::EXCHANGE).is_err() {
-            return eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so notes of it are NOT tested ***\n");
+            return eprintln!(
+                "\n*** SKIPPED: no RENAME_EXCHANGE here, so notes of exchanges are NOT tested ***\n"
+            );
         }
         fs::write(scene.path().join("d").join(PREPARED), "forged").unwrap();
         let shared = bucket.directory("d").unwrap();
-        assert!(!exchange::settle(&bucket, &shared.fd, PREPARED, false).unwrap());
+        assert!(!exchange::finish_interrupted(&bucket, &shared.fd, PREPARED, false).unwrap());
         assert_eq!(scene.get("key").unwrap(), b"object");
         sweep(&scene);
         assert_eq!(scene.get("key").unwrap(), b"object");

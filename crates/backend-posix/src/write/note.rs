@@ -1,8 +1,8 @@
-//! Notes of what is about to be done, for whoever finishes it after a crash ([`Told`] has the
+//! Notes of what is about to be done, for whoever finishes it after a crash ([`NoteContents`] has the
 //! kinds).
 //!
 //! Most are about directories. A directory that a PUT made must be removed with its last object,
-//! even if a crash comes between. Looking for empty directories everywhere would take hours, so
+//! even if a crash comes between. Searching everywhere for empty directories would take hours, so
 //! each note shows the sweep where to look. It is a symbolic link in staging, which a single call
 //! makes: `<length of the path that existed before>:<path>`. The others are about a record that may
 //! be left without its file, a file that may have been given away, and a directory that is being
@@ -28,7 +28,7 @@ const OF_GIVEN: &str = "given:";
 /// The prefix of a note about a directory that is prepared in its final place; the path follows.
 const OF_SCATTERED: &str = "scattered:";
 
-/// A note. One that is not removed stays for the sweep.
+/// A note. If it is not removed, the sweep acts on it.
 #[derive(Debug)]
 pub(crate) struct Note {
     staging: OwnedFd,
@@ -36,8 +36,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Notes that the directories of `path` after `existing`, its beginning, will be made. An error
-    /// is ignored: a note matters only to the sweep after a crash.
+    /// Notes that directories will be made: those of `path` after its beginning `existing`. Ignores
+    /// errors: a note matters only to the sweep after a crash.
     pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
         Self::write(bucket, format!("{}:{path}", existing.len()))
     }
@@ -78,7 +78,7 @@ impl Note {
     }
 
     /// Notes that the file at `path`, which has a name of ours, will be given to another owner.
-    /// Then its name alone would not distinguish it from that owner's files.
+    /// After that, its name alone would not distinguish it from that owner's files.
     pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
         let name = given_name(keymap::split(path).1)?;
         Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)
@@ -103,7 +103,7 @@ pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bo
 
 /// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Told<'t> {
+pub(crate) enum NoteContents<'t> {
     /// The record of the file at this path may be left without the file.
     Record(&'t str),
     /// The file at `path` may have been given away, if it has this inode number.
@@ -115,7 +115,7 @@ pub(crate) enum Told<'t> {
     Directories { existing: usize, path: &'t str },
 }
 
-impl<'t> Told<'t> {
+impl<'t> NoteContents<'t> {
     /// Parses the text of a note; `None` if it is not one.
     pub fn of(text: &'t str) -> Option<Self> {
         if let Some(path) = text.strip_prefix(OF_RECORD) {

@@ -1,8 +1,8 @@
 //! Removes records beside files that are gone.
 //!
 //! A record is written before its file is published, and removed after it, both under the key's
-//! lock. So a record without a file, while that lock is held, was left by a crash, or by a person
-//! who removed or moved the file.
+//! lock. So if a record has no file while that lock is held, a crash left it, or a person removed
+//! or moved the file.
 //!
 //! Whoever may write in a directory can give the name of its folder of records to a directory with
 //! other files. So only entries that are records by name and form are removed, through the open
@@ -27,8 +27,8 @@ use crate::record::DirectoryRecord;
 use crate::records::{self, Sidecar};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// Notes that the record of the file at `path` may be left without the file. None is needed where
-/// a record goes with its file.
+/// Notes that the record of the file at `path` may be left without the file. Does nothing where a
+/// record is removed with its file.
 pub(crate) fn note(bucket: &Bucket<'_>, path: &str) -> Option<Note> {
     if may_be_left(bucket) { Note::of_record(bucket, path) } else { None }
 }
@@ -37,7 +37,7 @@ fn may_be_left(bucket: &Bucket<'_>) -> bool {
     bucket.store.metadata() == Metadata::Sidecar
 }
 
-/// Removes a directory that holds nothing but its own record; if that fails, both stay.
+/// Removes a directory that contains only its own record; if that fails, both stay.
 pub(crate) fn remove_directory(bucket: &Bucket<'_>, parent: &Directory, name: &str) -> Result<Io<()>, Fail> {
     if !may_be_left(bucket) {
         return Ok(removing::remove_directory(parent, name));
@@ -97,7 +97,7 @@ fn remove_from(
     Ok(is_one(directory, name)? && remove_record(bucket, folder, name)?)
 }
 
-/// True if the name of a record is not that of a file.
+/// True if the name of a record belongs to no file.
 pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
     match file_info::at(directory, name) {
         // What became a directory has its record in there.
@@ -121,7 +121,8 @@ fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bo
         && rustix::fs::unlinkat(folder, name, AtFlags::empty()).is_ok())
 }
 
-/// True if a directory without files has no folder of records, or one in which nothing would stay.
+/// True if a directory without files has no folder of records, or one from which everything can be
+/// removed.
 pub(crate) fn may_go(directory: &OwnedFd) -> Result<bool, Fail> {
     let folder = match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),

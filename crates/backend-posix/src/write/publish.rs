@@ -13,16 +13,16 @@ use super::sealed::Sealed;
 use super::staging::Staged;
 use super::{directories, key_lock, orphans};
 use crate::error::{self, Fail, Op, retrying};
-use crate::facts::place::{self, Current, Facts, Found};
+use crate::facts::place::{self, Current, Facts, Occupant};
 use crate::facts::predecessor;
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files;
-use crate::fs::flat::{self, Naming};
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, join};
 use crate::record::{Attached, DirectoryRecord, Predecessor};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
+use crate::volume::flat::{self, Naming};
 
 /// The target of a write.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: KeyPath,
     pub conditions: Conditions,
-    /// Decides, with the facts of the object that is replaced or deleted.
+    /// Decides about access, with the facts of the object that is replaced or deleted.
     pub check: Option<Arc<dyn ObjectCheck>>,
     /// For a completion: the object that the key had when the upload was created. With conditions,
     /// it must still have that.
@@ -42,7 +42,7 @@ pub(crate) struct Target {
 /// A staged file, with its bucket and directory.
 pub(crate) struct Stage<'s, F = Staged> {
     pub bucket: Bucket<'s>,
-    /// The directory that the object will be in, if it exists already.
+    /// The directory of the object, if it already exists.
     pub directory: Option<Directory>,
     pub staged: F,
 }
@@ -53,8 +53,8 @@ impl Target {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
-    /// Opens a file for the object's bytes: in its own directory, or the nearest one above that
-    /// exists, since that decides file system, group and default ACL.
+    /// Opens a file for the object's bytes: in the object's directory, or the nearest one above
+    /// that exists, since that decides file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         self.stage_with(store, Staged::create)
     }
@@ -84,13 +84,13 @@ impl Target {
         staged.map_err(|error| store.explain(error))
     }
 
-    /// True if something is decided by the present object.
+    /// True if the decision depends on the present object.
     pub fn needs_facts(&self) -> bool {
         !self.conditions.is_empty() || self.check.is_some()
     }
 
-    /// Decides whether the present object may be replaced or deleted, or one be made if there is
-    /// none. A condition that needs an object comes before.
+    /// Decides whether the present object may be replaced or deleted, or a new one be made if there
+    /// is none. A condition that needs an object is evaluated before.
     pub fn check_access(&self, current: Option<&Current>) -> Result<()> {
         let Some(check) = &self.check else { return Ok(()) };
         match current {
@@ -100,7 +100,7 @@ impl Target {
         }
     }
 
-    /// Decides access, then the conditions, against the present object.
+    /// Decides about access, then about the conditions, against the present object.
     pub fn check(&self, current: Option<&Current>) -> Result<()> {
         self.check_access(current)?;
         place::check(&self.conditions, current)?;
@@ -113,7 +113,7 @@ impl Target {
         }
     }
 
-    /// True if nothing can be published unless there is an object.
+    /// True if nothing can be published unless the object exists.
     fn needs_object(&self) -> bool {
         let had_object = matches!(self.predecessor, Some(Predecessor::Object(_)));
         self.conditions.need_existing() || (had_object && self.conditions.decided_by().is_some())
@@ -200,14 +200,14 @@ impl Target {
             }
         }
         let lock = key_lock::take(bucket, &join(&parent.path, name))?;
-        let spot = place::find(bucket, parent, name, self.needs_facts())?;
-        self.check(spot.as_ref().and_then(|spot| spot.current.as_ref()))?;
-        let spot = spot.ok_or_else(error::obstacle)?;
-        put_in_place(bucket, sealed, &spot.directory, &spot.name, spot.current.is_some())?;
+        let key_place = place::find(bucket, parent, name, self.needs_facts())?;
+        self.check(key_place.as_ref().and_then(|key_place| key_place.current.as_ref()))?;
+        let key_place = key_place.ok_or_else(error::obstacle)?;
+        put_in_place(bucket, sealed, &key_place.directory, &key_place.name, key_place.current.is_some())?;
         drop(lock);
-        sync_names(bucket, &spot.directory)?;
-        let overflow = spot.current.and_then(|current| current.overflow);
-        records::release_companion(bucket, overflow, &join(&spot.directory.path, &spot.name));
+        sync_names(bucket, &key_place.directory)?;
+        let overflow = key_place.current.and_then(|current| current.overflow);
+        records::release_companion(bucket, overflow, &join(&key_place.directory.path, &key_place.name));
         Ok(())
     }
 
@@ -284,7 +284,7 @@ pub(crate) fn put_in_place(
 }
 
 /// [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that is already
-/// published: a failure is not tried again.
+/// published: if it fails, that is not tried again.
 pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
     Ok(bucket.store.sync_names(directory).op("sync a directory")?)
 }
@@ -295,7 +295,7 @@ pub(crate) struct DirectoryObject {
     pub record: DirectoryRecord,
     /// The object, if it has bytes.
     pub file: Option<Current>,
-    /// No file can hold its bytes, because something else is in its place.
+    /// True if no file can hold its bytes, because something else has the file's name.
     obstructed: bool,
     /// The object, if it is only the record.
     bare: Option<Current>,
@@ -308,9 +308,9 @@ impl DirectoryObject {
         let record = record.opened(|| files::path_of(directory))?;
         let record = record.unwrap_or_else(|| DirectoryRecord::mark(false));
         let (file, obstructed) = match place::find_reserved(bucket, directory, DIRECTORY_DATA, facts)? {
-            Found::Object(current) => (Some(current), false),
-            Found::Nothing => (None, false),
-            Found::Directory | Found::Obstacle => (None, true),
+            Occupant::Object(current) => (Some(current), false),
+            Occupant::Nothing => (None, false),
+            Occupant::Directory | Occupant::Obstacle => (None, true),
         };
         let bare = record.attributes().map(|attributes| Current {
             facts: Some(Facts {
@@ -329,7 +329,7 @@ impl DirectoryObject {
         self.file.as_ref().or(self.bare.as_ref())
     }
 
-    /// Releases the companions of the records that are gone.
+    /// Releases the companions of records that were removed.
     pub fn release_companions(&self, bucket: &Bucket<'_>, directory: &Directory) {
         records::release_companion(bucket, self.record.overflow, &directory.path);
         let overflow = self.file.as_ref().and_then(|file| file.overflow);
@@ -393,7 +393,7 @@ mod tests {
         scene.put("d/old", b"1").unwrap();
         if std::os::unix::fs::chown(&place, None, Some(group)).is_err() {
             return eprintln!(
-                "\n*** SKIPPED: not root, so what a directory leaves to its files is NOT tested ***\n"
+                "\n*** SKIPPED: not root, so what files inherit from a directory is NOT tested ***\n"
             );
         }
         fs::set_permissions(&place, fs::Permissions::from_mode(0o2770)).unwrap();
@@ -454,8 +454,8 @@ mod tests {
         assert!(matches!(sealed.replace(&bucket, &directory, "a"), Err(Fail::LostRace(_))));
     }
 
-    /// A file has its name if the network lost the answer to the first `link`, and the second finds
-    /// it done.
+    /// The network lost the answer to the first `link`, and the second finds that the file has its
+    /// name.
     #[test]
     fn a_name_that_was_given_without_an_answer_is_given() {
         let mut scene = Scene::new();
@@ -463,7 +463,7 @@ mod tests {
         scene.store.assume_shared();
         if !scene.store.volume.inodes_last {
             return eprintln!(
-                "\n*** SKIPPED: inode numbers do not last here: lost answers are NOT tested ***\n"
+                "\n*** SKIPPED: inode numbers do not last here, so lost answers are NOT tested ***\n"
             );
         }
         let (bucket, staging) = (scene.bucket(), scene.path().join(".slipway/staging"));
@@ -491,7 +491,7 @@ mod tests {
         }
     }
 
-    /// Staging files with names work where there is no O_TMPFILE.
+    /// Staging files have names where there is no O_TMPFILE.
     #[test]
     fn named_staging_files_serve_too() {
         let scene = Scene::new();

@@ -4,7 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::note::Told;
+use super::note::NoteContents;
 use super::{conversion, directories, exchange, key_lock, leftovers, orphans};
 use crate::error::{Fail, Op, leads_nowhere};
 use crate::fs::file_info::{self, FileInfo};
@@ -49,14 +49,14 @@ pub(crate) fn remove_staged(
     all_locked: bool,
 ) -> Result<bool, Fail> {
     if exchanged::id_of(name).is_some() {
-        return exchange::settle(bucket, staging, name, all_locked);
+        return exchange::finish_interrupted(bucket, staging, name, all_locked);
     }
     if is_scattered(name) {
         return leftovers::remove_scattered(bucket, staging, name);
     }
     if let Ok(FileInfo { kind: FileType::Symlink, stamp, .. }) = file_info::at(staging, name) {
         let text = rustix::fs::readlinkat(staging, name, Vec::new()).attempt("read a note")?;
-        return Ok(settle_note(bucket, &text.to_string_lossy(), stamp.modified_ns, all_locked)?
+        return Ok(finish_note(bucket, &text.to_string_lossy(), stamp.modified_ns, all_locked)?
             && rustix::fs::unlinkat(staging, name, AtFlags::empty()).is_ok());
     }
     let Ok(opened) = resolve::content(staging, name) else { return Ok(false) };
@@ -66,13 +66,13 @@ pub(crate) fn remove_staged(
     }
     drop(opened);
     // With this lock it is not on its way to its place, and one that crashed there is in it.
-    let _lock = conversion::settle_any(bucket)?;
+    let _lock = conversion::finish_any(bucket)?;
     Ok(remove_tree(staging, name))
 }
 
 /// Removes a file that was given away, if it still has the name under which it was made. True if
 /// nothing remains to be done.
-fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fail> {
+fn finish_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fail> {
     let (above, name) = keymap::split(path);
     let parent = match bucket.directory(above) {
         // It took the file along.
@@ -88,12 +88,12 @@ fn settle_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     }
 }
 
-/// Finishes what a note of the time `noted_ns` says. The caller may hold all locks; then it removes
+/// Finishes what a note of the time `noted_ns` says. A caller may hold all locks; then this removes
 /// empty directories itself. True if the note is no longer needed.
-fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
-    match Told::of(text) {
+fn finish_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
+    match NoteContents::of(text) {
         None => Ok(true),
-        Some(Told::Record(path)) => {
+        Some(NoteContents::Record(path)) => {
             let (above, name) = keymap::split(path);
             // Whoever holds all locks removes all records.
             match bucket.directory(above) {
@@ -103,8 +103,8 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
                 _ => Ok(true),
             }
         }
-        Some(Told::Given { inode, path }) => settle_given(bucket, inode, path),
-        Some(Told::Scattered(path)) => {
+        Some(NoteContents::Given { inode, path }) => finish_given(bucket, inode, path),
+        Some(NoteContents::Scattered(path)) => {
             let (above, name) = keymap::split(path);
             if is_scattered(name)
                 && let Ok(parent) = bucket.directory(above)
@@ -113,14 +113,14 @@ fn settle_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool
             }
             Ok(true)
         }
-        Some(Told::Directories { existing, path }) => {
+        Some(NoteContents::Directories { existing, path }) => {
             mark_made(bucket, (existing, path), noted_ns, all_locked)?;
             Ok(all_locked || directories::prune(bucket, path))
         }
     }
 }
 
-/// Marks directories that were not marked yet, so that they are removed if they are empty.
+/// Marks directories that were not marked yet, so that they are removed when they are empty.
 fn mark_made(
     bucket: &Bucket<'_>,
     (existing, path): (usize, &str),
@@ -178,7 +178,7 @@ mod tests {
             fs::create_dir(scene.path().join("d")).unwrap();
             if file_info::born_ns(fs::File::open(scene.path().join("d")).unwrap()).is_none() {
                 return eprintln!(
-                    "\n*** SKIPPED: no times of birth here, so directories of the name are NOT told apart ***\n"
+                    "\n*** SKIPPED: no times of birth here, so older directories of the same name are NOT tested ***\n"
                 );
             }
             sweep(&scene);

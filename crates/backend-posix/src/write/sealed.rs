@@ -13,16 +13,16 @@ use crate::base::unique;
 use crate::error::{Fail, Io, Op};
 use crate::fs::file_info::{self, Stamp};
 use crate::fs::files::{self, set_time};
-use crate::fs::flat::Naming;
 use crate::fs::linking::{link_unnamed, move_to_free};
 use crate::record::{OfFile, PartRecord};
-use crate::records::{self, Rest};
+use crate::records::{self, DeferredRecord};
 use crate::tree::bucket::{Bucket, Directory};
+use crate::volume::flat::Naming;
 
 impl Staged {
     /// [`Staged::seal`] for a file that gets its name in a directory which is flushed afterwards.
     /// If the file system's journal keeps the order of changes, the bytes need only be on the
-    /// device before the name is given, and that flush does the rest (decision 0014).
+    /// device before the file is named, and that flush does the rest (decision 0014).
     pub fn seal_for_name(
         self,
         bucket: &Bucket<'_>,
@@ -121,10 +121,10 @@ enum Flush {
 pub(crate) struct Sealed {
     staged: Staged,
     /// The part of the record that is written before the file is published.
-    pub rest: Option<Rest>,
+    pub rest: Option<DeferredRecord>,
     /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
-    /// `st_dev` of the file, and so of the directory that it can get a name in.
+    /// `st_dev` of the file, and so of any directory in which it can get a name.
     pub device: u64,
     /// The window that has the bytes, if the file only refers to it.
     #[expect(dead_code, reason = "holds the lock on the shared file until this one is published")]
@@ -147,8 +147,8 @@ impl Sealed {
         self.rest.as_ref().is_none_or(|rest| rest.take_back(bucket, (directory, name)))
     }
 
-    /// Gives the file a name that it keeps until it is published, permanently if it is not. False
-    /// if `directory` is on another file system.
+    /// Gives the file a name that it keeps until it is published, or permanently if it never is.
+    /// False if `directory` is on another file system.
     pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
         let named = match &self.staged.name {
             None => link_unnamed(&self.staged.file, directory, name),
@@ -185,9 +185,9 @@ impl Sealed {
         }
     }
 
-    /// True if the file got the name by a call that says that it failed: a network may lose the
-    /// answer, and when the kernel or the server tries again it is done already. Only to be
-    /// believed where inode numbers last.
+    /// True if the file got the name by a call that reported an error: if a network loses the
+    /// answer, the kernel or the server tries again and finds it done. Reliable only where inode
+    /// numbers last.
     fn has_name(&self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> bool {
         if bucket.store.times_are_final(self.device) {
             return false;
@@ -258,7 +258,7 @@ mod tests {
     /// can't be given away.
     fn scene() -> Option<Scene> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("\n*** SKIPPED: not root, so crashes of who gives files away are NOT tested ***\n");
+            eprintln!("\n*** SKIPPED: not root, so crashes while a file is given away are NOT tested ***\n");
             return None;
         }
         let scene = Scene::with(Options { chown: true, ..Options::default() });

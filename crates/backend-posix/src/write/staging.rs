@@ -1,4 +1,4 @@
-//! Files that nobody sees yet.
+//! Staged files, which are not visible yet.
 //!
 //! A staged file has no name (`O_TMPFILE`), so that a crash leaves nothing. If the file system
 //! lacks that, it has one in `.slipway/staging` (or in its own directory, if files inherit a group
@@ -31,21 +31,22 @@ pub(crate) trait Window: Debug + Send + Sync {
     /// The position in the file at which it begins.
     fn start(&self) -> u64;
 
-    /// Has to be called before its first `end` bytes are changed.
+    /// Must be called before its first `end` bytes are changed.
     fn enter(&self, end: u64) -> Result<()>;
 
-    /// Has to be called after the change.
+    /// Must be called after the change.
     fn leave(&self);
 
-    /// Makes the file whose record is to say that `size_bytes` are in the window of `shared`. The
-    /// bytes are on the device before, if the durability level says so, or if another machine may
-    /// have to read them. Also returns the number by which the record names the shared file.
+    /// Makes the file whose record will say that `size_bytes` are in the window of `shared`. The
+    /// bytes are written to the device first, if the durability level says so, or if another
+    /// machine may have to read them. Also returns the number by which the record names the shared
+    /// file.
     fn note(&self, bucket: &Bucket<'_>, shared: &OwnedFd, size_bytes: u64) -> Result<(Staged, u8)>;
 
-    /// Has to be called once something may be published that says that the bytes are here.
+    /// Must be called once a record may be published that says that the bytes are here.
     fn keep(&mut self);
 
-    /// Gives up the window, if nothing was published that says that its bytes are here.
+    /// Gives up the window, unless a record was published that says that its bytes are here.
     fn give_up(&self, shared: &OwnedFd);
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct Staged {
 pub(super) struct StagedName {
     pub directory: Arc<OwnedFd>,
     pub name: String,
-    /// The name stays if the file is not published; publishing removes it in the same step.
+    /// True if the name stays if the file is not published; publishing removes it in the same step.
     pub keep: bool,
     /// A note that the file may be given away under this name.
     pub note: Option<Note>,
@@ -138,14 +139,14 @@ impl Staged {
         staged
     }
 
-    /// Takes a complete file with a name, which it keeps until it is published.
+    /// Takes over a complete file with a name, which it keeps until it is published.
     pub fn adopt(file: OwnedFd, directory: Arc<OwnedFd>, name: String, size_bytes: u64) -> Self {
         let mut staged = Self::of(file, Some(StagedName { directory, name, keep: true, note: None }));
         staged.size_bytes = size_bytes;
         staged
     }
 
-    /// How much was written.
+    /// The number of bytes that were written.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -183,7 +184,8 @@ impl Staged {
         self.extend(length, |file, at| files::write_chunks(file, chunks, at).op("write a staging file"))
     }
 
-    /// Appends `length` bytes, which `write` writes to the file at the position that it gets.
+    /// Appends `length` bytes. `write` writes them to the file, at the position that it is called
+    /// with.
     pub fn extend(&mut self, length: u64, write: impl FnOnce(&OwnedFd, u64) -> Result<()>) -> Result<()> {
         let size_bytes = self.size_bytes;
         self.change(size_bytes + length, |file, start| write(file, start + size_bytes))?;
@@ -207,8 +209,7 @@ impl Staged {
         &self.file
     }
 
-    /// True if the file is shared with no other writer, so that it has no bytes but those that were
-    /// written here.
+    /// True if no other writer uses the file, so that it has only the bytes that were written here.
     pub fn is_alone(&self) -> bool {
         self.window.is_none()
     }
@@ -224,9 +225,9 @@ fn is_own(path: &str) -> bool {
     path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A name for something staged in a directory itself: if something is mounted inside the bucket,
-/// only that directory is on the target's file system, and only there does a file inherit the
-/// directory's group or ACL. Notes the directory for the sweep.
+/// Chooses a name for something staged in a directory itself. That is needed if something is
+/// mounted inside the bucket, since only that directory is on the target's file system, and if
+/// files inherit the directory's group or ACL. Notes the directory for the sweep.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use backend::conformance::{if_absent, key, on_behalf_of};
 use backend::{
-    AbortRequest, Backend, BackendError, CompleteRequest, CompleteUpload, CompletedPart, Context,
-    CopyPartRequest, CopySource, Held, ListPartsQuery, PutPartRequest,
+    AbortRequest, Backend, BackendError, BusyResource, CompleteRequest, CompleteUpload, CompletedPart,
+    Context, CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
 };
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
@@ -306,7 +306,10 @@ async fn gateways_that_race_come_to_a_legal_end() {
             }
         );
         assert!(
-            matches!(late, Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Busy(Held::Upload))),
+            matches!(
+                late,
+                Ok(_) | Err(BackendError::NoSuchUpload | BackendError::Busy(BusyResource::Upload))
+            ),
             "{late:?}"
         );
         assert!(

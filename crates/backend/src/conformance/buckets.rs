@@ -1,4 +1,4 @@
-//! Buckets.
+//! Tests of buckets.
 
 use s3_types::{BucketName, Conditions, UploadId};
 

@@ -1,4 +1,4 @@
-//! Checks of objects: nothing is told of an object, or done to it, unless its check allows that.
+//! Tests of checks: nothing is revealed of an object, or done to it, unless its check allows that.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,14 +13,14 @@ use crate::{
     WriteReceipt,
 };
 
-/// Decides by whether there is an object, and notes each.
+/// A check that decides by whether the object exists, and notes each call.
 #[derive(Debug)]
-struct Noted {
+struct NotingCheck {
     allows: fn(bool) -> bool,
     met: Mutex<Vec<bool>>,
 }
 
-impl ObjectCheck for Noted {
+impl ObjectCheck for NotingCheck {
     fn needs(&self) -> NeededFacts {
         NeededFacts { acl: true, tags: true }
     }
@@ -31,19 +31,19 @@ impl ObjectCheck for Noted {
     }
 }
 
-/// A check, and what it has met.
+/// A check, and its calls.
 struct Checked {
-    noted: Arc<Noted>,
+    noted: Arc<NotingCheck>,
     check: Arc<dyn ObjectCheck>,
 }
 
 impl Checked {
     fn new(allows: fn(bool) -> bool) -> Self {
-        let noted = Arc::new(Noted { allows, met: Mutex::default() });
+        let noted = Arc::new(NotingCheck { allows, met: Mutex::default() });
         Self { check: noted.clone(), noted }
     }
 
-    /// What the check has met since this was called last.
+    /// Whether the object existed, for each call since the last call of this function.
     fn met(&self) -> Vec<bool> {
         std::mem::take(&mut *self.noted.met.lock().unwrap())
     }
@@ -62,7 +62,7 @@ fn assert_denied<T>(what: &str, result: Result<T>) {
     }
 }
 
-/// All conditions on an object with this ETag that fail, and none.
+/// Each condition that fails for an object with this ETag, and no condition.
 fn conditions_on(etag: &ETag) -> [Conditions; 3] {
     [
         Conditions::default(),
@@ -71,8 +71,8 @@ fn conditions_on(etag: &ETag) -> [Conditions; 3] {
     ]
 }
 
-/// A read that its check denies tells nothing: neither that the object was not modified, nor its
-/// size, nor its parts. One that it allows is as without a check.
+/// A read that its check denies reveals nothing: neither that the object was not modified, nor its
+/// size, nor its parts. A read that the check allows is the same as without a check.
 pub async fn checked_reads(subject: &Subject) {
     let fixture = Fixture::new(subject, "checked-reads").await;
     let (all, none) = (Checked::new(ALL), Checked::new(NONE));
@@ -136,8 +136,8 @@ async fn delete(fixture: &Fixture, name: &str, conditions: &Conditions, check: C
     Ok(fixture.writer.delete_object(&fixture.cx, request).await?.existed)
 }
 
-/// A write or a delete that its check denies does nothing, and does not tell whether its conditions
-/// hold.
+/// A write or a delete that its check denies does nothing, and does not reveal whether its
+/// conditions hold.
 pub async fn checked_writes(subject: &Subject) {
     let fixture = Fixture::new(subject, "checked-writes").await;
     let (all, none) = (Checked::new(ALL), Checked::new(NONE));
@@ -179,8 +179,8 @@ pub async fn checked_writes(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// What is decided is whether the object that the write replaces may be replaced, and not one that
-/// was there when it began.
+/// The check decides about the object that the write replaces, and not about one that existed when
+/// it began.
 pub async fn checks_of_late_writes(subject: &Subject) {
     let fixture = Fixture::new(subject, "late-writes").await;
     for name in ["a", "d/", "d/b"] {

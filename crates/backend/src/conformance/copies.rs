@@ -1,4 +1,4 @@
-//! CopyObject.
+//! Tests of CopyObject.
 
 use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Condition, Conditions, ETag, ObjectMetadata};
 
@@ -95,7 +95,7 @@ pub async fn copies(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// Conditions on both sides.
+/// Conditions on the source and on the target of a copy.
 pub async fn copy_conditions(subject: &Subject) {
     let fixture = Fixture::new(subject, "copy-conditions").await;
     let source = fixture.put("a", b"a").await;

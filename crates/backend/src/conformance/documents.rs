@@ -1,4 +1,4 @@
-//! Documents of buckets.
+//! Tests of documents of buckets.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -128,7 +128,7 @@ pub async fn documents_of_buckets(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// A bucket takes a document of each kind at once, all of them as long as they may be together.
+/// A bucket takes a document of each kind at once, with the largest allowed total size.
 pub async fn documents_at_once(subject: &Subject) {
     let fixture = Fixture::new(subject, "documents-large").await;
     let empty = load(&fixture).await;

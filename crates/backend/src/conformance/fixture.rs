@@ -64,12 +64,12 @@ pub fn digests(body: &[u8]) -> Digests {
     digester.finish()
 }
 
-/// `If-Match` this.
+/// The condition `If-Match` with this ETag.
 pub fn if_match(etag: &ETag) -> Conditions {
     Conditions { if_match: Some(ETagCondition::OneOf(vec![etag.clone()])), ..Conditions::default() }
 }
 
-/// `If-None-Match: *`.
+/// The condition `If-None-Match: *`.
 pub fn if_absent() -> Conditions {
     Conditions { if_none_match: Some(ETagCondition::Any), ..Conditions::default() }
 }

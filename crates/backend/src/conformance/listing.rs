@@ -1,4 +1,4 @@
-//! Listing objects.
+//! Tests of listing objects.
 
 use super::fixture::{Fixture, Subject, digests, names};
 use s3_types::Conditions;

@@ -1,10 +1,10 @@
 //! The conformance tests of backends: what every backend must do.
 //!
-//! A test reads through the subject's reader, and does everything else through its writer. So a
-//! read-only view can be tested, and what one gateway sees of another's writes.
+//! A test reads through the subject's reader, and does everything else through its writer. So it
+//! can test a read-only view, and what one gateway sees of another's writes.
 //!
-//! Each function makes buckets of its own and removes them. They panic where the backend errs, as
-//! tests do.
+//! Each function makes buckets of its own and removes them. If the backend errs, it panics, like
+//! any test.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "tests that other crates run")]
 
 mod buckets;

@@ -1,4 +1,4 @@
-//! Writing, reading and deleting objects.
+//! Tests of writing, reading and deleting objects.
 
 use s3_types::{
     BucketName, ByteRange, Condition, Conditions, ETag, ETagCondition, IfRange, Timestamp, VersionId,
@@ -273,7 +273,8 @@ pub async fn shared_names(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// A storage without versions has one version of each object, `null`, and knows no other id.
+/// A storage without versions has one version of each object, `null`, and reports any other id as
+/// invalid.
 pub async fn only_versions(subject: &Subject) {
     let fixture = Fixture::new(subject, "only-versions").await;
     fixture.put("a", b"only").await;

@@ -1,4 +1,4 @@
-//! Concurrent requests.
+//! Tests of concurrent requests.
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};

@@ -1,4 +1,4 @@
-//! The refusals of a read-only backend.
+//! Tests of the refusals of a read-only backend.
 
 use bytes::Bytes;
 use s3_types::{BucketName, Conditions};

@@ -1,4 +1,4 @@
-//! Multipart uploads.
+//! Tests of multipart uploads.
 
 use bytes::Bytes;
 use s3_types::{
@@ -306,9 +306,8 @@ async fn wrong_sums(upload: &Upload<'_>, one: &CompletedPart, two: &CompletedPar
     Checksum::composite(right, 2)
 }
 
-/// Asks for the upload by another key, aborts it once it is `completed`, and one that was created
-/// at
-/// another time.
+/// Names the upload with another key, aborts it after it was `completed`, and aborts one with a
+/// wrong time of creation.
 async fn wrong_uploads(subject: &Subject, completed: &Upload<'_>) {
     let (Subject { writer, reader }, fixture) = (subject, completed.fixture);
     let other_key = key("b");
@@ -446,8 +445,8 @@ pub async fn upload_listing(subject: &Subject) {
     fixture.finish().await;
 }
 
-/// An upload id is any text. An id that names no upload reaches nothing else either: no directory
-/// above, no file of another upload.
+/// Upload ids may be any text. An id that belongs to no upload reaches nothing else either: no
+/// directory above, no file of another upload.
 pub async fn strange_upload_ids(subject: &Subject) {
     let fixture = Fixture::new(subject, "strange-ids").await;
     let upload = Upload::new(&fixture, "a", NewUpload::default()).await;

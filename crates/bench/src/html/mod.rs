@@ -1,4 +1,4 @@
-//! A report as one page: no scripts, nothing from elsewhere.
+//! Writes a report as one page, without scripts or anything from elsewhere.
 
 mod resources;
 
@@ -182,8 +182,8 @@ fn errors(out: &mut String, report: &Report) {
 
 type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
 
-/// A chart of a figure over the number that was swept: lines over the endpoints, or over the
-/// requests at once; bars if neither changes.
+/// A chart of a figure over the number that was varied: lines over the number of endpoints, or of
+/// concurrent requests; bars if neither changes.
 fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
     let several =
         |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;

@@ -37,7 +37,8 @@ enum Verb {
 }
 
 impl Churn {
-    /// There must be more keys than objects alive, by at least one for each lane.
+    /// A churn with `alive` objects at its beginning. There must be more keys than these, by at
+    /// least one for each lane.
     pub fn new(put: Sets, get: Sets, delete: Sets, lanes: usize, alive: usize) -> Self {
         Self { put, get, delete, lanes: lanes.max(1), alive, left: Mutex::default() }
     }

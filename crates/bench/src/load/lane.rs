@@ -29,7 +29,7 @@ pub(crate) struct Lane {
     pub endpoint: usize,
     part: Part,
     pub connection: Option<Connection>,
-    /// The body of the last answer, if the request asked for it; `etag` likewise.
+    /// The body of the last answer, if the request asked for it. `etag` is kept in the same way.
     pub kept: Vec<u8>,
     pub etag: Option<String>,
     /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for

@@ -34,7 +34,8 @@ use stop::LOOK;
 use tally::{Live, Part, Tally, Window};
 use work::{Picker, Work};
 
-/// How long connecting may take before the clock starts all the same.
+/// The time limit for connecting before the clock starts; after it, the clock starts without the
+/// missing connections.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The time for which requests in flight may go on after a stop, and for which requests that are
 /// due may be sent after the end.
@@ -50,7 +51,7 @@ pub(crate) struct Load<'a> {
     pub threads: usize,
     pub warm_up: Duration,
     pub duration: Duration,
-    /// Requests a second, if that is given.
+    /// The rate in requests a second, if one is given.
     pub rate: Option<f64>,
     pub timeout: Duration,
     pub stop: &'a Stop,
@@ -244,7 +245,7 @@ impl Common<'_> {
     }
 
     /// Makes this thread's lanes. Those that can't connect now try again when it is their turn, and
-    /// are counted then.
+    /// count it as an error if they fail again.
     async fn connect(&self, index: usize) -> Vec<(usize, Lane)> {
         let numbers = (index..self.load.concurrency).step_by(self.live.len());
         let mut lanes: Vec<_> = numbers.map(|number| (number, self.new_lane(number))).collect();

@@ -98,7 +98,8 @@ impl Crew {
     }
 }
 
-/// Ends the other threads when it is dropped: when the leading thread ends, for whatever reason.
+/// Ends the other threads when it is dropped, whatever the reason for which the leading thread
+/// ends.
 struct Lead<'a>(&'a Crew);
 
 impl Drop for Lead<'_> {

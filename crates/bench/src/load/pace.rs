@@ -1,5 +1,6 @@
-//! Computes when requests of an open loop are due, and waits for it. The runtime's timer has steps
-//! of a millisecond, which is longer than most requests take; a timerfd has the kernel's own.
+//! Computes when requests of an open loop are due, and waits for that time. The runtime's timer has
+//! steps of a millisecond, which is longer than most requests take; a timerfd is as precise as the
+//! kernel.
 
 use std::fs::File;
 use std::io;
@@ -36,8 +37,8 @@ impl Pace {
         self.next
     }
 
-    /// The number of requests that are due from `first` on, the time of one of them, and before
-    /// `until`.
+    /// The number of requests that are due from `first` on, which is the time of one of them, and
+    /// before `until`.
     pub fn due_before(&self, first: Instant, until: Instant) -> u64 {
         let left = until.saturating_duration_since(first);
         units::whole((left.as_secs_f64() / self.every.as_secs_f64()).ceil())

@@ -15,7 +15,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// True once somebody has asked for that.
+    /// True once the run was asked to end.
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -5,7 +5,7 @@ use crate::request::{Body, Prepared};
 
 /// State that all readers share.
 pub(crate) struct Streams {
-    /// A whole GetObject of each reader's object. Presigned, so that a range may be added.
+    /// A whole GetObject of each reader's object. It is presigned, so that a range may be added.
     objects: Sets,
     size: u64,
     range: u64,

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use crate::request::Operation;
 
-/// The longest latency that is told apart from longer ones: an hour, in nanoseconds.
+/// The longest latency that is measured: an hour, in nanoseconds. Longer ones count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// The measured time: only requests in it count.
@@ -53,7 +53,7 @@ pub(crate) struct Counts {
     pub latency: Histogram<u64>,
     /// Successful answers that ended in the window.
     pub answers: u64,
-    /// Bytes of bodies in these, of request or answer.
+    /// Bytes of bodies, of request or answer, in these successful answers.
     pub bytes: u64,
     /// Failed requests by the name of the error: those that began or ended in the window.
     pub errors: BTreeMap<String, u64>,
@@ -99,12 +99,12 @@ pub(crate) struct Tally {
     pub last: Option<Instant>,
     /// Failed requests outside of the window.
     pub outside: BTreeMap<String, u64>,
-    /// True if there was nothing more to do.
+    /// True if no work was left.
     pub exhausted: bool,
 }
 
-/// The number of different errors that are counted separately: their names are what servers say,
-/// and could be any number.
+/// The number of different errors that are counted separately: their names come from servers, and
+/// there could be any number.
 const ERROR_NAMES_MAX: usize = 100;
 
 fn count_error(errors: &mut BTreeMap<String, u64>, name: String) {

@@ -116,8 +116,8 @@ fn around(set: &[Prepared], number: u64) -> Option<&Prepared> {
 pub(crate) struct MixedPicker<'a> {
     mixed: &'a Mixed,
     random: u64,
-    /// The keys that are this lane's alone: those that are not in use, and those that it has put,
-    /// the oldest first.
+    /// The keys that only this lane uses: those that are not in use, and those that it has put, the
+    /// oldest first.
     free: VecDeque<usize>,
     live: VecDeque<usize>,
 }

@@ -1,4 +1,4 @@
-//! Searches the number of requests at once with which a step is fastest.
+//! Searches for the number of requests at once with which a step is fastest.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::load::Job;
 const TRIAL: Duration = Duration::from_secs(1);
 /// The largest number that is tried.
 const MOST: usize = 1024;
-/// A number has to be faster than all smaller ones by this factor to be a reason to go on.
+/// The factor by which a number must be faster than all smaller ones for the search to go on.
 const WORTH_MORE: f64 = 1.05;
 /// The search ends after this many numbers in a row that are not faster: one may be slow by chance.
 const IN_VAIN: usize = 2;
-/// Rates of at least this share of the highest are as good, and the smallest number with such a
-/// rate is the best: more requests at once only wait for one another.
+/// The share of the highest rate from which on a rate is as good as the highest. The smallest
+/// number with such a rate is the best: more requests at once only wait for one another.
 const AS_GOOD: f64 = 0.97;
 
 impl Runner<'_> {

@@ -1,4 +1,4 @@
-//! Measures a pass: the load, the resources that are used meanwhile, and what they say.
+//! Measures a pass: the load, the resources that are used during it, and what they show.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -84,7 +84,7 @@ pub fn foot(report: &Report) -> String {
     out
 }
 
-/// The medians of all rounds and how far apart these are; nothing after a single one.
+/// The medians of all rounds and how much these differ; `None` after a single round.
 pub fn medians(report: &Report) -> Option<String> {
     if report.settings.repeat < 2 {
         return None;

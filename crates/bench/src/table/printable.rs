@@ -1,4 +1,4 @@
-/// A text of a server's, on one line.
+/// A text from a server, on one line.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
-/// Who makes a request, from where and how.
+/// The requester of a request, and where and how the request came in.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     /// Decides what the requester may do.
@@ -33,7 +33,7 @@ pub struct Asker<'a> {
 
 impl Asker<'_> {
     /// Decides about an action. `values` are those that the operation will act on; those that every
-    /// request has come from here.
+    /// request has are added here.
     pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
         self.authorizer.decide(&Question {
             requester: self.requester,
@@ -60,7 +60,8 @@ impl Asker<'_> {
         self.decide(S3Action::ListBucket, subject.bucket(), &|_| None) == Decision::Allow
     }
 
-    /// The value of a key that every request has; `None` for those of operations.
+    /// The value of a condition key that every request has; `None` for keys that depend on the
+    /// operation.
     fn value<'v>(&'v self, key: ConditionKey, subject: Subject<'v>) -> Option<Cow<'v, str>> {
         use ConditionKey as K;
         let header = |name| self.headers.get(name)?.to_str().ok().map(Cow::Borrowed);
@@ -91,16 +92,16 @@ impl Asker<'_> {
         }
     }
 
-    /// The account that owns the resource. A bucket that is to be made, and the list of an
-    /// account's buckets, are the requester's.
+    /// The account that owns the resource. For a bucket that is to be made, and for the list of an
+    /// account's buckets, that is the requester's.
     fn owner<'v>(&'v self, subject: Subject<'v>) -> Option<&'v Account> {
         let of_requester = || self.requester.session().map(|session| &*session.principal.account);
         subject.rules.map(|rules| &*rules.owner).or_else(of_requester)
     }
 }
 
-/// True if the requester's session has an end, and has ended by now. Reads the clock only if it has
-/// one.
+/// True if the requester's session has ended by now. Reads the clock only if the session has an
+/// end.
 pub fn has_ended(requester: &Requester) -> bool {
     let session = requester.session().filter(|session| session.expires.is_some());
     session.is_some_and(|session| session.has_ended(Timestamp::now()))

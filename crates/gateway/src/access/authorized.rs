@@ -16,10 +16,10 @@ use super::subject::Subject;
 
 /// The permission to do some actions with one resource, and the storage to do them.
 ///
-/// Each method stands for an action. Without the permission for it, or about another resource, it
-/// is an error of this program, and nothing is done. That a key is missing is told only to those
-/// who may list the bucket ([`BackendError::NotAllowed`]); that a condition does not hold is told
-/// to all who may do the action, as by S3. If the permission depends on facts of the object, each
+/// Each method stands for an action. Without the permission for it, or for another resource, a call
+/// is an error of this program, and nothing is done. That a key is missing is revealed only to
+/// those who may list the bucket ([`BackendError::NotAllowed`]); that a condition does not hold, to
+/// everyone who may do the action, as by S3. If the permission depends on facts of the object, each
 /// request to the storage carries the check that decides.
 pub struct Authorized<'a> {
     backend: &'a Arc<dyn Backend>,
@@ -33,9 +33,9 @@ pub struct Authorized<'a> {
 /// Whether the requester may know which keys the bucket has.
 #[derive(Clone, Copy)]
 enum Sight<'a> {
-    /// To be decided when it matters, by the rules that the request was checked with.
+    /// Not decided yet: decided when it matters, by the rules that the request was checked with.
     Ask(&'a Asker<'a>, Subject<'a>),
-    /// Decided.
+    /// Decided already.
     Decided(bool),
 }
 
@@ -97,8 +97,8 @@ impl<'a> Authorized<'a> {
         self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// `action`, or that for versions: an error if the object does not exist. For operations that
-    /// answer about a part of an object which the storage has nothing of.
+    /// `action`, or that for versions: fails if the object does not exist. For operations that
+    /// answer about a part of an object, such as its tags, of which the storage has none.
     pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
         self.require(by_version(action, request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
@@ -120,8 +120,8 @@ impl<'a> Authorized<'a> {
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// Makes what was written an object or a part. Needs no permission beyond that by which the
-    /// writer was got.
+    /// Turns what was written into an object or a part. Needs no permission besides the one by
+    /// which the writer was opened.
     pub async fn commit(&self, writer: Box<dyn ObjectWriter>, digests: Digests) -> Result<WriteReceipt> {
         writer.commit(digests).await.map_err(|error| self.hide(error))
     }
@@ -160,7 +160,7 @@ impl<'a> Authorized<'a> {
         self.backend.put_part(self.cx, request).await
     }
 
-    /// `s3:PutObject`, and the permission to read the source: makes a part of it.
+    /// `s3:PutObject`, and the permission to read the source: makes a part from the source.
     pub async fn copy_part(
         &self,
         source: &Authorized<'_>,
@@ -199,8 +199,8 @@ impl<'a> Authorized<'a> {
         self.backend.list_uploads(self.cx, query).await
     }
 
-    /// [`Authorized::require`] for a call that acts on an upload and on no object, which is decided
-    /// as one that meets none. The object is looked at when the upload is completed.
+    /// [`Authorized::require`] for a call that acts on an upload and not on an object, which is
+    /// decided as if there were no object. The object is looked at when the upload is completed.
     fn require_without_object(&self, action: S3Action, object: ObjectRef<'_>) -> Result<()> {
         self.require(action, of_object(object))?;
         if let Some(check) = &self.check {
@@ -224,7 +224,7 @@ impl<'a> Authorized<'a> {
         }
     }
 
-    /// Hides from those who may not list the bucket that there is no such key or version.
+    /// Hides that a key or version does not exist from those who may not list the bucket.
     fn hide(&self, error: BackendError) -> BackendError {
         let tells_keys = matches!(error, BackendError::NoSuchKey | BackendError::NoSuchVersion(_));
         if tells_keys && !self.may_list() { BackendError::NotAllowed } else { error }
@@ -253,7 +253,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// The permission again.
+    /// The permission, as it was before it was detached.
     pub fn authorized(&self) -> Authorized<'_> {
         Authorized {
             backend: &self.backend,
@@ -278,7 +278,7 @@ fn read_action(object: ObjectRef<'_>) -> S3Action {
     by_version(S3Action::GetObject, object)
 }
 
-/// The action for the current version, or for one that is named.
+/// The action for the current version, or for the version that the request names.
 fn by_version(action: S3Action, object: ObjectRef<'_>) -> S3Action {
     match object.version {
         VersionRef::Current => action,

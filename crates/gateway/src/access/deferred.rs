@@ -12,8 +12,8 @@ use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey};
 use super::asker::{Asker, has_ended};
 use super::subject::Subject;
 
-/// Questions that are asked again once the storage has looked at the object. They are those of the
-/// request, with the values that it had, so that the check may outlive it.
+/// Questions that are asked again once the storage has looked at the object. They are copies of the
+/// request's questions with their values, so that the check may outlive the request.
 #[derive(Debug)]
 pub struct Deferred {
     authorizer: Arc<dyn Authorizer>,

@@ -1,5 +1,5 @@
-//! The way of a request to the storage: who asks, what that one may do, and the storage as it is
-//! reached with that permission.
+//! The way of a request to the storage: the requester, the requester's permissions, and the
+//! storage, which is reached only with these.
 
 mod asker;
 mod authorized;

@@ -16,8 +16,8 @@ pub struct KnownRules {
 }
 
 impl KnownRules {
-    /// The rules of a bucket. `account` owns those that name no owner. `None` if something else is
-    /// kept in the state, which nobody does.
+    /// The rules of a bucket. `account` owns buckets whose rules name no owner. `None` if the state
+    /// holds something other than rules, which never happens.
     pub fn of<'s>(state: &'s BucketState, account: &Arc<Account>) -> Option<&'s Self> {
         state.parsed.get_or_make(|| Self::read(state, account))
     }

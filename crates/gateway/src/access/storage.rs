@@ -18,18 +18,18 @@ pub enum Refused {
     Ended,
 }
 
-/// The storage of a gateway. Requests reach what is in it by an [`Authorized`] alone; what needs no
-/// permission is here: monitoring, and whether a bucket exists, which S3 tells everybody.
+/// The storage of a gateway. Requests reach its contents only by an [`Authorized`]; the functions
+/// here need no permission: monitoring, and whether a bucket exists, which S3 tells everyone.
 pub struct Storage(Arc<dyn Backend>);
 
 impl Storage {
-    /// Keeps a backend from whoever has no permission.
+    /// Wraps a backend, so that it is reached only with permission.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self(backend)
     }
 
-    /// What a requester may do with a resource, once all of these actions are allowed, or will be
-    /// if the object's facts allow them.
+    /// The permission of a requester to do all of these actions with a resource, if they are
+    /// allowed, or will be if the object's facts allow them.
     pub fn authorize<'a>(
         &'a self,
         cx: &'a Context,

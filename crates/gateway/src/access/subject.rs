@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use iam::{BucketRules, Resource};
 
-/// What a permission is asked about: a resource, with the rules of its bucket that the request was
+/// The subject of a permission: a resource, with the rules of its bucket that the request was
 /// checked with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {

@@ -1,5 +1,5 @@
-//! Each method of [`Authorized`] needs its action on its resource, and tells of missing keys only
-//! those who may list the bucket.
+//! Tests that each method of [`Authorized`] needs its action on its resource, and reveals missing
+//! keys only to those who may list the bucket.
 
 mod objects;
 
@@ -39,7 +39,7 @@ impl CallObserver for Calls {
     fn bytes_moved(&self, _: Call, _: u64) {}
 }
 
-/// Allows the actions of a set.
+/// Allows only the actions of a set.
 #[derive(Debug)]
 struct Only(ActionSet);
 
@@ -139,7 +139,7 @@ impl Scene {
         CompleteRequest { upload: self.upload(), complete: CompleteUpload::default(), check: None }
     }
 
-    /// What is about the bucket, about the object, about another one, and about the service.
+    /// The bucket, the object, another object, and the service.
     fn resources(&self) -> [Resource<'_>; 4] {
         let bucket = Some(&self.bucket);
         [
@@ -182,14 +182,14 @@ fn put(object: ObjectRef<'_>, conditions: Conditions) -> PutRequest<'_> {
 /// A use of a permission, and of one for the source if it has any.
 type Use = for<'a> fn(&'a Scene, &'a Authorized<'a>, &'a Authorized<'a>) -> BoxFuture<'a, Result<()>>;
 
-/// What a use is about: [`Scene::resources`] by place.
+/// The index in [`Scene::resources`] of what a use acts on.
 const BUCKET: usize = 0;
 const OBJECT: usize = 1;
 const OTHER: usize = 2;
 const SERVICE: usize = 3;
 
-/// Every method that asks the storage for something: its action, what it is about, the call that it
-/// makes.
+/// Every method that asks the storage for something: its action, what it acts on, and the call that
+/// it makes.
 const USES: [(S3Action, usize, Call, Use); 22] = [
     (S3Action::ListAllMyBuckets, SERVICE, Call::ListBuckets, |_, a, _| {
         async { a.list_buckets(&ListBucketsQuery::default()).await.map(drop) }.boxed()
@@ -310,7 +310,7 @@ async fn without_its_action_on_its_resource_nothing_reaches_the_storage() {
     }
 }
 
-/// The calls that no requester's permission is for, and those of a write that has begun.
+/// The calls for which no requester needs permission, and those of a write that has begun.
 const OTHERS: [Call; 8] = [
     Call::BucketExists,
     Call::LoadBucket,
@@ -370,7 +370,7 @@ fn must_match() -> Conditions {
     Conditions { if_match: Some(ETagCondition::OneOf(vec![etag])), ..Conditions::default() }
 }
 
-/// The storage's error about a key that is not there, as this permission's user gets it.
+/// The storage's error about a missing key, as the user of this permission gets it.
 async fn errors_about_missing(
     scene: &Scene,
     object: &Authorized<'_>,

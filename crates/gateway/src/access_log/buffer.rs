@@ -12,7 +12,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Takes the bytes and the number of lines. The buffer goes on with `room`, which is empty.
+    /// Takes the bytes and the number of lines. The buffer continues with `room`, which is empty.
     pub const fn take(&mut self, room: Vec<u8>) -> (Vec<u8>, u64) {
         (std::mem::replace(&mut self.bytes, room), std::mem::replace(&mut self.lines, 0))
     }

@@ -1,5 +1,5 @@
-//! A line as a JSON object, written by hand: a serializer took three times as many instructions,
-//! and a line costs a request up to a few per cent (decision 0021).
+//! Writes a line as a JSON object. This is written by hand: a serializer took three times as many
+//! instructions, and a line costs a request up to a few per cent (decision 0021).
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -114,7 +114,7 @@ fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// Appends a field whose text has nothing to escape.
+/// Appends a field whose text needs no escapes.
 fn word(out: &mut Vec<u8>, name: &[u8], value: Option<&str>) {
     if let Some(value) = value {
         out.extend_from_slice(name);
@@ -166,8 +166,8 @@ fn specials(word: [u8; 8]) -> u64 {
     (word | control | delete | quote | backslash) & all(0x80)
 }
 
-/// Appends a text with escapes, more than JSON requires: also for what steers a terminal, ends a
-/// line or changes the direction of writing.
+/// Appends a text with escapes. It escapes more than JSON requires: also characters that control a
+/// terminal, end a line or change the direction of writing.
 #[cold]
 fn escape(out: &mut Vec<u8>, value: &[u8]) {
     for char in String::from_utf8_lossy(value).chars() {

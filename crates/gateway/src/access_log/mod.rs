@@ -110,7 +110,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
 pub struct BegunLine {
     time: Timestamp,
     text: Vec<u8>,
-    /// The position in the text at which those fields belong.
+    /// The position in the text at which the fields are inserted that are known only at the end.
     rest_at: usize,
 }
 
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(log.counts().written.load(Relaxed), 0);
     }
 
-    /// A pipe that nobody empties: requests go on, and what does not fit is counted.
+    /// With a pipe that nobody empties, requests continue, and lines that do not fit are counted.
     #[test]
     fn a_file_that_takes_nothing_holds_up_nobody() {
         let (_reader, writer) = io::pipe().unwrap();
@@ -257,7 +257,7 @@ mod tests {
         assert!(!log.finish(Duration::from_millis(10)));
     }
 
-    /// A pipe that takes no more in the middle of a line.
+    /// A log whose pipe became full in the middle of a line.
     fn stuck() -> (io::PipeReader, AccessLog) {
         let (reader, writer) = io::pipe().unwrap();
         rustix::io::ioctl_fionbio(&writer, true).unwrap();

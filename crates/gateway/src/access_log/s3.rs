@@ -1,5 +1,5 @@
-//! A line in the format of Amazon S3's server access log ("Amazon S3 server access log format" in
-//! its user guide): 26 fields separated by spaces, `-` for those without a value.
+//! Writes a line in the format of Amazon S3's server access log ("Amazon S3 server access log
+//! format" in its user guide): 26 fields separated by spaces, `-` for those without a value.
 
 use std::io::Write as _;
 use std::time::Duration;

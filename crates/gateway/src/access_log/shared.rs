@@ -30,9 +30,9 @@ pub struct Wanted {
 /// The numbers of lines since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Handed to the kernel.
+    /// Lines that were passed to the kernel.
     pub written: AtomicU64,
-    /// Lost, because the buffers were full or the file could not be written to.
+    /// Lines that were lost, because the buffers were full or the file could not be written to.
     pub dropped: AtomicU64,
 }
 

@@ -17,7 +17,7 @@ use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_
 pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
-    /// Empty between rounds, with room for what comes next.
+    /// The buffer that replaces the next one whose lines are taken; empty between rounds.
     spare: Vec<u8>,
     /// True if the file ends with part of a line: a line break has to precede the next one.
     torn: bool,
@@ -57,7 +57,7 @@ impl Writer {
         }
     }
 
-    /// Returns when it is time for a round; true if it is the last.
+    /// Returns when it is time for a round; true if it is the last round.
     fn wait(&self) -> bool {
         let wanted = lock(&self.shared.wanted);
         let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
@@ -84,7 +84,7 @@ impl Writer {
         if let Some(file) = next_file {
             self.go_on_with(file);
         }
-        self.losses.tell(&shared.counts);
+        self.losses.log_losses(&shared.counts);
         self.losses.end(&shared.counts, shared.counts.written.load(Relaxed) > written_before);
     }
 
@@ -131,7 +131,7 @@ impl Writer {
     /// Waits until a full pipe has room, for at most [`ACCESS_LOG_INTERVAL`]. Returns the file to
     /// continue with, if there is one by then.
     fn wait_for_room(&mut self) -> Option<File> {
-        self.losses.tell(&self.shared.counts);
+        self.losses.log_losses(&self.shared.counts);
         let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
         // However it ends, the next write tells.
         let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref());
@@ -169,7 +169,7 @@ fn whole_lines(lines: &[u8], bytes: usize) -> usize {
 
 impl Losses {
     /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
-    fn tell(&mut self, counts: &Counts) {
+    fn log_losses(&mut self, counts: &Counts) {
         let dropped = counts.dropped.load(Relaxed);
         let lines = dropped - self.at_warning;
         if lines == 0 || self.warned.is_some_and(|at| at.elapsed() < ACCESS_LOG_WARN_INTERVAL) {
@@ -186,8 +186,8 @@ impl Losses {
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
-    /// Called at the end of a round. Once some lines were `written` and none was dropped, logs that
-    /// no more are lost.
+    /// Called at the end of a round. If some lines were `written` and none was dropped since, logs
+    /// that lines are no longer lost.
     fn end(&mut self, counts: &Counts, written: bool) {
         let dropped = counts.dropped.load(Relaxed);
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;

@@ -79,9 +79,9 @@ struct Stream<A: Algorithm> {
     /// The bytes in `chunks` and in a lane.
     waiting_bytes: usize,
     ended: bool,
-    /// True if `State::due` names it.
+    /// True if it is in `State::due`.
     due: bool,
-    /// Wakes the task that waits for room, or for the end.
+    /// Wakes the task that waits for room, or for the digest.
     waker: Option<Waker>,
 }
 
@@ -169,7 +169,7 @@ impl<A: Algorithm> DigestService<A> {
 }
 
 /// A pass. If it is dropped before it is done, it has panicked: the digests in its lanes are lost,
-/// and the tasks that wait for them learn that.
+/// and the tasks that wait for them are woken.
 struct Pass<A: Algorithm> {
     service: Arc<DigestService<A>>,
     lanes: Vec<Lane<A>>,
@@ -210,7 +210,7 @@ fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
 }
 
 impl<A: Algorithm> State<A> {
-    /// How many bytes a stream may have waiting: its share of what all may have together.
+    /// The number of bytes that a stream may have waiting: its share of what all streams may have.
     fn room_bytes(&self) -> usize {
         let share = DIGEST_WAITING_BYTES_MAX / self.streams.len().max(1);
         share.clamp(DIGEST_STREAM_BYTES_MIN, DIGEST_STREAM_BYTES_MAX)
@@ -387,7 +387,7 @@ mod tests {
 
     use super::*;
 
-    /// A body that is unlike all others, in chunks of any length.
+    /// Makes a body that is unlike all others, in chunks of various lengths.
     fn chunks(seed: usize, count: usize) -> Vec<Bytes> {
         let lengths = [1, 63, 64, 100, 5000, 65_536, 40_001, 8192];
         let chunk = |n: usize| -> Bytes {
@@ -533,8 +533,8 @@ mod tests {
         }
     }
 
-    /// If all lanes are taken, a stream that is due takes the lane of one that is not: nobody may
-    /// come later to digest it.
+    /// If all lanes are taken, a stream that is due takes the lane of one that is not, which might
+    /// otherwise keep it forever.
     #[tokio::test]
     async fn one_that_is_due_finds_a_lane() {
         let service = DigestService::<Md5Steps>::new();
@@ -574,7 +574,7 @@ mod tests {
         until_idle(&service).await;
     }
 
-    /// Nobody waits for a digest that was lost in a panic.
+    /// If a panic loses a digest, the tasks that wait for it are woken.
     #[tokio::test]
     async fn lost_streams_are_told() {
         let service = DigestService::<Md5Steps>::new();

@@ -84,7 +84,7 @@ pub(super) struct BodyDigests {
 pub(super) struct Computed {
     /// The digests to keep; `None` if neither the storage nor the client wants any.
     pub digests: Option<Digests>,
-    /// `None` if nothing needed it.
+    /// The MD5; `None` if nothing needed it.
     pub md5: Option<[u8; 16]>,
     /// The SHA-256 of the payload, if the decoder left it to the caller.
     pub sha256: Option<[u8; 32]>,
@@ -97,15 +97,15 @@ fn lost() -> S3Error {
 }
 
 impl Computed {
-    /// The MD5, which something needs.
+    /// The MD5, for a caller that needs it.
     pub fn needed_md5(&self) -> Result<[u8; 16]> {
         self.md5.ok_or_else(lost)
     }
 }
 
-/// MD5 and SHA-256.
+/// How the MD5 and SHA-256 of a body are computed.
 enum Slow {
-    /// No SHA-256 here: the decoder computes it.
+    /// The MD5 is computed here, if it is wanted, and the SHA-256 by the decoder.
     Here(Option<Md5>),
     Elsewhere(Elsewhere),
 }

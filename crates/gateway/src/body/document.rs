@@ -79,7 +79,7 @@ async fn parse_while_it_comes<T: Send + 'static>(
     parsing.await.unwrap_or_else(|panicked| Err(S3Error::new(ErrorCode::InternalError).caused_by(panicked)))
 }
 
-/// The digests of a document, computed while it arrives.
+/// Computes the digests of a document while it arrives.
 struct Verifier {
     md5: Option<Checksummer>,
     checksum: Option<Checksummer>,
@@ -112,7 +112,8 @@ impl Verifier {
     }
 }
 
-/// A document that arrives, for a thread that may wait for it. It ends when its sender is dropped.
+/// Passes an arriving document to a thread that may wait for it. It ends when its sender is
+/// dropped.
 struct Incoming {
     source: mpsc::Receiver<Bytes>,
     piece: Bytes,

@@ -7,8 +7,8 @@ use s3_wire::xml::Writer;
 use super::response::ResponseBody;
 use crate::limits::DOCUMENT_PIECE_BYTES;
 
-/// The document that `writer` began, with `entries`. A short one is sent as a whole, with its
-/// length.
+/// Adds `entries` to the document that `writer` began. A short document is sent as a whole, with
+/// its length.
 pub fn entries<T>(
     writer: Writer,
     entries: impl Iterator<Item = T> + Send + 'static,

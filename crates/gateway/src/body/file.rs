@@ -15,7 +15,7 @@ use crate::request_id::RequestId;
 use crate::send_file::FileParts;
 
 /// A file's bytes, piece by piece: sent or read from the page cache (decision 0015), or read from
-/// the disk with waiting.
+/// the disk, which takes a wait.
 ///
 /// The last read shows whether the file has changed. So the end of a file is always read, and held
 /// back until that is known: a client never takes a mixture of two versions for a whole object.
@@ -35,7 +35,7 @@ impl FilePieces {
         Self { body, left, reading: None, sent: Vec::new() }
     }
 
-    /// How many bytes have not been handed out.
+    /// The number of bytes that have not been handed out.
     pub const fn bytes_left(&self) -> u64 {
         self.left.end - self.left.start
     }
@@ -99,7 +99,7 @@ impl FilePieces {
         bytes
     }
 
-    /// A buffer for the next piece: one of those that were sent, if possible.
+    /// A buffer for the next piece: one that was already sent, if possible.
     fn buffer(&mut self) -> BytesMut {
         let length = usize::try_from(self.bytes_left().min(FILE_CHUNK_BYTES)).unwrap_or(usize::MAX);
         let sent = self.sent.iter().position(Bytes::is_unique).map(|at| self.sent.swap_remove(at));
@@ -125,13 +125,13 @@ pub mod tests {
     use super::*;
     use crate::request_id::RequestIds;
 
-    /// A file of a storage.
+    /// A test's file of a storage.
     pub struct Fake {
         pub file: Arc<File>,
         pub length: u64,
         /// True if all of it is in memory.
         pub cached: bool,
-        /// True if it is another file by the end.
+        /// True if the file will have changed when its end is read.
         pub changed: bool,
     }
 

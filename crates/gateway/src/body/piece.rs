@@ -1,14 +1,14 @@
 use bytes::{Buf, Bytes};
 
-use crate::send_file::StandIn;
+use crate::send_file::FilePlaceholder;
 
 /// A piece of a body.
 #[derive(Debug)]
 pub enum Piece {
     /// Its bytes.
     Bytes(Bytes),
-    /// The stand-in for a part of a file.
-    Part(StandIn),
+    /// The placeholder for a part of a file.
+    Part(FilePlaceholder),
 }
 
 impl Buf for Piece {

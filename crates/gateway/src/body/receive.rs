@@ -9,8 +9,8 @@ use super::checksum::expected_value;
 use super::digests::DigestPlan;
 use super::request::DecodedBody;
 
-/// Copies a body to a writer, and verifies everything that was said about it. The bytes are not
-/// visible before the commit. `of` is what they become.
+/// Copies a body to a writer, and verifies everything that the client said about it. The bytes are
+/// not visible before the commit. `of` is the object or part that they become.
 pub async fn receive(
     mut body: DecodedBody<'_>,
     writer: &mut dyn ObjectWriter,

@@ -24,7 +24,7 @@ pub struct RequestBody {
     pace: Option<Pace>,
 }
 
-/// How fast a body has come so far.
+/// The speed at which a body has come so far.
 struct Pace {
     since: Instant,
     bytes: u64,
@@ -132,7 +132,7 @@ impl DecodedBody<'_> {
         self.decoder.decoded_length()
     }
 
-    /// The payload's SHA-256 that the client signed, if it did; not verified before
+    /// The payload's SHA-256 that the client signed, if any; not verified before
     /// [`DecodedBody::finish`].
     pub fn sha256(&self) -> Option<[u8; 32]> {
         self.decoder.sha256()

@@ -15,7 +15,7 @@ use crate::config::ServeOptions;
 use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
-/// Options that have an effect only with another one, each with that one.
+/// Options that have an effect only with another option, each with that one.
 const NEEDS: [(&str, &str); 3] =
     [("access_log_format", "access_log"), ("traces_ratio", "traces"), ("traces_from", "traces")];
 
@@ -41,7 +41,7 @@ struct Setting {
 
 impl Cli {
     /// Reads the command line, the environment and, for `serve`, the configuration file. Also
-    /// returns the values of `serve`'s options. The file is read once, so that both are from the
+    /// returns the values of `serve`'s options. The file is read once, so that both come from the
     /// same contents.
     pub fn read(args: &[OsString]) -> Result<(Self, Values), clap::Error> {
         let matches = Self::matches(args)?;
@@ -55,7 +55,7 @@ impl Cli {
         Ok((Self::from_arg_matches(&matches)?, values))
     }
 
-    /// [`Cli::read`], of `serve` alone.
+    /// [`Cli::read`] for `serve` alone.
     pub fn read_serve(args: &[OsString]) -> Result<(ServeOptions, Values), clap::Error> {
         match Self::read(args)? {
             (Self { command: Command::Serve(options) }, values) => Ok((*options, values)),
@@ -83,7 +83,7 @@ impl Cli {
         Self::matches_with(args, &mut Vec::new())
     }
 
-    /// Also tells what the file says.
+    /// Parses the command line together with the file, and adds the file's options to `settings`.
     fn matches_with(args: &[OsString], settings: &mut Vec<Setting>) -> Result<ArgMatches, clap::Error> {
         let mut command = Self::command();
         // The file may name the directory.
@@ -115,8 +115,8 @@ impl Cli {
     }
 }
 
-/// An error for an option that is given (as flag, variable or key) without the one that it needs;
-/// with its setting in the file, if that counts.
+/// An error for an option that is given (as flag, variable or key) without the one that it needs.
+/// It comes with the option's place in the file, if it was set there.
 fn without_effect<'a>(
     matches: &ArgMatches,
     settings: &'a [Setting],
@@ -139,8 +139,7 @@ fn without_effect<'a>(
     })
 }
 
-/// The error of a command line that no file belongs to. It was right in the first pass, but for the
-/// missing directory.
+/// The error for a command line without a directory and without a file.
 fn no_directory(e: clap::Error) -> clap::Error {
     if e.kind() != ErrorKind::MissingRequiredArgument {
         return e;
@@ -181,7 +180,7 @@ pub fn sentence(error: &clap::Error) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The key of the option that an error is about, if it is about one: `--listen <ADDR>`, `<DIR>`.
+/// The key of the option that an error concerns, if any: of `--listen <ADDR>`, `<DIR>`.
 fn key_of(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = arg.split_whitespace().next()?;
@@ -189,7 +188,7 @@ fn key_of(error: &clap::Error) -> Option<String> {
     flag.or_else(|| Some(name.trim_matches(['<', '>', '[', ']']).to_ascii_lowercase()))
 }
 
-/// True if the value that an error is about was typed.
+/// True if the value that an error concerns was given on the command line.
 fn is_typed(error: &clap::Error, option: &clap::Arg, args: &[OsString]) -> bool {
     let Some(long) = option.get_long() else {
         let value = error.get(ContextKind::InvalidValue).map(ToString::to_string);
@@ -200,7 +199,7 @@ fn is_typed(error: &clap::Error, option: &clap::Arg, args: &[OsString]) -> bool 
 }
 
 /// Names the variable in an error about a value from the environment: clap names the flag, which
-/// nobody has typed.
+/// was not given.
 fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
     let Some(meant) = key_of(&e) else { return e };
     let command = Cli::command();
@@ -265,7 +264,7 @@ fn unknown_key(key: &str, known: &[(String, String)]) -> String {
     }
 }
 
-/// The values of an option in the file, as the command line would have them.
+/// The values of an option in the file, in the form of the command line.
 fn values_of(
     command: &clap::Command,
     id: &str,
@@ -376,9 +375,9 @@ mod tests {
         assert!(nothing.contains("in SLIPWAY_DIR, or as dir =") && nothing.contains("[DIR]"), "{nothing}");
     }
 
-    /// Gives a nonsensical value to each option of a command and of those below it; returns the
+    /// Gives a nonsensical value to each option of a command and of its subcommands; returns the
     /// error messages.
-    fn tell_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
+    fn give_nonsense(command: &clap::Command, words: &[String]) -> Vec<(String, String)> {
         let mut told = Vec::new();
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
             let words = words.iter().cloned().chain([format!("--{flag}"), "1 x/".to_owned()]);
@@ -388,14 +387,14 @@ mod tests {
         }
         for below in command.get_subcommands() {
             let words: Vec<String> = words.iter().cloned().chain([below.get_name().to_owned()]).collect();
-            told.extend(tell_nonsense(below, &words));
+            told.extend(give_nonsense(below, &words));
         }
         told
     }
 
     #[test]
     fn what_a_number_has_to_be_is_said_in_a_sentence() {
-        let told = tell_nonsense(&Cli::command(), &["slipway".to_owned()]);
+        let told = give_nonsense(&Cli::command(), &["slipway".to_owned()]);
         for flag in ["nodes", "cpus", "ready-free", "min-age", "page", "growth", "index-cache"] {
             assert!(told.iter().any(|(told, error)| told == flag && error.contains("a ")), "{flag}");
         }

@@ -33,14 +33,14 @@ use crate::log;
 use crate::text::{one_line, visible};
 use crate::values::at_least_one;
 
-/// All went well.
+/// Everything went well.
 pub const OK: u8 = 0;
 /// Something is wrong, or was left unchanged.
 pub const FOUND: u8 = 1;
 /// Nothing could be done; also clap's status for a wrong command line.
 pub const FAILED: u8 = 2;
 /// Standard output was closed by its reader: the status that a shell gives to a filter that SIGPIPE
-/// ended. It is neither of the verdicts above.
+/// ended, unlike all statuses above.
 const CLOSED: u8 = 141;
 
 /// Time between two updates of the progress line.
@@ -161,7 +161,7 @@ fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{value} bytes") } else { format!("{value}.{tenths} {unit}") }
 }
 
-/// A path on one line: its name may have line breaks, which must not look like further results. A
+/// A path on one line: a name may contain line breaks, which must not look like further results. A
 /// path that is not UTF-8 is quoted, with its other bytes as `\xFF`.
 #[expect(clippy::unnecessary_debug_formatting, reason = "it is what shows the bytes")]
 fn shown(path: &Path) -> String {

@@ -16,9 +16,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 /// How many bytes of an answer are read at most: metrics take about 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// What to print if something other than a gateway answers.
+/// The message if something other than a gateway answers.
 pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";
-/// What to print if nothing listens.
+/// The message if nothing listens.
 const NOT_THERE: &str =
     "start the gateway with --ops-listen, which is off by default, and give its address here";
 
@@ -31,7 +31,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Asks for `path` at HOST:PORT, :PORT (this machine) or unix:PATH.
+/// Requests `path` from HOST:PORT, :PORT (this machine) or unix:PATH.
 pub fn get(address: &str, path: &str) -> Result<Answer, String> {
     let deadline = Instant::now() + ANSWER_TIME_MAX;
     let answer = if let Some(path_of_socket) = address.strip_prefix("unix:") {

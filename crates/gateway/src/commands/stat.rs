@@ -61,7 +61,7 @@ pub fn run(options: &StatOptions) -> ExitCode {
     status.into()
 }
 
-/// What the path is, in a few words, and why S3 sees it so.
+/// What the path is, in a few words, and the reason.
 fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
     let (what, why) = verdict_of_content(inspection);
     let Some(link) = &inspection.link else { return (what, why) };
@@ -130,7 +130,7 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
     }
 }
 
-/// Why a directory that no PUT made stays when its last object is deleted.
+/// Why a directory that was not made by a PUT stays when its last object is deleted.
 fn why_it_stays(inspection: &Inspection) -> &'static str {
     // What is in a tree and in no bucket is its root.
     let Some((tree, bucket)) = &inspection.place else {
@@ -219,7 +219,7 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
     text
 }
 
-/// What a file system can do, a line each.
+/// What a file system can do, one ability a line.
 fn volume_text(volume: &VolumeReport) -> String {
     let mut text = String::new();
     let driver = volume.driver.as_ref().map_or_else(String::new, |driver| format!(" ({})", one_line(driver)));

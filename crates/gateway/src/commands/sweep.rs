@@ -43,7 +43,7 @@ pub fn run(options: &SweepOptions) -> ExitCode {
     status.into()
 }
 
-/// Returns how many buckets and leftovers could not be swept.
+/// Sweeps all buckets. Returns the number of buckets and leftovers that could not be swept.
 fn sweep(options: &SweepOptions) -> Result<usize, String> {
     let log = tracing_subscriber::fmt().fmt_fields(log::fields()).with_max_level(tracing::Level::WARN);
     let log = log.with_writer(std::io::stderr);

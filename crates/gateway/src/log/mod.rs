@@ -1,4 +1,4 @@
-//! The server's log: the lines that it has, their form, and the way to standard error.
+//! The server's log: its lines, their format, and how they get to standard error.
 
 mod output;
 
@@ -23,8 +23,7 @@ pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 /// A log that was started.
 pub struct Log {
     output: Output,
-    /// Changes the filter; `None` where another server in this process (in tests) has the log
-    /// already.
+    /// Changes the filter; `None` if another server in this process (in tests) owns the log.
     pub filter: Option<LogFilter>,
 }
 
@@ -54,8 +53,9 @@ impl Log {
     }
 }
 
-/// Writes lines of JSON without what steers a terminal or changes the direction of writing: JSON
-/// itself demands escapes of some control characters only, and the texts may be those of strangers.
+/// Writes lines of JSON without characters that control a terminal or change the direction of
+/// writing: JSON itself requires escapes of only some control characters, and texts may come from
+/// strangers.
 struct VisibleLines<W>(W);
 
 impl<W: io::Write> io::Write for VisibleLines<W> {

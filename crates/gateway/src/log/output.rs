@@ -18,7 +18,7 @@ use rustix::net::{SendFlags, send};
 
 use crate::limits::{LOG_BUFFER_BYTES_MAX, LOG_LOOK_INTERVAL};
 
-/// Writes lines to standard error.
+/// Output of lines to standard error.
 #[derive(Debug, Clone)]
 pub struct Output(Arc<Shared>);
 
@@ -48,12 +48,12 @@ impl Kept {
 /// A descriptor, by how it can be written to without waiting.
 #[derive(Debug)]
 enum To {
-    /// A file on a disk: it has room, or fails.
+    /// A file on a disk, which never makes the writer wait for a reader.
     File(File),
     /// A pipe or a terminal, opened anew: other programs share the original, and may rely on
     /// waiting.
     Opened(File),
-    /// A socket, as a service's standard error is: each call can be told not to wait.
+    /// A socket, as a service's standard error is: each call can be made not to wait.
     Socket(File),
     /// Anything that cannot be opened anew: only the thread writes to it.
     Waiting(File),
@@ -90,7 +90,7 @@ impl To {
         }
     }
 
-    /// Writes all, however long that takes.
+    /// Writes all bytes, however long that takes.
     fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         if let Self::Waiting(file) = self {
             let mut file = file;
@@ -239,7 +239,7 @@ mod tests {
         assert_is_whole(&text, 3);
     }
 
-    /// More lines than a pipe or a socket has room for: they are kept, and come in their order.
+    /// More lines than a pipe or a socket has room for are kept, and written in order.
     #[test]
     fn a_slow_reader_gets_all_that_is_kept() {
         const LINES: usize = 5000;

@@ -33,7 +33,7 @@ pub struct Rendered {
     pub roff: String,
 }
 
-/// `slipway man`.
+/// Runs `slipway man`.
 pub fn run(options: &ManOptions) -> ExitCode {
     let console = Console::new();
     match write(&options.dir, &options.date) {
@@ -71,7 +71,7 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set())
 }
 
-/// `slipway-import-versitygw`.
+/// The name of a command's page: `slipway-import-versitygw`.
 fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
@@ -191,7 +191,7 @@ fn toml_key(roff: &mut Roff, key: &str, arg: &Arg) {
     }
 }
 
-/// `NAME`, as apropos(1) reads it.
+/// Writes the section `NAME`, as apropos(1) reads it.
 fn whatis(page: &str, does: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["NAME"]);

@@ -18,7 +18,8 @@ pub struct Page {
 pub struct Section {
     /// `FILES`
     pub title: &'static str,
-    /// A term and what it means; a paragraph, if the term is empty; an example, if it is `$`.
+    /// The items: a term and its meaning; a paragraph, if the term is empty; an example, if it is
+    /// `$`.
     pub items: &'static [(&'static str, &'static str)],
 }
 
@@ -46,7 +47,7 @@ pub const STATUSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// In the order of the commands.
+/// The pages, in the order of the commands.
 pub const PAGES: &[Page] = &[
     Page {
         name: "slipway",
@@ -258,7 +259,7 @@ pub const PAGES: &[Page] = &[
     Page { name: "slipway-plan", description: &[], sections: &[], see_also: &["slipway-bench(1)"] },
 ];
 
-/// slipway.toml(5).
+/// The page slipway.toml(5).
 pub const TOML: Page = Page {
     name: "slipway.toml",
     description: &[

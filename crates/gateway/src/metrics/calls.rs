@@ -12,10 +12,10 @@ pub struct Calls(Vec<OfCall>);
 #[derive(Debug, Default)]
 struct OfCall {
     time: Histogram,
-    /// Calls that were refused by the client's fault, or nobody's: missing things, conditions that
-    /// do not hold.
+    /// Calls that were refused, not because of the server: missing things, conditions that do not
+    /// hold.
     refused: AtomicU64,
-    /// Calls that failed by the fault of the storage or its operator.
+    /// Calls that failed because of the storage or its operator.
     failed: AtomicU64,
     bytes: AtomicU64,
 }

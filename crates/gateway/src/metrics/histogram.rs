@@ -44,7 +44,8 @@ impl Histogram {
 /// The counts of one or several histograms.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// By bucket, each without the smaller ones; the last has the durations above all bounds.
+    /// The counts by bucket, each without the smaller ones; the last counts durations above all
+    /// bounds.
     pub buckets: [u64; BOUNDS + 1],
     /// The sum of all durations, in microseconds.
     pub sum_us: u64,

@@ -25,7 +25,7 @@ pub struct Outcome {
     pub bytes_in: u64,
     /// Bytes of the answer's body that were handed to the connection.
     pub bytes_out: u64,
-    /// From the head's arrival until the body had been sent, or was given up.
+    /// The time from the head's arrival until the body was sent or given up.
     pub elapsed: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The operations' listener (`--ops-listen`): what monitoring, balancers and service managers ask
-//! for, and nothing else. Requests are not signed here, and change nothing (decision 0019).
+//! The operations' listener (`--ops-listen`), only for monitoring, balancers and service managers.
+//! Requests here are not signed, and change nothing (decision 0019).
 
 mod families;
 mod page;
@@ -112,9 +112,9 @@ struct Connection {
 
 impl Connections {
     /// If there are too many connections, closes the oldest that waits for its client, of the
-    /// address that has most of these: a client that sends nothing, or does not read, keeps no
-    /// other out, and many that come at once keep out their own address alone. A connection that
-    /// is being answered has its time limits, and is waited for.
+    /// address that has most of these. So a client that sends nothing, or does not read, excludes
+    /// no other client, and many connections at once exclude only their own address. A connection
+    /// that is being answered has its time limits, and is waited for.
     async fn make_room(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         loop {
@@ -143,7 +143,7 @@ impl Connections {
     }
 }
 
-/// The first place of those whose address has most places.
+/// The first of the places whose address has the most places.
 fn most_crowded(places: impl Iterator<Item = (usize, Option<IpAddr>)>) -> Option<usize> {
     let mut of_address = HashMap::<_, (usize, usize)>::new();
     for (at, from) in places {

@@ -1,4 +1,4 @@
-//! The kernel's figures of this process. Those that can't be read are left out.
+//! The kernel's figures for this process. Those that can't be read are left out.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! The version and the conditions of a request, as permissions depend on them.
+//! The version and the conditions of a request, on which permissions depend.
 
 use std::borrow::Cow;
 
 use iam::ConditionKey;
 use s3_types::{ActionSet, Conditions, ETag, ETagCondition, S3Action, VersionId};
 
-/// What a request says of the object that it is about, beyond its key.
+/// What a request says of its object, beyond the key.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct About<'v> {
     /// The version that it names; `None` for the current one.
@@ -15,15 +15,15 @@ pub struct About<'v> {
 }
 
 impl<'v> About<'v> {
-    /// The current version, or the one that is named.
+    /// A request for the version that is named, or for the current one.
     pub fn version(version: Option<&'v VersionId>) -> Self {
         Self { version, conditions: None }
     }
 
-    /// The actions that must be allowed for `action`: it, or the one for versions. A write or a
-    /// deletion on condition that the object has a certain ETag tells whether it has, so that it
-    /// takes the permission to read it, too ("How to enforce conditional deletes on Amazon S3
-    /// buckets" and "... conditional writes" in the S3 User Guide).
+    /// The actions that must be allowed for `action`: it, or the one for versions. If a write or a
+    /// deletion is conditional on the object's ETag, its result reveals whether the object has this
+    /// ETag. So it also takes the permission to read the object ("How to enforce conditional
+    /// deletes on Amazon S3 buckets" and "... conditional writes" in the S3 User Guide).
     pub fn actions(self, action: S3Action) -> ActionSet {
         let of_version = |action: S3Action| if self.version.is_some() { action.of_version() } else { action };
         let own = of_version(action).into();
@@ -33,7 +33,7 @@ impl<'v> About<'v> {
         }
     }
 
-    /// The value of a condition key, if it is about these.
+    /// The value of a condition key that concerns version or conditions.
     pub fn value(self, key: ConditionKey) -> Option<Cow<'v, str>> {
         match key {
             ConditionKey::VersionId => self.version.map(|id| id.as_str().into()),

@@ -1,4 +1,4 @@
-//! The operations, one file each, in folders named after what they are about.
+//! The operations, one file each, in folders for what they act on.
 
 mod about;
 mod bucket;

@@ -22,17 +22,17 @@ use crate::reply::{self, Reply};
 pub struct Finished {
     /// The document.
     pub document: String,
-    /// What it did to objects.
+    /// The effects on objects.
     pub did: Did,
     /// The version of a copy's source.
     pub source_version: Option<VersionId>,
 }
 
-/// Answers with the document that `work` makes. The work goes on if the client goes away.
+/// Answers with the document that `work` makes. If the client disconnects, the work continues.
 ///
 /// If the work ends soon, the answer is an ordinary one. Otherwise `200` is sent, with white space
 /// at intervals until the work ends, and an error becomes the document, as S3 does for these
-/// operations. Headers that tell versions are in the former alone.
+/// operations. Headers that name versions are only in the ordinary answer.
 pub async fn answer(
     call: &Call<'_>,
     work: impl Future<Output = Result<Finished>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Who makes a request, and how its body will be verified.
+//! Finds out who makes a request, and how its body will be verified.
 
 use std::borrow::Cow;
 
@@ -12,9 +12,9 @@ use s3_wire::{ErrorCode, Result, S3Error, headers};
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
-/// What is known once the signature has been verified.
+/// The result of verifying a signature.
 pub struct Authenticated<'a> {
-    /// Who signed.
+    /// The requester.
     pub requester: Requester,
     /// How the body will be verified.
     pub payload: PayloadMode,
@@ -70,8 +70,8 @@ pub async fn authenticate<'a>(
     Ok(Authenticated { requester, payload, headers: all, signed, signature })
 }
 
-/// S3's error for a key that has no session. S3 tells nobody that a key was switched off, and
-/// returns a wrong or old token.
+/// S3's error for a key that has no session. S3 does not reveal that a key was disabled; for a
+/// wrong or outdated token, its error repeats the token.
 #[cold]
 fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3Error {
     static LOGGED: Seldom = Seldom::new(1);
@@ -89,7 +89,8 @@ fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3E
             if LOGGED.is_due() {
                 tracing::error!(
                     %why,
-                    "requests with keys that are not in memory are refused; logged at most once a minute"
+                    "the store of keys cannot be asked: requests with keys that are not in memory are refused (logged at \
+                     most once a minute)"
                 );
             }
             S3Error::new(ErrorCode::ServiceUnavailable).caused_by(why)

@@ -1,15 +1,15 @@
-//! The ways that requests take before they are routed.
+//! The different kinds of requests, which are told apart before they are routed.
 
 use http::{HeaderMap, Method};
 use s3_wire::route::is_form;
 use s3_wire::target::Shape;
 
-/// A way of a request. Each has other rules for who asks, what it asks for, and how an error looks.
+/// A kind of request. Each has other rules for who asks, what for, and the form of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
-    /// A browser asks whether a page may send a request to another origin. It signs nothing.
+    /// A browser asks whether a page may send a request to another origin; it is not signed.
     Preflight,
-    /// An action of IAM or STS, which its document names: `POST /`.
+    /// `POST /`: an action of IAM or STS, which its document names.
     Action,
     /// An upload by a form of a page, which has its key, its policy and its signature in its body.
     Form,
@@ -18,7 +18,7 @@ pub enum Fork {
 }
 
 impl Fork {
-    /// The way of a request; `shape` is `None` if its path names no bucket or key.
+    /// The kind of a request; `shape` is `None` if its path names no bucket or key.
     pub fn of(method: &Method, shape: Option<Shape>, headers: &HeaderMap) -> Self {
         match (method, shape) {
             (&Method::OPTIONS, _) => Self::Preflight,

@@ -78,7 +78,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
-/// Performs the request. Notes in `known` what it asks for and who asks, as soon as that is clear.
+/// Performs the request. Sets operation and requester in `known` as soon as they are clear.
 async fn perform<'h>(
     gateway: &Gateway,
     settings: &Settings,
@@ -123,7 +123,7 @@ async fn perform<'h>(
     Ok(outcome.reply)
 }
 
-/// A request of which it is known who made it.
+/// A request whose requester was verified.
 struct Verified<'a> {
     gateway: &'a Gateway,
     settings: &'a Settings,
@@ -134,8 +134,7 @@ struct Verified<'a> {
     by: Authenticated<'a>,
 }
 
-/// Looks for the bucket, and performs the operation. Errors of a request whose bucket is gone say
-/// so.
+/// Looks for the bucket, and performs the operation. If the bucket is gone, the error says so.
 async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut RequestBody) -> Result<Outcome> {
     let Verified { gateway, settings, cx, head, query, target, by } = request;
     let Authenticated { requester, payload, headers, signed, signature } = by;
@@ -180,7 +179,7 @@ async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut Request
 }
 
 /// A client that could move the object by RDMA sends this header. The answer's header
-/// [`RDMA_REPLY`] tells it whether the server does.
+/// [`RDMA_REPLY`] says whether the server can.
 const RDMA_TOKEN: &str = "x-amz-rdma-token";
 const RDMA_REPLY: &str = "x-amz-rdma-reply";
 

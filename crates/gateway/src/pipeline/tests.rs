@@ -1,4 +1,4 @@
-//! What each operation asks to be allowed, and what a refusal keeps from happening: by requests as
+//! Tests which permissions each operation asks for, and what a refusal prevents, by requests as
 //! clients send them.
 
 mod identities;
@@ -103,8 +103,8 @@ async fn every_request_has_the_values_that_the_gateway_knows() {
     }
 }
 
-/// A presigned URL's parameters are signed, and headers beside it are not: what is decided about is
-/// what is done, whichever of both that is.
+/// The parameters of a presigned URL are signed, and headers beside them are not: the decision uses
+/// the same value as the operation, whichever of both that is.
 #[tokio::test]
 async fn a_header_beside_a_parameter_does_not_change_what_is_decided() {
     let scene = Scene::with_object();
@@ -216,7 +216,7 @@ async fn a_requester_without_a_signature_is_asked_about_like_others() {
     assert_eq!(sent.0, 403, "{}", sent.1);
 }
 
-/// Whoever asks to delete keys is asked about each of them, before the first one is deleted.
+/// A request to delete keys asks for permission for each of them, before the first one is deleted.
 #[tokio::test]
 async fn anybody_may_delete_the_keys_that_are_allowed() {
     let scene = Scene::with_object();
@@ -245,8 +245,8 @@ async fn anybody_may_delete_the_keys_that_are_allowed() {
     assert!(keys.iter().all(|key| !scene.has(&format!("bkt/{key}"))));
 }
 
-/// What depends on the object is decided before anything of it is told, and again where it is
-/// replaced or deleted.
+/// If a permission depends on the object, it is decided before anything about the object is
+/// revealed, and again where it is replaced or deleted.
 #[tokio::test]
 async fn what_needs_the_object_is_told_and_done_only_if_it_allows_that() {
     let scene = Scene::with_object();
@@ -302,8 +302,8 @@ async fn what_needs_the_object_is_told_and_done_only_if_it_allows_that() {
 /// The owner and the policy of a bucket.
 type Rules = Option<(String, Option<Bytes>)>;
 
-/// The owner and the documents of the bucket that was found go with each question, also of a copy's
-/// source.
+/// Each question carries the owner and the documents of the bucket that was found, also for the
+/// source of a copy.
 #[tokio::test]
 async fn the_rules_of_the_bucket_go_with_the_question() {
     let scene = Scene::with_object();

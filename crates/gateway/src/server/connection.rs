@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::crowd::Crowd;
+use super::connection_limit::ConnectionLimit;
 use super::drain::drained;
 use super::io::{ConnectionIo, Timeouts};
 use super::linger::Linger;
@@ -36,9 +36,9 @@ use crate::stream::{Plain, Stream};
 pub struct ConnectionSettings {
     /// The gateway that performs requests.
     pub gateway: Arc<Gateway>,
-    /// TLS, if it is on.
+    /// The TLS acceptor, if TLS is on.
     pub tls: Option<TlsAcceptor>,
-    /// Limits on how long a connection may be stuck.
+    /// Limits on the time without progress.
     pub timeouts: Timeouts,
     /// How long a connection may be idle between two requests.
     pub idle_timeout: Duration,
@@ -52,7 +52,7 @@ pub async fn serve(
     settings: &Arc<ConnectionSettings>,
     mut stream: Stream,
     address: Option<SocketAddr>,
-    crowd: Crowd,
+    connection_limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let mut peer = Peer { address, tls: None, secure: false, proxied: false };
@@ -87,14 +87,14 @@ pub async fn serve(
             match handshake {
                 Ok(Ok(Ok(stream))) => {
                     let peer = Peer { tls: Tls::of(stream.get_ref().1), secure: true, ..peer };
-                    serve_http(settings, stream, peer, crowd, draining).await;
+                    serve_http(settings, stream, peer, connection_limit, draining).await;
                 }
                 Ok(Ok(Err(stream))) => {
                     settings.gateway.connections.fail_tls();
                     let message = "A request without TLS was sent to a port that speaks TLS: use https.";
                     let error = S3Error::with_message(ErrorCode::BadRequest, message);
                     // Kept open for the reader as long as there are few of those.
-                    let place = crowd.linger();
+                    let place = connection_limit.linger();
                     refuse(&settings.gateway, stream, &error, place.is_some(), draining).await;
                 }
                 Ok(Err(error)) => {
@@ -107,7 +107,7 @@ pub async fn serve(
                 }
             }
         }
-        _ => serve_http(settings, stream, peer, crowd, draining).await,
+        _ => serve_http(settings, stream, peer, connection_limit, draining).await,
     }
 }
 
@@ -115,15 +115,20 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     settings: &Arc<ConnectionSettings>,
     stream: S,
     peer: Peer,
-    crowd: Crowd,
+    connection_limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
     if settings.sendfile && stream.plain().is_some() {
         phase.file_parts.allow();
     }
-    let mut io =
-        ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts, crowd.clone());
+    let mut io = ConnectionIo::new(
+        stream,
+        settings.gateway.clone(),
+        phase.clone(),
+        settings.timeouts,
+        connection_limit.clone(),
+    );
     let idle_timeout = settings.idle_timeout.max(settings.timeouts.header);
     let service = || {
         let (settings, phase) = (settings.clone(), phase.clone());
@@ -159,12 +164,12 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             // This one runs from the end of a response; a head that has begun has its own, shorter
             // one (ConnectionIo).
             .header_read_timeout(idle_timeout)
-            .max_buf_size(crowd.buffer_bytes())
+            .max_buf_size(connection_limit.buffer_bytes())
             .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
             .half_close(true)
             .serve_connection(TokioIo::new(io), service());
-        match drive(Box::new(connection), &phase, crowd.park_after(), &mut draining).await {
+        match drive(Box::new(connection), &phase, connection_limit.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
                 io.put_back(&unread);
@@ -186,7 +191,7 @@ async fn stopped(draining: &mut watch::Receiver<bool>) {
 
 /// Decides when a connection has been idle for long enough.
 struct Parking {
-    /// `None` to park at once.
+    /// The timer; `None` to park at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
     idle_before: Option<u32>,
@@ -198,7 +203,7 @@ impl Parking {
         Self { tick, after, idle_before: None }
     }
 
-    /// True if no request came from one tick to the next. So requests need not touch the timer.
+    /// True if no request came from one tick to the next. So requests need not use the timer.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
         while tick.as_mut().poll(cx).is_ready() {
@@ -302,8 +307,8 @@ pub async fn refuse(
 mod tests {
     use super::*;
 
-    /// An IPv4 address is shown as one, whatever kind of socket the client came to: policies and
-    /// the access log are about 192.0.2.7.
+    /// An IPv4 address is shown as such, whatever kind of socket the client connected to: policies
+    /// and the access log name 192.0.2.7.
     #[test]
     fn an_address_of_ipv4_is_one() {
         for (address, ip) in [

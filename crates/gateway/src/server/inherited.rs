@@ -36,8 +36,8 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Takes the sockets that are for this process, and removes the variables that name them. Has
-    /// to be called before the process starts threads or opens files.
+    /// Takes the sockets that are for this process, and removes the variables that name them. Must
+    /// be called before the process starts threads or opens files.
     pub fn take() -> Result<Self, String> {
         let pid = std::env::var("LISTEN_PID").unwrap_or_default();
         if pid.parse() != Ok(std::process::id()) {

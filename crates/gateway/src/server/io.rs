@@ -12,7 +12,7 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep};
 
-use super::crowd::Crowd;
+use super::connection_limit::ConnectionLimit;
 use super::linger::Linger;
 use super::refusal;
 use crate::gateway::Gateway;
@@ -20,7 +20,7 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
 use crate::phase::Phase;
 use crate::stream::Plain;
 
-/// Limits on how long a connection may be stuck.
+/// Limits on the time that a connection may make no progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// The limit for a request's head, from its first byte.
@@ -34,7 +34,7 @@ pub struct Timeouts {
 pub struct ConnectionIo<S> {
     /// The stream, with a limit on each read.
     stream: Take<S>,
-    crowd: Crowd,
+    connection_limit: ConnectionLimit,
     /// Bytes that were already read from it.
     first: Bytes,
     phase: Arc<Phase>,
@@ -70,11 +70,11 @@ impl<S: AsyncRead> ConnectionIo<S> {
         gateway: Arc<Gateway>,
         phase: Arc<Phase>,
         timeouts: Timeouts,
-        crowd: Crowd,
+        connection_limit: ConnectionLimit,
     ) -> Self {
         Self {
             stream: stream.take(0),
-            crowd,
+            connection_limit,
             first: Bytes::new(),
             phase,
             timeouts,
@@ -94,7 +94,7 @@ impl<S: AsyncRead> ConnectionIo<S> {
         Pin::new(self.stream.get_mut())
     }
 
-    /// Called when `what` cannot continue: fails once that has lasted for `limit`.
+    /// Called when `what` cannot continue: fails once this has lasted for `limit`.
     fn check_timer(&mut self, cx: &mut Context<'_>, what: Timed, limit: Duration) -> io::Result<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         if self.timed != what {
@@ -158,8 +158,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, without ids and
-    /// document, and the gateway's refusal replaces that.
+    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, with an answer that
+    /// lacks ids and document, which the gateway's refusal replaces.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
             && !self.phase.answering()
@@ -187,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for ConnectionIo<S> {
         let this = self.get_mut();
         let before = buf.filled().len();
         let outcome = if this.first.is_empty() {
-            this.stream.set_limit(this.crowd.read_bytes_max());
+            this.stream.set_limit(this.connection_limit.read_bytes_max());
             Pin::new(&mut this.stream).poll_read(cx, buf)
         } else {
             buf.put_slice(&this.first.split_to(this.first.len().min(buf.remaining())));

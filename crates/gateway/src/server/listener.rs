@@ -44,7 +44,7 @@ impl ListenAddress {
 }
 
 impl ListenAddress {
-    /// True if a listener on one of the two addresses leaves no room for one on the other.
+    /// True if listeners on the two addresses exclude each other.
     fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tcp(one), Self::Tcp(other)) => {
@@ -114,7 +114,7 @@ impl Listener {
         }
     }
 
-    /// True if this is the listener that makes another one on `address` impossible.
+    /// True if this listener makes another one on `address` impossible.
     pub fn covers(&self, address: &ListenAddress) -> bool {
         ListenAddress::parse(&self.name()).is_ok_and(|own| own.meets(address))
     }

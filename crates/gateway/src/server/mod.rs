@@ -1,7 +1,7 @@
 //! A server: its listeners and connections, and how they end.
 
 mod connection;
-mod crowd;
+mod connection_limit;
 mod drain;
 mod inherited;
 mod io;
@@ -18,7 +18,7 @@ use s3_wire::ErrorCode;
 use tokio::sync::{mpsc, watch};
 
 pub use connection::ConnectionSettings;
-use crowd::Crowd;
+use connection_limit::ConnectionLimit;
 use drain::drained;
 pub use inherited::{Inherited, Socket};
 pub use io::Timeouts;
@@ -28,7 +28,7 @@ pub use tls::Certificates;
 /// A running server.
 pub struct Server {
     settings: Arc<ConnectionSettings>,
-    crowd: Crowd,
+    connection_limit: ConnectionLimit,
     draining: watch::Sender<bool>,
     // Every task holds a clone; when the last is gone, `ended` yields.
     alive: mpsc::Sender<()>,
@@ -41,7 +41,7 @@ impl Server {
         let (alive, ended) = mpsc::channel(1);
         Self {
             settings: Arc::new(settings),
-            crowd: Crowd::new(max_connections),
+            connection_limit: ConnectionLimit::new(max_connections),
             draining: watch::Sender::new(false),
             alive,
             ended,
@@ -50,7 +50,7 @@ impl Server {
 
     /// Accepts connections from `listener` in a task of its own.
     pub fn listen(&self, listener: Listener) {
-        let (settings, crowd) = (self.settings.clone(), self.crowd.clone());
+        let (settings, connection_limit) = (self.settings.clone(), self.connection_limit.clone());
         let (mut draining, alive) = (self.draining.subscribe(), self.alive.clone());
         tokio::spawn(async move {
             loop {
@@ -69,13 +69,13 @@ impl Server {
                     }
                 };
                 let (settings, draining, alive) = (settings.clone(), draining.clone(), alive.clone());
-                let (crowd, place) = (crowd.clone(), crowd.enter());
+                let (connection_limit, place) = (connection_limit.clone(), connection_limit.enter());
                 tokio::spawn(async move {
                     let connections = &settings.gateway.connections;
                     match place {
                         Some(place) => {
                             connections.accept();
-                            connection::serve(&settings, stream, address, crowd, draining).await;
+                            connection::serve(&settings, stream, address, connection_limit, draining).await;
                             connections.close();
                             drop(place);
                         }
@@ -86,7 +86,7 @@ impl Server {
                         }
                         None => {
                             connections.refuse();
-                            let waiting = crowd.linger();
+                            let waiting = connection_limit.linger();
                             let (error, lingers) = (ErrorCode::SlowDown.into(), waiting.is_some());
                             connection::refuse(&settings.gateway, stream, &error, lingers, draining).await;
                             drop(waiting);

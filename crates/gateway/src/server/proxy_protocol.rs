@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::peer::Peer;
 
-/// A number of bytes that each header has, of either version.
+/// A number of bytes that each header has, of either version, and that are therefore read first.
 const FEWEST: usize = 13;
 /// The length of the longest header of version 1, including its end.
 const V1_MAX: usize = 107;
@@ -17,12 +17,12 @@ const V1_MAX: usize = 107;
 const V2_FIXED: usize = 16;
 /// The longest variable part of version 2: addresses, and facts about TLS.
 const V2_REST_MAX: usize = 4 << 10;
-/// The type of the facts about TLS in version 2, and the bit that says that TLS is used.
+/// The type of the facts about TLS in version 2; also the bit that says that TLS is used.
 const SSL: u8 = 0x20;
 const SSL_IS_USED: u8 = 1;
 
 /// Reads the header, and nothing beyond it. Returns the client that it names; `peer` itself if the
-/// proxy speaks for itself, or does not know.
+/// proxy speaks for itself, or does not know the client.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Result<Peer> {
     let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut header = vec![0; FEWEST];

@@ -29,7 +29,7 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
 }
 
 /// S3's error for a request head that hyper could not read, if `written` is what hyper itself
-/// writes for one. `None` if it is something else: part of a response of the gateway.
+/// writes for such a head. `None` if it is something else: part of a response of the gateway.
 pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
     let code = match status.get(..3)? {

@@ -29,7 +29,7 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Reads each certificate chain with the key at the same place; `None` where there are none.
+    /// Reads each certificate chain with the key at the same place; `None` if there are none.
     pub fn read(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Option<Arc<Self>>, String> {
         let read = read_all(chains, keys)?;
         Ok((!read.is_empty()).then(|| Arc::new(Self { current: ArcSwap::from_pointee(read) })))

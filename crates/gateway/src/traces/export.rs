@@ -42,8 +42,9 @@ pub struct Exporter {
     trouble: Trouble,
 }
 
-/// Decides when the log says that spans are not accepted, and that they are again. If a collector
-/// alternates between accepting and refusing, that is logged once in [`TRACES_WARN_INTERVAL`].
+/// Decides when to log that spans are not accepted, and that they are accepted again. If a
+/// collector alternates between accepting and refusing, that is logged once in
+/// [`TRACES_WARN_INTERVAL`].
 #[derive(Debug, Default)]
 struct Trouble {
     /// Spans that were lost since the log last said that they are accepted again.
@@ -80,7 +81,7 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal that may pass.
+    /// A refusal for a reason that may pass, so that spans are sent again.
     fn passing(error: &dyn Error) -> Self {
         let causes: Vec<_> =
             successors(Some(error), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -96,7 +97,7 @@ struct Rejected {
 }
 
 impl Exporter {
-    /// Will send the `shared` spans to the collector until `end`.
+    /// Makes the exporter of `shared`, which sends its spans to the collector until `end`.
     pub fn new(
         shared: Arc<Shared>,
         end: watch::Receiver<bool>,
@@ -185,7 +186,7 @@ impl Exporter {
                     let lost = rejected.spans.min(spans);
                     counts.exported.fetch_add(spans - lost, Relaxed);
                     counts.failed.fetch_add(lost, Relaxed);
-                    return self.tell_taken(lost, &rejected.why);
+                    return self.log_accepted(lost, &rejected.why);
                 }
                 Ok(Err(refusal)) => refusal,
                 Err(_) => Refusal {
@@ -193,7 +194,7 @@ impl Exporter {
                     again_after: Some(Duration::ZERO),
                 },
             };
-            self.tell_refused(&refusal.why);
+            self.log_refused(&refusal.why);
             let wait = refusal.again_after.map(|least| pause.max(least));
             let may_wait = |wait: &Duration| !is_last && started.elapsed() + *wait < TRACES_RETRY_TIME_MAX;
             let Some(wait) = wait.filter(may_wait) else {
@@ -209,7 +210,7 @@ impl Exporter {
         }
     }
 
-    fn tell_refused(&mut self, why: &str) {
+    fn log_refused(&mut self, why: &str) {
         if self.trouble.begins() {
             let (url, why) = (self.collector.url.as_str(), shown(why));
             tracing::warn!(
@@ -220,7 +221,7 @@ impl Exporter {
         }
     }
 
-    fn tell_taken(&mut self, rejected: u64, why: &str) {
+    fn log_accepted(&mut self, rejected: u64, why: &str) {
         let (url, why) = (self.collector.url.as_str(), shown(why));
         if rejected > 0 {
             self.trouble.lost += rejected;
@@ -232,7 +233,7 @@ impl Exporter {
         }
     }
 
-    /// `ExportTraceServiceRequest`, with these spans.
+    /// The encoded `ExportTraceServiceRequest` with these spans.
     fn body(&self, spans: &[u8]) -> Vec<u8> {
         let mut head = Vec::new();
         begin_message(&mut head, SCOPE_SPANS, self.scope.len() + spans.len());
@@ -257,7 +258,7 @@ fn shown(why: &str) -> &str {
     why.char_indices().nth(TRACES_WHY_CHARACTERS_MAX).map_or(why, |(end, _)| why.get(..end).unwrap_or(why))
 }
 
-/// The outcome for the spans, from the collector's answer.
+/// Reads the collector's answer: which of the spans it refused.
 async fn read(mut answer: Answer) -> Result<Rejected, Refusal> {
     if answer.status.is_success() {
         return match answer.body.read(TRACES_ANSWER_BYTES_MAX).await {
@@ -276,7 +277,7 @@ async fn read(mut answer: Answer) -> Result<Rejected, Refusal> {
     Err(Refusal { why, again_after: passes.then_some(after) })
 }
 
-/// `ExportTraceServiceResponse.partial_success`.
+/// Reads `ExportTraceServiceResponse.partial_success`.
 fn rejected(answer: &[u8]) -> Rejected {
     let mut rejected = Rejected::default();
     for (field, value) in protobuf::fields(answer) {

@@ -35,11 +35,11 @@ impl Buffer {
 /// The numbers of spans since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Accepted by the collector.
+    /// Spans that the collector accepted.
     pub exported: AtomicU64,
-    /// Lost, because the buffers were full.
+    /// Spans that were lost because the buffers were full.
     pub dropped: AtomicU64,
-    /// Lost, because the collector did not accept them.
+    /// Spans that were lost because the collector did not accept them.
     pub failed: AtomicU64,
 }
 

@@ -22,7 +22,8 @@ pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 const ATTRIBUTES: u32 = 9;
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
-/// Flags: W3C's, whether it is known if the parent is in another process, and whether it is.
+/// Flags: W3C's `sampled`; that it is known whether the parent is in another process; and that it
+/// is.
 const SAMPLED: u32 = 1;
 const KNOWS_IF_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
@@ -259,7 +260,7 @@ mod tests {
         span.iter().filter(|(field, _)| *field == u64::from(ATTRIBUTES)).map(of).collect()
     }
 
-    /// A query that is cut may have been signed, so that it is left out.
+    /// If a query was cut, it may have been signed, so that it is left out.
     #[test]
     fn attributes_of_a_request_that_is_too_long() {
         let padding = "a".repeat(30_000);

@@ -15,7 +15,7 @@ enum State {
     /// In a chunk's data, or its CRLF: this many bytes are still to come.
     Chunk(u64),
     ChunkEnd(usize),
-    /// In the trailers: length of this line, and of all.
+    /// In the trailers: the length of this line, and of all.
     Trailer {
         line: usize,
         all: usize,
@@ -48,7 +48,7 @@ impl Framing {
         self.0 == State::Done
     }
 
-    /// True if the body is whole should the server close the connection now.
+    /// True if the body would be complete if the server closed the connection now.
     pub fn may_end(self) -> bool {
         matches!(self.0, State::UntilClose | State::Done)
     }
@@ -62,8 +62,8 @@ impl Framing {
         }
     }
 
-    /// The bytes that are worth reading at once: those of the body, or of the chunk, that are still
-    /// to come.
+    /// The number of bytes to read at once: those that are still to come of the body, or of the
+    /// chunk.
     pub(crate) fn wanted(self) -> u64 {
         match self.0 {
             State::Length(left) | State::Chunk(left) => left,
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a body in pieces; returns its data, and what is left of the input.
+    /// Reads a body in pieces; returns its data, and the rest of the input.
     fn read(mut framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, Framing), Malformed> {
         let (mut data, mut left) = (Vec::new(), 0);
         for piece in pieces {

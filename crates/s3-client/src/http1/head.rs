@@ -24,7 +24,7 @@ impl Head {
 
 /// Reads a head from the beginning of `input`, and calls `field` with each of its fields. `None` if
 /// its end has not come in: then `field` is not called. With `no_body` there is no body, whatever
-/// the head says: it answers HEAD.
+/// the head says: it is the answer to HEAD.
 pub fn read_head(
     input: &[u8],
     no_body: bool,

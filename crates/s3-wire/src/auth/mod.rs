@@ -162,8 +162,8 @@ pub struct SignatureFacts {
 }
 
 /// Returns the headers with which a request is verified and performed: those that were sent, and
-/// signed headers that a presigned URL has in its query. Must be called before all else of this
-/// module, which takes the result as the request's headers.
+/// signed headers that a presigned URL has in its query. Must be called before everything else in
+/// this module, which takes the result as the request's headers.
 pub fn effective_headers<'a>(query: &Query<'_>, headers: &'a HeaderMap) -> Result<Cow<'a, HeaderMap>> {
     // With an `Authorization` header, parameters do not stand for signed headers.
     if query.is_empty() || authorization_of(headers).is_some() {

@@ -24,7 +24,7 @@ use crate::split::{cut_once, pieces};
 use crate::time::{IsoBasic, parse_iso_basic};
 
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// The name of SigV4A's algorithm, which is not implemented.
+/// The name of the algorithm of SigV4A, which is not implemented.
 pub(super) const ALGORITHM_ECDSA: &str = "AWS4-ECDSA-P256-SHA256";
 
 /// A SigV4 signature as the client sent it: well-formed and within its time, but not yet verified.

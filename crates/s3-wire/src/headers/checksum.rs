@@ -248,7 +248,7 @@ fn type_header(headers: &HeaderMap) -> Result<Option<ChecksumType>> {
 }
 
 /// Refuses a combination that S3 does not have (`InvalidRequest`). Only a CRC of a whole object can
-/// be computed from those of its parts; CRC64NVME exists only in that form.
+/// be computed from those of its parts; for CRC64NVME, S3 has only that type.
 fn check_combination(algorithm: ChecksumAlgorithm, checksum_type: ChecksumType) -> Result<()> {
     let possible = match checksum_type {
         ChecksumType::FullObject => algorithm.is_crc(),

@@ -62,8 +62,8 @@ impl<'q> ListVersions<'q> {
         self.delimiter.filter(|delimiter| !delimiter.is_empty())
     }
 
-    /// True if the listing is empty: S3 answers an empty key marker with a version marker like
-    /// that.
+    /// True if the listing is empty: S3 answers an empty key marker with a version marker in this
+    /// way.
     pub fn is_past_the_end(&self) -> bool {
         self.key_marker.is_empty() && self.version_id_marker.is_some()
     }

@@ -39,7 +39,7 @@ pub struct ObjectHeaders<'a> {
 }
 
 impl ObjectHeaders<'_> {
-    /// Adds all of them. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
+    /// Adds all of these headers. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
     pub fn append_to(&self, headers: &mut HeaderMap) {
         let metadata = self.metadata;
         headers.reserve(12 + metadata.user.len().min(USER_METADATA_ENTRIES_MAX));
@@ -60,7 +60,7 @@ impl ObjectHeaders<'_> {
         }
     }
 
-    /// Adds the headers that a 304 has, too (RFC 9110, section 15.4.5).
+    /// Adds the headers that a 304 also has (RFC 9110, section 15.4.5).
     pub fn append_validators_to(&self, headers: &mut HeaderMap) {
         headers.insert(ETAG, etag_value(self.etag));
         insert(headers, LAST_MODIFIED, Some(&format_http_date(self.last_modified)));

@@ -6,8 +6,8 @@ use super::text::joined;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 
-/// Refuses a value of a header that writes honour, if the value means something that this server
-/// does not have. Headers that no write honours are refused with any value: [`crate::honoured`].
+/// Refuses a value of a header that writes honour, if it asks for something that this server does
+/// not have. Headers that no write honours are refused with any value: [`crate::honoured`].
 ///
 /// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are
 /// switched off (`AccessControlListNotSupported`), except for the two that change nothing. A
@@ -70,13 +70,13 @@ pub fn expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     joined(headers, "x-amz-expected-bucket-owner")
 }
 
-/// Returns the account that must own the bucket that is copied from
+/// Returns the account that must own the bucket of a copy's source
 /// (`x-amz-source-expected-bucket-owner`).
 pub fn source_expected_bucket_owner(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     joined(headers, "x-amz-source-expected-bucket-owner")
 }
 
-/// True if the query has a parameter that [`hoist_query`] makes a header of.
+/// True if the query has a parameter that [`hoist_query`] turns into a header.
 pub fn is_hoisted(query: &Query<'_>) -> bool {
     query.iter().any(|(parameter, _)| is_header(parameter))
 }
@@ -158,13 +158,14 @@ fn is_header(parameter: &str) -> bool {
 /// signature itself stay parameters.
 ///
 /// Must be called after the signature is verified, since the parameters count as signed. By then
-/// the operation is chosen: `x-amz-copy-source`, which would make it another one, is
+/// the operation is chosen: `x-amz-copy-source`, which would select another one, is
 /// `NotImplemented` here, as is a name that no header can have. A value that no header can have is
 /// `InvalidArgument`.
 ///
-/// The client that uses the URL may also send headers, which need not be signed. Those never
-/// replace a parameter, which is signed (a header that the URL signs takes precedence over its
-/// parameter): a condition could be removed, or other bytes be stored than were meant.
+/// The client that uses the URL may also send headers, which need not be signed. These never
+/// replace a parameter, which is signed: otherwise a condition could be removed, or other bytes
+/// could be stored than were meant. (A header that the URL signs takes precedence over its
+/// parameter.)
 pub fn hoist_query(query: &Query<'_>, headers: &mut HeaderMap) -> Result<()> {
     let signed = query.get("X-Amz-SignedHeaders").unwrap_or_default();
     let is_signed = |name: &HeaderName| signed.split(';').any(|one| one.eq_ignore_ascii_case(name.as_str()));

@@ -22,7 +22,8 @@ pub fn all_values<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item 
     headers.iter().filter(move |(key, _)| key.as_str().eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// Returns a value's characters: UTF-8 if it is that, else ISO 8859-1 (RFC 9110, section 5.5).
+/// Returns the characters of a value, which is UTF-8 or, if it is not valid UTF-8, ISO 8859-1 (RFC
+/// 9110, section 5.5).
 pub(super) fn decode(value: &HeaderValue) -> Cow<'_, str> {
     match str::from_utf8(value.as_bytes()) {
         Ok(text) => Cow::Borrowed(text),

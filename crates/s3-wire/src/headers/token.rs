@@ -73,7 +73,7 @@ impl ListStart {
     }
 
     /// Returns the marker for the position. In a common prefix that was not listed yet, it is a
-    /// text just before the position that ends with `char::MAX`, so that the next page passes over
+    /// text just before the position that ends with `char::MAX`, so that the next page skips
     /// nothing.
     pub fn to_marker(&self, prefix: &str, delimiter: Option<&str>) -> Cow<'_, str> {
         match self {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(start_after("", "", Some("/")), None);
     }
 
-    /// A page may end early at any key, and the next one may pass over nothing.
+    /// A page may end early at any key, and the next page skips nothing.
     #[test]
     fn a_page_may_end_amid_a_common_prefix() {
         let next = |position: ListStart| {

@@ -1,5 +1,5 @@
-//! Checks that a write gives only once what it may give only once: of two values, one would be
-//! ignored.
+//! Refuses writes that give a header or parameter twice that may be given only once: one of the two
+//! values would be ignored.
 
 use http::{HeaderMap, HeaderName};
 
@@ -29,7 +29,7 @@ pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// True for a header of which all values are joined when it is read, and for one that writes do not
+/// True for a header whose values are all joined when it is read, and for one that writes do not
 /// read.
 fn is_list(name: &str) -> bool {
     match name.strip_prefix("x-amz-") {

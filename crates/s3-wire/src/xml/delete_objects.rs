@@ -73,7 +73,7 @@ impl DeleteObjectsRequest {
     }
 }
 
-/// True if `Quiet` asks for a quiet answer. S3 accepts any text in it; text that does not clearly
+/// True if `Quiet` asks for a quiet answer. S3 accepts any text in it; a text that does not clearly
 /// ask for that gets the whole answer.
 fn says_yes(text: &str) -> bool {
     let text = text.trim();

@@ -41,7 +41,7 @@ impl ListBucketsResult<'_> {
 }
 
 impl ListedBucket<'_> {
-    /// Writes the bucket's entry. `region` is to be given if the request asked for a page.
+    /// Writes the bucket's entry. Give `region` if the request asked for a page.
     pub fn write(&self, writer: &mut Writer, region: Option<&str>) {
         writer.open("Bucket");
         writer.text("Name", self.name);

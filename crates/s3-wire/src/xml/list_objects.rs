@@ -105,7 +105,7 @@ fn page(entries: usize) -> Writer {
 }
 
 impl ListedObject<'_> {
-    /// Writes the object's entry. `owner` is to be given if the client asked for it.
+    /// Writes the object's entry. Give `owner` if the client asked for it.
     pub fn write(&self, writer: &mut Writer, encoding: KeyEncoding, owner: Option<Owner<'_>>) {
         writer.open("Contents");
         writer.key("Key", self.key, encoding);

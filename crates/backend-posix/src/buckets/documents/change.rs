@@ -1,17 +1,17 @@
 //! Changes documents of buckets.
 //!
 //! A file of documents names its bucket by the inode and the birth of the bucket's directory, and
-//! by the time in its record ([`Binding`]). It is written before the directory has its name and
-//! removed after the directory is, so that no bucket is ever without documents that it should have.
-//! A crash leaves a file without a bucket, which the next bucket of that name replaces. A copy of
-//! what it replaces is kept until it is there ([`strays`]).
+//! by the time in its record ([`Binding`]). It is written before the directory gets its name, and
+//! removed after the directory is, so that a bucket never lacks documents that it should have. A
+//! crash leaves a file without a bucket, which the next bucket of that name replaces. A copy of the
+//! replaced file is kept until the new bucket exists ([`strays`]).
 
 use backend::{BackendError, BucketTag, DOCUMENTS_BYTES_MAX, DocumentChanges, Documents, Result};
 use bytes::Bytes;
 use s3_types::BucketName;
 
 use super::contents::{Binding, Contents, number, number_of};
-use super::found::{Closed, Found};
+use super::found::{Closed, FoundDocuments};
 use super::place::Place;
 use super::strays;
 use crate::base::step::step;
@@ -29,16 +29,16 @@ pub(crate) struct Change {
     pub changes: DocumentChanges,
 }
 
-/// Changes documents, if they still are what the writer has read.
+/// Changes documents, if they are still those that the writer has read.
 pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let Change { name, expected, changes } = change;
     // Nothing is made for one that does not exist.
     attributes::traits(store, name)?;
     let place = Place::find_or_make(store)?;
     let _lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
-    let found = Found::read(Some(&place), name, &traits)?;
+    let found = FoundDocuments::read(Some(&place), name, &traits)?;
     if found.tag != *expected {
         return Err(BackendError::BucketChanged);
     }
@@ -58,7 +58,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()?))
 }
 
-/// Writes documents; [`BackendError::TooLarge`] if they are more than a bucket may have.
+/// Writes documents; [`BackendError::TooLarge`] if they are larger than a bucket may have.
 fn write(place: &Place<'_>, name: &BucketName, contents: Contents, binding: Binding) -> Result<()> {
     if contents.documents_bytes() > DOCUMENTS_BYTES_MAX {
         return Err(BackendError::TooLarge);
@@ -75,7 +75,7 @@ fn unreadable(closed: &Closed) -> BackendError {
     BackendError::Io { operation: "read the documents of a bucket", source }
 }
 
-/// The time in the bucket's record, which one that a person made gets here.
+/// The time in the bucket's record. A bucket that a person made gets a record here.
 fn time_of_record(store: &Store, name: &BucketName, traits: &Traits) -> Result<i64> {
     if let Some(time_ns) = traits.time_ns {
         return Ok(time_ns);
@@ -114,20 +114,20 @@ impl Initial {
     }
 }
 
-/// The documents of a bucket that is being made, with the lock held.
+/// The documents of a bucket that is being made; holds the lock.
 pub(crate) struct Prepared<'s> {
     store: &'s Store,
     place: Place<'s>,
     name: &'s BucketName,
-    /// True if the bucket is to have any.
+    /// True if the new bucket gets documents.
     wanted: bool,
-    /// True if there are documents under the name: those of a bucket that was removed, or that a
-    /// person has moved away and may put back.
+    /// True if documents exist under the name: those of a bucket that was removed, or that a person
+    /// moved away and may put back.
     old: bool,
     _lock: Lock,
 }
 
-/// Takes the lock, if a bucket is to have documents or others of its name may have left some.
+/// Takes the lock if the bucket gets documents, or if another one of its name may have left some.
 pub(crate) fn prepare<'s>(
     store: &'s Store,
     name: &'s BucketName,
@@ -143,7 +143,7 @@ pub(crate) fn prepare<'s>(
         place
     };
     let lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     let old = place.has(name.as_str())?;
     if !old {
         // A crash may have left its spare file.
@@ -153,15 +153,15 @@ pub(crate) fn prepare<'s>(
 }
 
 impl Prepared<'_> {
-    /// True if there is no document to write, and none to replace.
+    /// True if there is nothing to write and nothing to replace.
     pub fn is_nothing(&self) -> bool {
         !self.wanted && !self.old
     }
 
-    /// Writes the documents of a bucket whose directory has these traits, and does not have its
-    /// name yet. The caller has seen that there is no other. A copy of those that another one has
-    /// left is kept; without any for the new bucket, an empty file takes their place until it has
-    /// its name.
+    /// Writes the documents of a bucket whose directory has these traits, but not its name yet. The
+    /// caller has checked that no other bucket has the name. If an earlier bucket left documents,
+    /// they are kept in a copy, and if the new bucket has none, an empty file replaces them until
+    /// it has its name.
     pub fn write(&self, initial: &Initial, traits: &Traits) -> Result<()> {
         let contents = initial.contents();
         let time_ns =
@@ -175,10 +175,10 @@ impl Prepared<'_> {
         write(&self.place, self.name, contents, binding)
     }
 
-    /// Removes what only was to be kept until the bucket is there.
+    /// Removes the copies that were to be kept only until the bucket exists.
     pub fn finish(&self) {
         let finish = || {
-            strays::settle(self.store, &self.place, self.name)?;
+            strays::finish_create(self.store, &self.place, self.name)?;
             let is_settled = !self.place.has_kept(self.name.as_str())?;
             if is_settled && !self.wanted { self.place.remove(self.name.as_str()) } else { Ok(()) }
         };
@@ -191,10 +191,10 @@ impl Prepared<'_> {
         }
     }
 
-    /// Undoes what was written for a bucket that could not be made. If it is there all the same,
-    /// its documents stay.
+    /// Undoes what was written for a bucket that could not be made. If the bucket exists
+    /// nevertheless, its documents stay.
     pub fn undo(&self) {
-        let undo = if self.old { strays::settle } else { strays::remove };
+        let undo = if self.old { strays::finish_create } else { strays::remove };
         // What stays is seen to by the next one of its name.
         let _ = undo(self.store, &self.place, self.name);
     }

@@ -7,7 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::found::{Closed, Found};
+use super::found::{Closed, FoundDocuments};
 use super::place::{self, Place};
 use super::strays;
 use crate::buckets::attributes;
@@ -19,10 +19,10 @@ use crate::layout::documents::{KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{self, join};
 use crate::tree::store::Store;
 
-/// A fault of a file in the directory of documents, or of that directory.
+/// A fault of a file in the directory of documents, or of the directory itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The directory is not as the server makes it.
+    /// The directory does not have the owner or mode that the server gives it.
     Untrusted,
     /// A name that the server does not give there.
     Stranger,
@@ -30,18 +30,18 @@ pub(crate) enum Fault {
     NoBucket,
     /// The bucket is closed.
     Closed(Closed),
-    /// These documents are damaged, which no request needs before it is authorized.
+    /// These documents are damaged, but no request needs them before it is authorized.
     Damaged(Vec<DocumentKind>),
-    /// A copy of documents that a CreateBucket kept, which a crash ended.
+    /// A copy of documents, kept by a CreateBucket that crashed.
     Kept(BucketName),
 }
 
-/// Ends what a CreateBucket began that left [`Fault::Kept`]. False if it cannot be told whose
-/// documents are there: the copy stays.
-pub(crate) fn settle_kept(store: &Store, name: &BucketName) -> Result<bool> {
+/// Completes the CreateBucket that left [`Fault::Kept`]. False if it is uncertain whose documents
+/// they are: then the copy stays.
+pub(crate) fn finish_create_of(store: &Store, name: &BucketName) -> Result<bool> {
     let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(true) };
     let _lock = place.lock()?;
-    strays::settle(store, &place, name)?;
+    strays::finish_create(store, &place, name)?;
     Ok(!place.has_kept(name.as_str())?)
 }
 
@@ -97,7 +97,7 @@ fn of_bucket(
         Err(BackendError::NoSuchBucket) => return Ok(is_old().then_some(Fault::NoBucket)),
         traits => traits?,
     };
-    let found = Found::read(Some(place), name, &traits)?;
+    let found = FoundDocuments::read(Some(place), name, &traits)?;
     match &found.closed {
         Some(Closed::OfAnother) if !is_old() => return Ok(None),
         Some(closed) => return Ok(Some(Fault::Closed(closed.clone()))),

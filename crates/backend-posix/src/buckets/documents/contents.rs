@@ -1,8 +1,8 @@
 //! The contents of a file of documents (docs/FORMAT.md): a table with the kind, length and checksum
 //! of each document, then the documents.
 //!
-//! The table has a checksum of its own. One damaged document is so told from the others, which can
-//! still be read and changed.
+//! The table has a checksum of its own. So one damaged document does not affect the others, which
+//! can still be read and changed.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const CHECKSUM_BYTES: usize = 8;
 
 /// The numbers of kinds. They are on disk: never change or reuse one.
 pub(super) mod number {
-    /// A kind that must be known: a gateway that does not know it closes the bucket.
+    /// The bit of kinds that a gateway must know: if it does not, it closes the bucket.
     pub const CRITICAL: u8 = 0x80;
     /// The id of the account that owns the bucket, as text.
     pub const OWNER: u8 = CRITICAL | 1;
@@ -83,22 +83,22 @@ impl Stored {
 pub(super) struct Binding {
     /// The time in the bucket's record, which whoever owns the bucket's directory can change.
     pub time_ns: i64,
-    /// The bucket's directory, which nobody can make another one to be; `None` where that is not
+    /// The birth of the bucket's directory, which no other directory can have; `None` if it is not
     /// known.
     pub bucket: Option<Birth>,
-    /// The directory of documents. Where it is another one by now, the tree was copied or restored,
-    /// and so the bucket's directory is another one as well.
+    /// The birth of the directory of documents. If that is another one now, the tree was copied or
+    /// restored, so that the bucket's directory is another one as well.
     pub place: Option<Birth>,
 }
 
 impl Binding {
-    /// The bucket with these traits, whose documents are in this place.
+    /// The binding of documents in this place to the bucket with these traits.
     pub const fn new(time_ns: i64, bucket: Option<Birth>, place: Option<Birth>) -> Self {
         Self { time_ns, bucket, place }
     }
 
-    /// True if it is the bucket with these traits, by its directory. By the time in its record
-    /// alone where directories are not known, or were others before the tree was copied or
+    /// True if this is the bucket with these traits, by its directory. Only the time in its record
+    /// decides if directories are not known, or if they changed because the tree was copied or
     /// restored.
     pub fn is_of(&self, traits: &Traits, place: Option<Birth>) -> bool {
         match (self.bucket, self.place) {
@@ -107,8 +107,8 @@ impl Binding {
         }
     }
 
-    /// True if it is certainly not the bucket with these traits: what both are told by is known,
-    /// and differs.
+    /// True if this is certainly not the bucket with these traits: their directories or times are
+    /// known, and differ.
     pub fn is_of_another(&self, traits: &Traits, place: Option<Birth>) -> bool {
         let same_place = self.place.is_some() && self.place == place;
         match (self.bucket, traits.birth) {
@@ -122,12 +122,12 @@ impl Binding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Contents {
     pub binding: Binding,
-    /// The documents by the number of their kind. Those of an unknown kind, and damaged ones, are
-    /// kept as they are.
+    /// The documents by the number of their kind. Those that are damaged or of an unknown kind are
+    /// kept unchanged.
     pub stored: BTreeMap<u8, Stored>,
 }
 
-/// The table of a file can't be read, so that nothing in the file can.
+/// Why the table of a file, and so nothing in the file, can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     Damaged,
@@ -136,12 +136,12 @@ pub(super) enum Unread {
 }
 
 impl Contents {
-    /// Contents without documents that are bound to no bucket.
+    /// Contents without documents, which are not bound to a bucket.
     pub const fn none() -> Self {
         Self { binding: Binding::new(0, None, None), stored: BTreeMap::new() }
     }
 
-    /// Puts a document, or removes it.
+    /// Sets a document, or removes it.
     pub fn set(&mut self, number: u8, document: Option<Bytes>) {
         match document {
             Some(bytes) => self.stored.insert(number, Stored::new(number, bytes)),
@@ -270,8 +270,8 @@ mod tests {
         assert_eq!(file[55..63], checksum(&[&file[..55]]));
     }
 
-    /// The owner of a directory can write its record, but can't make another bucket's documents
-    /// count by that.
+    /// The owner of a directory can write its record, but cannot thereby claim another bucket's
+    /// documents.
     #[test]
     fn a_bucket_is_known_by_its_directory_and_else_by_its_record() {
         let (known, other) = (Birth { inode: 2, born_ns: 3 }, Birth { inode: 2, born_ns: 4 });
@@ -295,7 +295,7 @@ mod tests {
         assert!(!is(weak, Some(8), None, None) && !is(weak, None, None, None));
     }
 
-    /// In the order of numbers: CORS, lifecycle, policy.
+    /// The documents, in the order of their numbers: CORS, lifecycle, policy.
     #[test]
     fn a_damaged_document_leaves_the_others() {
         let file = contents().pack();

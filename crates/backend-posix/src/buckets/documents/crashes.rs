@@ -33,7 +33,7 @@ type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
 enum End {
     /// The process is killed.
     Crash,
-    /// A call fails, and the operation with it.
+    /// A call fails, and with it the operation.
     Error,
 }
 
@@ -43,12 +43,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Without buckets.
+    /// A tree without buckets.
     pub fn new() -> Self {
         Self { root: tempfile::tempdir().unwrap(), name: BucketName::new("bucket").unwrap() }
     }
 
-    /// Opens the tree as a gateway that starts does.
+    /// Opens the tree as a gateway does when it starts.
     pub fn store(&self) -> Arc<Store> {
         Arc::new(Store::open(self.root.path(), fixture::options()).unwrap())
     }
@@ -88,7 +88,7 @@ impl Tree {
         }
     }
 
-    /// The names of directories that were set aside, in the root and in the tree's `.slipway`.
+    /// The names of directories that are set aside, in the root and in the tree's `.slipway`.
     fn asides(&self) -> Vec<String> {
         let names = |path| {
             let names = fs::read_dir(self.root.path().join(path)).into_iter().flatten();
@@ -98,7 +98,7 @@ impl Tree {
         names("").chain(names(".slipway")).filter(is_left).collect()
     }
 
-    /// The names where documents are, and those in the root that are not the tree's own.
+    /// The names in the directory of documents, and those in the root that are not the tree's own.
     pub fn names(&self) -> (Vec<String>, Vec<String>) {
         let names = |path| {
             let mut names: Vec<_> = fs::read_dir(self.root.path().join(path))
@@ -119,7 +119,8 @@ pub(crate) fn documents(kinds: Kinds) -> Documents {
     kinds.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
 }
 
-/// Does `work` with an end at its step `nth`, whose name is returned; `None` if it has fewer steps.
+/// Runs `work`, which ends at its step number `nth` in this way. Returns the step's name; `None` if
+/// there are fewer steps.
 fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&'static str> {
     let (left, at) = (Cell::new(nth), Rc::new(Cell::new(None)));
     let seen = Rc::clone(&at);
@@ -141,8 +142,8 @@ fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&
     at.get()
 }
 
-/// Does `work` on trees that `before` has made, with an end at each of its steps in turn. `check`
-/// is called with each tree and where it ended. Returns the names of the steps.
+/// Runs `work` on trees that `before` has made, and ends it at each of its steps in turn. Calls
+/// `check` with each tree and where the work ended. Returns the names of the steps.
 pub(crate) fn at_all_steps(
     before: impl Fn(&Tree),
     work: impl Fn(&Tree) -> Result<()>,
@@ -182,7 +183,7 @@ const REPLACED: [&str; 4] = [
     "documents have their name",
     "the time has changed once more",
 ];
-/// In a tree that has not had any.
+/// The steps of the first change in a tree without documents.
 const FIRST: [&str; 9] = [
     "a directory for documents is there",
     "the first builds are stopped",
@@ -194,13 +195,13 @@ const FIRST: [&str; 9] = [
     REPLACED[2],
     REPLACED[3],
 ];
-/// The steps by which the documents of a bucket that is gone are removed: [`REMOVED`], after the
-/// root was flushed.
+/// The steps that remove the documents of a deleted bucket: [`REMOVED`], after the root was
+/// flushed.
 const FORGOTTEN: [&str; 4] = ["the root is put on disk", REMOVED[0], REMOVED[1], REMOVED[2]];
 const REMOVED: [&str; 3] =
     ["a spare file is there", "documents have lost their name", "the time has changed once more"];
 
-/// The documents are the old ones or the new ones, and the next change is made.
+/// The documents are either the old ones or the new ones, and the next change succeeds.
 #[test]
 fn a_change_is_made_whole_or_not() {
     const OLD: Kinds = &[(Policy, "old")];
@@ -226,7 +227,7 @@ fn a_change_is_made_whole_or_not() {
     }
 }
 
-/// There is no bucket or one with its documents, and the next CreateBucket makes it.
+/// Either there is no bucket, or it has its documents. The next CreateBucket succeeds.
 #[test]
 fn a_new_bucket_has_its_documents_from_the_beginning() {
     let leave_documents = |tree: &Tree| {
@@ -259,7 +260,7 @@ fn a_new_bucket_has_its_documents_from_the_beginning() {
     }
 }
 
-/// There is no bucket or one with its documents, and the next bucket of the name has its own.
+/// Either there is no bucket, or it has its documents. The next bucket of the name has its own.
 #[test]
 fn a_bucket_that_is_deleted_keeps_its_documents_to_the_end() {
     const KINDS: Kinds = &[(Policy, "policy")];

@@ -19,13 +19,13 @@ use crate::tree::store::Store;
 pub(crate) enum Closed {
     /// The file can't be read.
     Unreadable(Errno),
-    /// The table in the file is damaged, so that nothing in it can be told.
+    /// The table in the file is damaged, so that nothing in it is certain.
     Damaged,
     /// The file is of a newer version.
     Newer,
     /// These documents are damaged, by number.
     DamagedDocuments(Vec<u8>),
-    /// A document of a kind that has to be understood, and is not.
+    /// A document is of a kind that must be known, and is not.
     NotUnderstood(u8),
     /// The documents belong to another bucket that had this name.
     OfAnother,
@@ -69,7 +69,7 @@ fn name_of(number: u8) -> String {
 
 /// The documents of a bucket as they were found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundDocuments {
     /// `None` if there is no file, or one that can't be read.
     pub contents: Option<Contents>,
     /// The file that was read.
@@ -78,10 +78,10 @@ pub(super) struct Found {
     pub closed: Option<Closed>,
 }
 
-impl Found {
-    /// Looks for the documents of the bucket with these traits. Without a place there are none of
-    /// any bucket. An error if they can't be read, but for want of something that the process has
-    /// none of at the moment.
+impl FoundDocuments {
+    /// Looks for the documents of the bucket with these traits. Without a `place`, no bucket has
+    /// any. If they can't be read, the result says so; it is an error only if the process lacks a
+    /// resource at the moment.
     pub fn read(place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> Result<Self> {
         let Some(place) = place else { return Ok(Self::none(traits)) };
         let (bytes, file) = match place.read(name.as_str()) {
@@ -104,10 +104,10 @@ impl Found {
         Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
     }
 
-    /// [`Found::read`] of a bucket that had these traits, once more under the lock if it looks like
-    /// one with another's documents, since it may have been made just now, or if it seems to have
-    /// none where a name may be missing for a moment. Returns the traits with which it was read
-    /// last.
+    /// [`FoundDocuments::read`] of a bucket that had these traits. Reads again under the lock if the
+    /// documents seem to be another bucket's, since the bucket may have just been made, or if they
+    /// seem to be missing where a name may be missing for a moment. Returns the traits with which
+    /// they were read last.
     pub fn read_surely(
         store: &Store,
         place: Option<&Place<'_>>,
@@ -123,8 +123,8 @@ impl Found {
         if unsure { Self::read_again(store, place, name) } else { Ok((traits, found)) }
     }
 
-    /// Reads under the lock, or after a pause where it can't be had. The bucket may be deleted
-    /// meanwhile: FUSE has no record of a directory that is gone, though it is open.
+    /// Reads under the lock; if the lock is not available, after a pause. The bucket may be deleted
+    /// in the meantime: on FUSE, an open directory that was removed has no record.
     fn read_again(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<(Traits, Self)> {
         let lock = match place.lock() {
             Ok(lock) => Some(lock),
@@ -136,7 +136,7 @@ impl Found {
             Err(error) => return Err(error),
         };
         if lock.is_some() {
-            strays::settle(store, place, name)?;
+            strays::finish_create(store, place, name)?;
         }
         let mut traits = attributes::traits(store, name)?;
         for _ in 1..STATES_LOOKS_MAX {
@@ -154,7 +154,7 @@ impl Found {
         Self { contents: None, file: None, tag: tag(traits, None), closed: None }
     }
 
-    /// The result of [`Found::read`] where no documents can be read.
+    /// The result of [`FoundDocuments::read`] where no documents can be read.
     pub fn unreadable(traits: &Traits, errno: Errno) -> Result<Self> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
             return Err(storage_error("read the documents of a bucket", errno));
@@ -180,7 +180,7 @@ impl Found {
         }
     }
 
-    /// The state that follows from it.
+    /// The state that these documents give the bucket.
     pub fn state(&self, name: &BucketName, created: Timestamp) -> BucketState {
         let whole = |number: u8| {
             self.contents.as_ref().and_then(|contents| contents.stored.get(&number)?.whole(number))
@@ -218,8 +218,8 @@ fn closed_by(contents: &Contents) -> Option<Closed> {
     (!damaged.is_empty()).then_some(Closed::DamagedDocuments(damaged))
 }
 
-/// Computes the tag of a state, from the bytes of the file and the traits of the bucket: of two
-/// buckets that had the same name, neither with documents, the tags differ.
+/// Computes the tag of a state, from the bytes of the file and the traits of the bucket. So the
+/// tags of two buckets that had the same name differ, even if neither has documents.
 fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
     let mut checksummer = Checksummer::new(ChecksumAlgorithm::Sha256);
     let mut number = |number: Option<u64>| {
@@ -240,6 +240,6 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
     let traits = attributes::traits(store, name)?;
     let place = Place::find(store).op("open the documents of buckets")?;
-    let (_, found) = Found::read_surely(store, place.as_ref(), name, traits)?;
+    let (_, found) = FoundDocuments::read_surely(store, place.as_ref(), name, traits)?;
     found.document(kind)
 }

@@ -1,11 +1,11 @@
 //! `DIR/.slipway/buckets`, with a file for each bucket that has documents.
 //!
-//! It is not in the bucket: whoever owns the bucket's directory could rename it there, and so be
-//! rid of what the documents forbid. It is made with the first documents, closed to others, and a
-//! directory that looks otherwise is not used.
+//! The directory is not in the bucket: whoever owns the bucket's directory could rename it there,
+//! and so remove what the documents forbid. It is made with the first documents, inaccessible to
+//! others; a directory with another owner or mode is not used.
 //!
-//! Whoever changes a file holds the lock, one for all buckets. A file is written under another name
-//! and renamed, so that readers need no lock.
+//! Whoever changes a file holds the lock; all buckets share one. A file is written under another
+//! name and renamed, so that readers need no lock.
 
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ pub(super) struct Place<'s> {
 }
 
 impl<'s> Place<'s> {
-    /// The directory, if there is one. EPERM if it is not as the server makes it.
+    /// Opens the directory; `None` if it does not exist. EPERM if its owner or mode is not as the
+    /// server makes it.
     pub fn find(store: &'s Store) -> Io<Option<Self>> {
         match resolve::plain(&store.root, &path(), DIRECTORY) {
             Ok(fd) => Self::vouched(store, Arc::new(fd)).map(Some),
@@ -53,7 +54,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// [`Place::find`], past what a network file system remembers to be missing.
+    /// [`Place::find`], without trusting a network file system's memory of missing names.
     pub fn find_anew(store: &'s Store) -> Io<Option<Self>> {
         if !store.volume.kind.is_local() {
             look_anew(&store.root, "the root is looked at anew")?;
@@ -66,12 +67,13 @@ impl<'s> Place<'s> {
         Self::find(store)
     }
 
-    /// The directory that is open as `fd`; EPERM if it is not as the server makes it.
+    /// The directory that is open as `fd`; EPERM if its owner or mode is not as the server makes
+    /// it.
     pub fn vouched(store: &'s Store, fd: Arc<OwnedFd>) -> Io<Self> {
         if store.is_closed_and_ours(&fd)? { Ok(Self { store, fd }) } else { Err(Errno::PERM) }
     }
 
-    /// The directory, made if there is none.
+    /// Opens the directory, and makes it first if it does not exist.
     pub fn find_or_make(store: &'s Store) -> Result<Self> {
         if store.is_only_read() {
             return Err(BackendError::ReadOnly);
@@ -108,7 +110,7 @@ impl<'s> Place<'s> {
         })
     }
 
-    /// True if the file of a bucket may be missing while it is replaced.
+    /// True if the file of a bucket may seem to be missing while it is replaced.
     pub fn has_stale_names(&self) -> bool {
         self.store.volume_at(&*self.fd).stale_names
     }
@@ -127,8 +129,8 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// Reads the file of a bucket, if there is one. EINVAL if it is no file, or longer than any
-    /// that was written.
+    /// Reads the file of a bucket, if it exists. EINVAL if it is not a regular file, or longer than
+    /// the server ever writes.
     pub fn read(&self, name: &str) -> Io<Option<(Bytes, FileInfo)>> {
         let file = match resolve::content(&self.fd, name) {
             Err(Errno::NOENT) => return Ok(None),
@@ -142,8 +144,8 @@ impl<'s> Place<'s> {
         Ok(Some((files::read_at(&file, 0, length)?.into(), info)))
     }
 
-    /// Replaces the file of a bucket; the caller holds the lock. The tree is opened from then on
-    /// only by those who know documents. The directory's time changes once more after the rename
+    /// Replaces the file of a bucket; the caller holds the lock. From then on, only gateways that
+    /// know documents open the tree. The directory's time changes once more after the rename
     /// ([`Place::change`]).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         const OPERATION: &str = "replace the documents of a bucket";
@@ -165,7 +167,7 @@ impl<'s> Place<'s> {
         read.map_or(Ok(()), |(bytes, _)| self.write(&kept(name), &bytes))
     }
 
-    /// Puts what [`Place::keep`] kept back to where it was; the caller holds the lock.
+    /// Puts the copy that [`Place::keep`] made back in its place; the caller holds the lock.
     pub fn put_back(&self, name: &str) -> Result<()> {
         self.change("put the documents of a bucket back", || {
             rustix::fs::renameat(&self.fd, kept(name), &self.fd, name)?;
@@ -173,12 +175,12 @@ impl<'s> Place<'s> {
         })
     }
 
-    /// True if there is what [`Place::keep`] kept.
+    /// True if a copy that [`Place::keep`] made exists.
     pub fn has_kept(&self, name: &str) -> Result<bool> {
         self.has(&kept(name))
     }
 
-    /// Removes what [`Place::keep`] kept; the caller holds the lock.
+    /// Removes the copy that [`Place::keep`] made; the caller holds the lock.
     pub fn remove_kept(&self, name: &str) -> Result<()> {
         self.remove(&kept(name))
     }
@@ -199,9 +201,9 @@ impl<'s> Place<'s> {
 
     /// Changes a name in the directory, and then the directory's time once more.
     ///
-    /// The kernel sets the time of a directory before a change of its names shows. Who looks in
-    /// between has the new time, and the old file. So a spare file that was made before is removed
-    /// after, which comes before the acknowledgement.
+    /// The kernel sets the time of a directory before a change of its names shows. Whoever looks in
+    /// between sees the new time, but the old file. So a spare file is made before the change and
+    /// removed after it, before the change is acknowledged.
     fn change(&self, operation: &'static str, change: impl FnOnce() -> Io<()>) -> Result<()> {
         let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
         write_whole(&self.fd, SPARE, &[], false).map_err(Fail::for_good)?;
@@ -216,8 +218,8 @@ impl<'s> Place<'s> {
     }
 }
 
-/// Has the client of a network file system ask the server for a directory, and so look its names up
-/// anew.
+/// Makes the client of a network file system ask the server about a directory, and so look up its
+/// names anew.
 fn look_anew(directory: impl AsFd, place: &'static str) -> Io<()> {
     step(place)?;
     file_info::fresh(directory).map(drop)

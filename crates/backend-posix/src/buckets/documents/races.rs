@@ -1,4 +1,5 @@
-//! Tests of documents of buckets next to errors, people and other gateways.
+//! Tests of documents of buckets during errors, and while people and other gateways change the
+//! tree.
 
 use std::cell::RefCell;
 use std::fs;
@@ -20,7 +21,7 @@ use DocumentKind::Policy;
 
 const OLD: Kinds = &[(Policy, "old")];
 
-/// A bucket that a person has moved away for a moment, and its documents, which stay.
+/// A tree whose bucket a person has moved away for a moment. Its documents stay.
 fn moved_away() -> Tree {
     let tree = Tree::new();
     tree.create(OLD).unwrap();
@@ -32,7 +33,7 @@ fn move_back(tree: &Tree) {
     fs::rename(tree.root.path().join("elsewhere"), tree.root.path().join("bucket")).unwrap();
 }
 
-/// A CreateBucket that makes no bucket puts back the documents that it replaced, wherever it ends.
+/// A CreateBucket that fails puts back the documents that it replaced, wherever it ended.
 #[test]
 fn documents_of_a_bucket_that_was_moved_away_outlive_a_create_that_fails() {
     for wanted in [&[][..], &[(Policy, "new")]] {
@@ -59,7 +60,7 @@ fn documents_of_a_bucket_that_was_moved_away_outlive_a_create_that_fails() {
     }
 }
 
-/// It comes back while another one is made.
+/// The bucket comes back while another one of its name is made.
 #[test]
 fn a_bucket_that_comes_back_has_its_documents() {
     for wanted in [&[][..], &[(Policy, "new")]] {
@@ -78,7 +79,7 @@ fn a_bucket_that_comes_back_has_its_documents() {
     }
 }
 
-/// A link leads to where the bucket is meanwhile.
+/// A symbolic link has the bucket's name, and leads to where the bucket is now.
 #[test]
 fn documents_stay_where_a_link_has_the_name() {
     let tree = moved_away();
@@ -108,7 +109,7 @@ fn steps_when_shared(tree: &Tree, work: impl FnOnce(&Store)) -> Vec<&'static str
     steps.take()
 }
 
-/// A client may remember names to be missing that another one has made since.
+/// A client may remember that a name is missing although another client has made it since.
 #[test]
 fn missing_names_are_not_believed_to_a_network_file_system() {
     const ANEW: [&str; 5] = [
@@ -163,7 +164,8 @@ fn a_missing_file_is_not_believed_if_the_lock_cannot_be_had() {
     assert!(at_each_step(hook, || states.load(&tree.name)).unwrap().documents.is_empty());
 }
 
-/// Another gateway crashes with the first documents of the tree, those of a bucket of this name.
+/// Another gateway crashes while it writes the first documents of the tree, those of a bucket of
+/// this name.
 #[test]
 fn a_new_bucket_is_not_closed_by_the_first_documents_of_all() {
     let tree = Rc::new(Tree::new());
@@ -180,8 +182,8 @@ fn a_new_bucket_is_not_closed_by_the_first_documents_of_all() {
     assert_eq!(tree.names().0, [",lock"]);
 }
 
-/// A tree that was restored: its directory of documents is another one than the files there say,
-/// so that buckets are told by the time in their records.
+/// A restored tree: its directory of documents is not the one that the files there name, so that
+/// buckets are identified by the time in their records.
 fn restored() -> Tree {
     let tree = Tree::new();
     tree.create(OLD).unwrap();
@@ -195,7 +197,7 @@ fn restored() -> Tree {
     tree
 }
 
-/// A record that cannot be read now says nothing about whose documents are there.
+/// A record that cannot be read at the moment does not show whose documents exist.
 #[test]
 fn nothing_is_removed_for_what_cannot_be_read() {
     let tree = restored();
@@ -218,7 +220,7 @@ fn nothing_is_removed_for_what_cannot_be_read() {
     assert_eq!(tree.names().0, [",lock"]);
 }
 
-/// A directory that was removed since it was opened has no record on FUSE: it is looked for again.
+/// On FUSE, a directory that was removed after it was opened has no record: it is looked for again.
 #[test]
 fn a_record_that_vanishes_is_looked_for_again() {
     let tree = restored();
@@ -230,7 +232,7 @@ fn a_record_that_vanishes_is_looked_for_again() {
     assert_eq!(at_each_step(hook, || tree.load()).unwrap().closed, None);
 }
 
-/// "It exists" would be taken for a success.
+/// The client would take the error "it exists" for a success.
 #[test]
 fn a_name_that_cannot_be_looked_up_is_not_said_to_exist() {
     let tree = moved_away();

@@ -1,18 +1,18 @@
 //! States of buckets in memory.
 //!
-//! A change of documents is a rename in the directory of documents, and so changes its time. A
-//! state counts as long as that time is the one at which it was read. On a local file system the
-//! time is read for each request, by one `fstat` of the open directory, which names no path and
-//! waits for nothing. On others it is read past the client's cache, by whoever loads a state and
+//! A change of documents is a rename in the directory of documents, and so changes the directory's
+//! time. A state counts as long as that time is the one at which it was read. On a local file
+//! system, each request reads the time by one `fstat` of the open directory, which looks up no path
+//! and never waits. On others, the time is read past the client's cache, when a state is loaded and
 //! once a second by a thread, and counts for a second.
 //!
-//! Where there is no directory of documents yet, the time of the directory above counts, in which
+//! As long as there is no directory of documents, the time of the directory above counts, in which
 //! it would be made.
 //!
-//! Only states of buckets that exist are remembered. What opens a closed bucket again may be a
-//! repair that the time does not show, so that its state counts for a second. Once a second it is
-//! also seen whether names in the root have changed, since a person may have put another directory
-//! in the place of a bucket's: then each state is compared with its bucket when it is asked for.
+//! Only states of existing buckets are remembered. The repair of a closed bucket may not show in
+//! the time, so that the state of such a bucket counts for one second. Once a second it is also
+//! checked whether names in the root have changed, since a person may have put another directory in
+//! the place of a bucket's: then each state is compared with its bucket when it is next requested.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -24,7 +24,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::BucketName;
 
-use super::found::Found;
+use super::found::FoundDocuments;
 use super::place::{self, Place};
 use crate::buckets::attributes::{self, Traits};
 use crate::error::Io;
@@ -42,21 +42,22 @@ use crate::volume::description::Volume;
 pub(crate) struct States {
     pub store: Arc<Store>,
     memory: Cache<Box<str>, Arc<Entry>, Weighter>,
-    spot: RwLock<Option<Arc<Spot>>>,
-    /// The volume that documents are taken to be on, in tests.
+    watched: RwLock<Option<Arc<WatchedDirectory>>>,
+    /// The volume that tests assume documents to be on.
     #[cfg(test)]
     assumed: Option<Volume>,
-    /// The mark seen last on a file system that is not local, and when the look at it began.
+    /// The last mark that was seen on a file system that is not local, and when that look began.
     seen: Mutex<Option<(Mark, Instant)>>,
-    /// The time of the root at the last look, if any later change shows in it.
+    /// The time of the root at the last look, if every later change will change it.
     root_changed_ns: Mutex<Option<i128>>,
     /// The number of times that names in the root were seen to have changed.
     root_changes: AtomicU64,
 }
 
-/// The directory of documents, or the one above in which it would be made.
+/// The directory of documents; as long as it does not exist, the directory above in which it would
+/// be made.
 #[derive(Debug)]
-struct Spot {
+struct WatchedDirectory {
     fd: Arc<OwnedFd>,
     level: Level,
     volume: Volume,
@@ -64,9 +65,9 @@ struct Spot {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// There is no `.slipway`.
+    /// The root, since there is no `.slipway`.
     Root,
-    /// There is no directory of documents in it.
+    /// `.slipway`, since there is no directory of documents in it.
     Own,
     Documents,
 }
@@ -81,18 +82,18 @@ impl Level {
     }
 }
 
-/// A directory as it was at one time.
+/// The state of a directory at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     device: u64,
-    /// 0 where inode numbers do not last.
+    /// The inode number; 0 where such numbers do not last.
     inode: u64,
     changed_ns: i128,
-    /// [`States::root_changes`] when the look began.
+    /// The value of [`States::root_changes`] when the look began.
     root_changes: u64,
 }
 
-impl Spot {
+impl WatchedDirectory {
     fn find(store: &Store) -> Io<Self> {
         let mut found = Err(Errno::NOENT);
         for level in [Level::Documents, Level::Own, Level::Root] {
@@ -106,7 +107,7 @@ impl Spot {
         Ok(Self { fd: Arc::new(fd), level, volume })
     }
 
-    /// True if there is still nothing further down.
+    /// True if the directory further down still does not exist.
     fn is_deepest(&self, store: &Store) -> Io<bool> {
         let below = match self.level {
             Level::Root => Level::Own,
@@ -133,13 +134,13 @@ impl Spot {
     }
 }
 
-/// A look at where documents are.
+/// The result of a look at where documents are.
 struct Look {
-    spot: Arc<Spot>,
+    watched: Arc<WatchedDirectory>,
     mark: Mark,
     began: Instant,
     began_ns: i64,
-    /// Any later change will show in the mark.
+    /// True if every later change will show in the mark.
     settled: bool,
 }
 
@@ -148,20 +149,20 @@ struct Look {
 struct Entry {
     state: Arc<BucketState>,
     traits: Traits,
-    /// How it was where documents are when the state was read, or seen to be that of the file.
+    /// The mark when the state was read, or last found to be that of the file.
     mark: Mark,
     file: KnownFile,
     read: Instant,
 }
 
-/// The file of which a state was read.
+/// The file from which a state was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KnownFile {
-    /// There was none.
+    /// There was no file.
     None,
-    /// One that any later change shows in.
+    /// A file in which every later change will show.
     Settled { inode: u64, changed_ns: i128, size_bytes: u64 },
-    /// One that may have been replaced without a sign.
+    /// A file whose replacement might not show in its inode number, time and size.
     Unsettled,
 }
 
@@ -182,7 +183,7 @@ impl States {
         Self {
             store,
             memory,
-            spot: RwLock::default(),
+            watched: RwLock::default(),
             #[cfg(test)]
             assumed: None,
             seen: Mutex::default(),
@@ -191,16 +192,17 @@ impl States {
         }
     }
 
-    /// Takes documents to be on this volume.
+    /// Assumes documents to be on this volume.
     #[cfg(test)]
     fn assume_volume(&mut self, volume: Volume) {
         self.assumed = Some(volume);
     }
 
-    /// When a change is seen.
+    /// How soon a change is seen.
     pub fn freshness(&self) -> Freshness {
-        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
-        let local = spot.as_ref().map_or_else(|| self.store.volume.kind.is_local(), |spot| spot.is_local());
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let local =
+            watched.as_ref().map_or_else(|| self.store.volume.kind.is_local(), |watched| watched.is_local());
         if local { Freshness::NextRequest } else { Freshness::Within(STATES_SEEN_MAX) }
     }
 
@@ -217,11 +219,11 @@ impl States {
 
     /// The present mark, as far as it can be known without waiting.
     fn now(&self) -> Option<Mark> {
-        let spot = self.spot.read().unwrap_or_else(PoisonError::into_inner);
-        let spot = spot.as_ref()?;
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let watched = watched.as_ref()?;
         let root_changes = self.root_changes();
-        if spot.is_local() {
-            return spot.info().ok().map(|info| spot.mark(&info, root_changes));
+        if watched.is_local() {
+            return watched.info().ok().map(|info| watched.mark(&info, root_changes));
         }
         let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (mark, began) = seen?;
@@ -236,7 +238,7 @@ impl States {
         let look = match look {
             Ok(look) => look,
             Err(errno) => {
-                let found = Found::unreadable(&traits, errno)?;
+                let found = FoundDocuments::unreadable(&traits, errno)?;
                 return Ok(Arc::new(found.state(name, traits.created)));
             }
         };
@@ -248,9 +250,9 @@ impl States {
                     self.keep(&look, name, Entry { mark: look.mark, ..entry.copy() });
                     return Ok(Arc::clone(&entry.state));
                 }
-                Found::read_surely(store, place, name, traits)?
+                FoundDocuments::read_surely(store, place, name, traits)?
             }
-            Err(errno) => (traits, Found::unreadable(&traits, errno)?),
+            Err(errno) => (traits, FoundDocuments::unreadable(&traits, errno)?),
         };
         let is_open = |state: &BucketState| state.closed.is_none();
         let same = known
@@ -263,67 +265,67 @@ impl States {
         Ok(state)
     }
 
-    /// Looks at where documents are. From then on [`States::now`] looks there.
+    /// Looks at where documents are. [`States::now`] looks there from then on.
     fn look(&self) -> Io<Look> {
         let store = &*self.store;
         for _ in 0..STATES_LOOKS_MAX {
             let root_changes = self.root_changes();
-            let (spot, began, began_ns) = (self.find()?, Instant::now(), file_info::files_now_ns());
-            let info = spot.info()?;
-            if !spot.is_deepest(store)? {
+            let (watched, began, began_ns) = (self.find()?, Instant::now(), file_info::files_now_ns());
+            let info = watched.info()?;
+            if !watched.is_deepest(store)? {
                 continue;
             }
-            let settled = store.is_settled(&spot.fd, &info, began_ns);
-            let mark = spot.mark(&info, root_changes);
-            let spot = self.hold(spot, mark);
-            if !spot.is_local() {
+            let settled = store.is_settled(&watched.fd, &info, began_ns);
+            let mark = watched.mark(&info, root_changes);
+            let watched = self.hold(watched, mark);
+            if !watched.is_local() {
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if seen.is_none_or(|(_, before)| before < began) {
                     *seen = Some((mark, began));
                 }
             }
-            return Ok(Look { spot, mark, began, began_ns, settled });
+            return Ok(Look { watched, mark, began, began_ns, settled });
         }
         Err(Errno::AGAIN)
     }
 
-    fn find(&self) -> Io<Spot> {
-        let spot = Spot::find(&self.store)?;
+    fn find(&self) -> Io<WatchedDirectory> {
+        let watched = WatchedDirectory::find(&self.store)?;
         #[cfg(test)]
-        let spot = Spot { volume: self.assumed.unwrap_or(spot.volume), ..spot };
-        Ok(spot)
+        let watched = WatchedDirectory { volume: self.assumed.unwrap_or(watched.volume), ..watched };
+        Ok(watched)
     }
 
-    /// The spot to look at from now on: the one that is held, if it is the same directory.
-    fn hold(&self, spot: Spot, mark: Mark) -> Arc<Spot> {
-        let is_same = |held: &Arc<Spot>| {
+    /// The directory to watch from now on: the one that is watched already, if it is the same directory.
+    fn hold(&self, watched: WatchedDirectory, mark: Mark) -> Arc<WatchedDirectory> {
+        let is_same = |held: &Arc<WatchedDirectory>| {
             let id = file_info::of(&held.fd).map(|info| info.id());
-            spot.volume.inodes_last && held.level == spot.level && id == Ok((mark.device, mark.inode))
+            watched.volume.inodes_last && held.level == watched.level && id == Ok((mark.device, mark.inode))
         };
-        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let held = self.watched.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(held) = held.filter(is_same) {
             return held;
         }
-        let spot = Arc::new(spot);
-        *self.spot.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&spot));
-        spot
+        let watched = Arc::new(watched);
+        *self.watched.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&watched));
+        watched
     }
 
-    /// Once a second: looks past the cache of a network file system, whether the directory that is
+    /// Once a second: checks past the cache of a network file system whether the directory that is
     /// held is still the one at its path, and whether buckets may have been replaced.
     pub fn look_after(&self) {
         self.look_at_root();
-        let held = self.spot.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(spot) = held else { return };
-        if spot.is_local() {
+        let held = self.watched.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(watched) = held else { return };
+        if watched.is_local() {
             let id = |info: Io<FileInfo>| info.map(|info| info.id());
-            let path = spot.level.path();
+            let path = watched.level.path();
             let there = file_info::at_following(&self.store.root, if path.is_empty() { "." } else { &path });
             // One further down shows in the time, but for a crash of who made it.
-            if id(there) == id(file_info::of(&spot.fd)) && spot.is_deepest(&self.store) == Ok(true) {
+            if id(there) == id(file_info::of(&watched.fd)) && watched.is_deepest(&self.store) == Ok(true) {
                 return;
             }
-            *self.spot.write().unwrap_or_else(PoisonError::into_inner) = None;
+            *self.watched.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
         // Whoever loads a state next is told of an error.
         let _ = self.look();
@@ -355,14 +357,14 @@ impl Entry {
         Self { state: Arc::clone(state), traits: *traits, mark: *mark, file: *file, read: *read }
     }
 
-    /// True if the state still counts where it is like this where documents are.
+    /// True if the state still counts, given the present mark.
     fn counts(&self, now: Mark) -> bool {
         self.mark == now && (self.state.closed.is_none() || self.read.elapsed() < STATES_SEEN_MAX)
     }
 
-    /// True if the file of the bucket, and the bucket, are those of which the state was read.
+    /// True if the state was read from the present file of the present bucket.
     fn is_of(&self, look: &Look, place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> bool {
-        let local = look.spot.is_local();
+        let local = look.watched.is_local();
         let at = if local { file_info::at } else { file_info::fresh_at };
         let file = match place.map_or(Err(Errno::NOENT), |place| at(&place.fd, name.as_str())) {
             Err(Errno::NOENT) => KnownFile::None,
@@ -373,7 +375,7 @@ impl Entry {
             // Or it is being replaced.
             KnownFile::None => self.mark == look.mark || !place.is_some_and(Place::has_stale_names),
             // A number that does not last may be another file's.
-            _ => look.spot.volume.inodes_last,
+            _ => look.watched.volume.inodes_last,
         };
         self.state.closed.is_none() && self.traits == *traits && self.file == file && is_known
     }
@@ -387,10 +389,11 @@ impl KnownFile {
 }
 
 impl Look {
-    /// The directory of documents, if there is one. EPERM if it is not as the server makes it.
+    /// Opens the directory of documents; `None` if it does not exist. EPERM if its owner or mode is
+    /// not as the server makes it.
     fn place<'s>(&self, store: &'s Store) -> Io<Option<Place<'s>>> {
-        match self.spot.level {
-            Level::Documents => Place::vouched(store, Arc::clone(&self.spot.fd)).map(Some),
+        match self.watched.level {
+            Level::Documents => Place::vouched(store, Arc::clone(&self.watched.fd)).map(Some),
             Level::Root | Level::Own => Ok(None),
         }
     }
@@ -398,7 +401,7 @@ impl Look {
     fn known_file(&self, store: &Store, file: Option<&FileInfo>) -> KnownFile {
         match file {
             None => KnownFile::None,
-            Some(info) if store.is_settled(&self.spot.fd, info, self.began_ns) => KnownFile::of(info),
+            Some(info) if store.is_settled(&self.watched.fd, info, self.began_ns) => KnownFile::of(info),
             Some(_) => KnownFile::Unsettled,
         }
     }

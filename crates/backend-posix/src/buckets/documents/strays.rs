@@ -1,8 +1,8 @@
-//! Tells whether documents are those of the bucket that has their name, before any are removed.
+//! Finds out whether documents belong to the bucket that has their name, before any are removed.
 //!
-//! A bucket that is made may get the name of one whose documents are still there, and whose
-//! directory a person may have moved away for a moment. So these are kept until it is certain that
-//! there is a new bucket.
+//! A new bucket may get the name of one whose documents are still there, and whose directory a
+//! person may have moved away for a moment. So these documents are kept until the new bucket
+//! certainly exists.
 
 use backend::{BackendError, Result};
 use rustix::io::Errno;
@@ -16,20 +16,20 @@ use crate::error::Op;
 use crate::fs::file_info;
 use crate::tree::store::Store;
 
-/// What the documents under a name are.
+/// Whose documents are stored under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Nothing has the name in the root.
+    /// Nothing in the root has the name.
     NoBucket,
-    /// A file or a link has it.
+    /// A file or a link has the name.
     NotBucket,
-    /// There is a bucket, and there are none.
+    /// There is a bucket, but no documents.
     Nobody,
-    /// Those of the bucket that has the name.
+    /// The documents belong to the bucket that has the name.
     This,
-    /// Certainly those of another one.
+    /// The documents certainly belong to another bucket.
     Another,
-    /// It cannot be told: so they stay.
+    /// It is uncertain whose they are: so they stay.
     Unknown,
 }
 
@@ -59,10 +59,10 @@ pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<
     })
 }
 
-/// Ends what a CreateBucket did that has failed, or crashed, or made its bucket: the documents that
-/// it kept go if the bucket with its documents is there, and else come back. The caller holds the
-/// lock.
-pub(super) fn settle(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
+/// Completes a CreateBucket that failed, crashed or succeeded: the documents that it kept are
+/// removed if the bucket exists with its own documents, and put back otherwise. The caller holds
+/// the lock.
+pub(super) fn finish_create(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<()> {
     if !place.has_kept(name.as_str())? {
         return Ok(());
     }
@@ -90,8 +90,8 @@ pub(super) fn remove(store: &Store, place: &Place<'_>, name: &BucketName) -> Res
     }
 }
 
-/// Puts the names of buckets on disk before documents are removed, whatever the durability level:
-/// or a power cut could bring a bucket back that was deleted, without them.
+/// Flushes the names of buckets to disk before documents are removed, whatever the durability
+/// level. Otherwise a power cut could bring back a bucket that was deleted, without its documents.
 fn sync_names_of_buckets(store: &Store, place: &Place<'_>) -> Result<()> {
     const OPERATION: &str = "sync the root";
     step("the root is put on disk").op(OPERATION)?;

@@ -1,5 +1,6 @@
-//! Records as whoever can write a file may make them: each one bit, byte or end away from a good
-//! one, at the limits, and put together by chance, always the same.
+//! Records as anyone who can write a file may make them: good ones in which one bit or byte is
+//! changed or which are cut off, records at the limits, and random ones, which are the same in each
+//! run.
 
 use std::mem::size_of;
 
@@ -18,12 +19,12 @@ use crate::record::{
 
 mod long;
 
-/// What a record takes of memory for each of its bytes, at most: a string of no bytes, with its
-/// name, of two lengths.
+/// The most memory that a record takes for each of its bytes: it may consist of empty strings with
+/// empty names, which are two lengths each.
 const BYTES_EACH: usize = size_of::<(String, String)>() / 2 + 8;
-/// And for the list of fields that are not understood.
+/// The memory for the list of fields that are not understood.
 const BYTES_BESIDE: usize = (256 * 2 + 8) * size_of::<Field>();
-/// A list of parts may be short on disk.
+/// The memory of a list of parts, which may be short on disk.
 const BYTES_OF_PARTS: usize = PARTS_MAX as usize * size_of::<ObjectPart>();
 
 fn checksum(algorithm: ChecksumAlgorithm) -> ChecksumValue {
@@ -47,7 +48,7 @@ fn metadata() -> ObjectMetadata {
     }
 }
 
-/// Some of each kind that there is on disk.
+/// Some records of each kind that exists on disk.
 fn good() -> Vec<Vec<u8>> {
     [objects(), directories(), of_uploads()].concat()
 }
@@ -126,8 +127,8 @@ fn of_uploads() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Memory that a record has, beyond itself.
-trait Held: Kind + Clone + PartialEq + std::fmt::Debug {
+/// The memory that a record holds beyond its own size.
+trait HeapSize: Kind + Clone + PartialEq + std::fmt::Debug {
     fn held_bytes(&self) -> usize {
         0
     }
@@ -136,7 +137,7 @@ trait Held: Kind + Clone + PartialEq + std::fmt::Debug {
         false
     }
 
-    /// False for one that is not the same when it is written and read again.
+    /// False for a record that changes when it is written and read again.
     fn is_kept(&self) -> bool {
         true
     }
@@ -153,7 +154,7 @@ fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
         + metadata.user.iter().map(user).sum::<usize>()
 }
 
-impl Held for ObjectRecord {
+impl HeapSize for ObjectRecord {
     fn held_bytes(&self) -> usize {
         let parts = self.content.parts.as_ref().map_or(0, |parts| parts.len() * size_of::<ObjectPart>());
         metadata_bytes(&self.content.metadata) + parts + text_bytes(self.upload_id.as_ref())
@@ -164,19 +165,20 @@ impl Held for ObjectRecord {
     }
 }
 
-impl Held for DirectoryRecord {
+impl HeapSize for DirectoryRecord {
     fn held_bytes(&self) -> usize {
         metadata_bytes(&self.metadata)
     }
 }
 
-impl Held for UploadRecord {
+impl HeapSize for UploadRecord {
     fn held_bytes(&self) -> usize {
         metadata_bytes(&self.metadata) + text_bytes(self.key.as_ref())
     }
 
-    /// One whose predecessor has an ETag that no object can have loses its quotes, one pair at each
-    /// reading, and is none if nothing is left. It is compared, and never written anew.
+    /// False if the predecessor has an ETag that no object can have: such an ETag loses a pair of
+    /// quotes at each reading, and is gone once it is empty. It is only compared, and never written
+    /// again.
     fn is_kept(&self) -> bool {
         let Some(Predecessor::Object(identity)) = &self.predecessor else { return true };
         let kept = |etag: &ETag| ETag::parse(&etag.to_string()) == *etag && *etag != ETag::Opaque("".into());
@@ -184,17 +186,18 @@ impl Held for UploadRecord {
     }
 }
 
-impl Held for CompletionRecord {
+impl HeapSize for CompletionRecord {
     fn held_bytes(&self) -> usize {
         text_bytes(self.key.as_ref())
     }
 }
 
-impl Held for BucketRecord {}
-impl Held for PartRecord {}
-impl Held for LayoutRecord {}
+impl HeapSize for BucketRecord {}
+impl HeapSize for PartRecord {}
+impl HeapSize for LayoutRecord {}
 
-/// Reads it as each kind, and in all ways that there are. True if it is one, of some kind.
+/// Reads the bytes as each kind of record, in each way there is. True if they are a record of some
+/// kind.
 fn read(bytes: &[u8]) -> bool {
     let of_files =
         [read_as::<ObjectRecord>(bytes), read_as::<PartRecord>(bytes), read_as::<LayoutRecord>(bytes)];
@@ -211,8 +214,8 @@ fn read(bytes: &[u8]) -> bool {
     is_read
 }
 
-/// What is taken for a record has to be small, and to be the same once more when it was written.
-fn read_as<R: Held>(bytes: &[u8]) -> bool {
+/// Checks a record that was read: it must be small, and the same when it is written and read again.
+fn read_as<R: HeapSize>(bytes: &[u8]) -> bool {
     let decoded = decode::<R>(bytes);
     assert_eq!(decode_brief::<R>(bytes).is_ok(), decoded.is_ok(), "what has a brief form has a long one");
     assert_eq!(decode_at_once(bytes, PARTS_MAX as usize), Ok(Reading::from(decoded.clone())));
@@ -285,7 +288,7 @@ fn no_byte_is_too_odd() {
     }
 }
 
-/// Each field with each length that it may claim, and has.
+/// Tries each field with each length that it may claim and each that it may have.
 #[test]
 fn no_length_is_too_odd() {
     let claims = [0, 1, 2, 7, 8, 9, 15, 16, 17, 127, 128, 129, 1 << 16, (1 << 32) - 1, 1 << 32, u64::MAX];
@@ -332,7 +335,7 @@ fn limits_are_exact() {
     assert!(list(PARTS_MAX, ChecksumAlgorithm::Sha512).1 < OWN_FILE_BYTES_MAX);
 }
 
-/// Numbers that are always the same.
+/// Random numbers that are the same in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -344,7 +347,7 @@ impl Chance {
     }
 }
 
-/// Fields of all records together, some of them spoilt, in any order and number.
+/// Fields of all records are put together in any order and number, and some are spoilt.
 #[test]
 fn nothing_put_together_by_chance_is_too_odd() {
     let packed = good();

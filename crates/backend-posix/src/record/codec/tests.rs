@@ -201,7 +201,7 @@ prop_compose! {
     }
 }
 
-/// What a record that was made by hand is taken for.
+/// Decodes a record that was made by hand.
 fn decoded(fields: &[(u8, &[u8])]) -> Option<ObjectRecord> {
     let mut out = vec![VERSION];
     for (tag, value) in fields {
@@ -226,7 +226,7 @@ fn a_field_is_there_once() {
     assert_eq!(decoded(&[(50, b""), (50, b"")]), None);
 }
 
-/// As long a record as is read, of the shortest lists there are.
+/// The longest record that is read, made of the shortest possible lists.
 #[test]
 fn a_record_unpacks_in_no_time() {
     let (mut packed, list) = (vec![VERSION], short_list());
@@ -291,7 +291,7 @@ fn parts_make_up_the_file() {
     assert_eq!(decoded(&[(tag::PARTS, &parts::pack(&[part(1), part(2)]))]), None);
 }
 
-/// An overflow file is a record with a path, wherever that is among the fields.
+/// An overflow file is a record with a path, which may be anywhere among the fields.
 #[test]
 fn a_record_takes_a_path_and_another_stamp() {
     let mut record = ordinary();
@@ -328,7 +328,7 @@ fn a_record_takes_a_path_and_another_stamp() {
     assert_eq!(path_of(b"\x07"), Err(Unread::Closed));
 }
 
-/// What one kind has and another does not is kept by that.
+/// A field that one kind has and another does not is kept by the other.
 #[test]
 fn a_field_of_another_kind_is_not_understood() {
     let mark = encode(&DirectoryRecord::made());
@@ -340,7 +340,7 @@ fn a_field_of_another_kind_is_not_understood() {
     assert_eq!(parts, [VERSION, tag::PARTS, 1, 0xff]);
 }
 
-/// A kind with a critical field, as none has yet.
+/// A kind of record with a critical field, which no real kind has yet.
 #[derive(Debug, PartialEq, Eq)]
 struct LockedRecord {
     until: Option<u8>,

@@ -1,5 +1,5 @@
-//! What becomes of the two halves of a record, through the operations that make records (decision
-//! 0034). No attached field is known yet, so that one which is not understood stands for them.
+//! What happens to the two halves of a record in the operations that make records (decision 0034).
+//! No attached field is known yet, so that a field which is not understood stands for them.
 
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, UNIX_EPOCH};
@@ -31,7 +31,7 @@ fn one(tag: u8) -> Unknown {
     Unknown(vec![(tag, (*b"?").into())])
 }
 
-/// A record with a field of each half that is not understood.
+/// A record with an unknown field in each half.
 fn record(body: &[u8]) -> ObjectRecord {
     let mut record = record_of(body);
     record.content.unknown = one(CONTENT);
@@ -47,7 +47,7 @@ fn stored(scene: &Scene, path: &str) -> ObjectRecord {
     raw.record().unwrap()
 }
 
-/// Whether there are fields that are not understood, of either half.
+/// Whether each half has fields that are not understood.
 fn halves(record: &ObjectRecord) -> (bool, bool) {
     let ObjectRecord { content, attached, upload_id: _, overflow: _ } = record;
     let has = |unknown: &Unknown, tag| {
@@ -148,7 +148,7 @@ fn what_replaces_an_object_has_nothing_of_it() {
     }
 }
 
-/// Until the rename, the old file has its record, also if it was changed before.
+/// Until the rename, the old file has its record, even if the file was changed before.
 #[test]
 fn a_crash_leaves_the_old_file_what_is_attached() {
     for scene in scenes() {
@@ -221,7 +221,7 @@ fn an_object_that_is_completed_has_no_field_that_is_not_understood() {
     }
 }
 
-/// What an attribute has no room for goes out, but for the upload.
+/// The fields for which the attribute has no room are moved to the companion, except the upload's.
 #[test]
 fn a_record_that_is_split_has_both_halves_in_its_companion() {
     if crate::testing::fixture::skips("companions are") {

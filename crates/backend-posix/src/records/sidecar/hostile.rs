@@ -1,4 +1,4 @@
-//! Records beside files as whoever can write in a directory may make them.
+//! Records beside files, as anyone who can write in a directory may make them.
 
 use crate::fs::file_info::FileStamp;
 use s3_types::{Digests, ETag, ObjectMetadata};
@@ -16,7 +16,7 @@ fn record(stamp: FileStamp) -> Vec<u8> {
     to_bytes(&record)
 }
 
-/// One and two entries, of both versions.
+/// Sidecars with one and with two records, of both versions.
 fn good() -> Vec<Vec<u8>> {
     let older = FileStamp { size_bytes: 4, modified_ns: 6 };
     let records = [record(FILE.stamp), record(older)];
@@ -31,7 +31,8 @@ fn good() -> Vec<Vec<u8>> {
     vec![Sidecar::pack(OWN, entries.clone().take(1)), Sidecar::pack(OWN, entries), first(1), first(2)]
 }
 
-/// Asks all that is ever asked of one, for files of every kind. True if it tells of [`FILE`].
+/// Calls every function that reads a sidecar, for files of every kind. True if it has a record of
+/// [`FILE`].
 fn read(bytes: &[u8]) -> bool {
     let other = FileIdentity { inode: 98, ..FILE };
     let unknown = FileIdentity { inode: 0, ..FILE };

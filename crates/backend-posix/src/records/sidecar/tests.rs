@@ -28,7 +28,7 @@ fn seal(scene: &Scene, key: &str, body: &'static [u8]) -> Sealed {
     stage.staged.seal(&stage.bucket, None, record).unwrap()
 }
 
-/// On a coarse clock, two writes of one size may have one time.
+/// On a coarse clock, two writes of the same size may get the same time.
 #[test]
 fn neighbours_have_different_stamps() {
     let scene = scene();
@@ -44,7 +44,7 @@ fn neighbours_have_different_stamps() {
     assert_eq!((scene.get("a").unwrap(), etag(&scene, "a")), (b"2".to_vec(), digests(b"2").etag));
 }
 
-/// Two files that were written at one moment, which is a second long on some file systems.
+/// Makes two files at the same moment, which is a second long on some file systems.
 fn twins(scene: &Scene) {
     let time = UNIX_EPOCH + Duration::from_hours(500_000);
     for (key, body) in [("d/a", b"1"), ("d/b", b"2")] {
@@ -64,11 +64,11 @@ fn twins(scene: &Scene) {
     assert_eq!(stamp("d/a"), stamp("d/b"));
 }
 
-/// True, loudly, where nothing tells such files apart.
+/// True, with a message, if nothing distinguishes such files.
 fn skips_inodes(scene: &Scene) -> bool {
     let last = scene.store.volume.inodes_last;
     if !last {
-        eprintln!("\n*** SKIPPED: inode numbers do not last here, so that they count is NOT tested ***\n");
+        eprintln!("\n*** SKIPPED: inode numbers do not last here, so comparing them is NOT tested ***\n");
     }
     !last
 }
@@ -110,7 +110,8 @@ fn copy_with_times(from: &Path, to: &Path) {
     }
 }
 
-/// `cp -a`, or what a backup brings back: all is new but the names, the times and the bytes.
+/// In a copy by `cp -a` or from a backup, everything is new except the names, the times and the
+/// bytes.
 #[test]
 fn a_directory_that_was_copied_keeps_its_records() {
     let scene = scene();
@@ -126,7 +127,7 @@ fn a_directory_that_was_copied_keeps_its_records() {
     assert_eq!(etag(&scene, "moved/a"), digests(b"1").etag);
 }
 
-/// As earlier versions wrote them.
+/// Such sidecars were written by earlier versions.
 #[test]
 fn a_sidecar_without_inodes_counts_by_its_stamp() {
     let scene = scene();
@@ -160,8 +161,8 @@ fn what_a_crash_leaves_in_place_keeps_its_record() {
     assert!(matches!(etag(&scene, "new"), ETag::Opaque(_)));
 }
 
-/// Inode numbers are given again: what is made later with the number of a file that was removed is
-/// another file.
+/// Inode numbers are reused: a file that is made later with the number of a removed file is another
+/// file.
 #[test]
 fn a_changed_file_is_recognized_by_inode_and_birth() {
     let stamp = |modified_ns| file_info::FileStamp { size_bytes: 1, modified_ns };
@@ -210,8 +211,8 @@ fn directories_take_their_records_along() {
     assert!(!scene.path().join("moved/.slipway,records/a").exists());
 }
 
-/// A file that has the name and the inode number of an object that is gone is not that object,
-/// also once it became the object beside a directory.
+/// A file that has the name and the inode number of a removed object is not that object, even after
+/// it became the object beside a directory.
 #[test]
 fn records_of_a_former_file_are_not_taken_along() {
     let scene = scene();
@@ -234,7 +235,9 @@ fn records_of_a_former_file_are_not_taken_along() {
     });
     if !has_number {
         fs::write(&path, "22").unwrap();
-        eprintln!("\n*** SKIPPED: the inode number was not given out again ***\n");
+        eprintln!(
+            "\n*** SKIPPED: the file system did not reuse the inode number, so that is NOT tested ***\n"
+        );
     }
     scene.put("a/b", b"3").unwrap();
     let open = open(&scene.store, &scene.name, &KeyPath::of("a")).unwrap();

@@ -1,4 +1,4 @@
-//! Changes of records, where these are in attributes and where they are in files.
+//! Changes of records, in attributes and in files.
 
 use std::fs::{self, File, FileTimes};
 use std::thread;
@@ -27,7 +27,7 @@ fn opened(scene: &Scene) -> OwnedFd {
     resolve::content(scene.bucket().directory("").unwrap(), "a").unwrap()
 }
 
-/// Changes the record of the open file that was the object `a`.
+/// Changes the record of the open file that is, or was, the object `a`.
 fn update_of(
     scene: &Scene,
     file: &OwnedFd,
@@ -43,7 +43,7 @@ fn tag(number: u8) -> Unknown {
     Unknown(vec![(0x40 | number, [number].into())])
 }
 
-/// Sets something on an object that is not understood.
+/// Sets an attached field that this version does not understand.
 fn set(number: u8) -> impl Fn(Option<ObjectRecord>) -> ObjectRecord {
     move |record| {
         let mut record = record.unwrap();
@@ -145,7 +145,7 @@ fn another_file_at_the_name_keeps_its_record() {
     }
 }
 
-/// A PUT waits for the lock, and its object has nothing of what was set on the one before.
+/// A PUT waits for the lock, and its object has nothing of what was set on the previous object.
 #[test]
 fn a_put_meanwhile_comes_after() {
     for scene in scenes() {
@@ -196,7 +196,9 @@ fn a_file_that_may_not_be_written_is_denied() {
     if !rustix::process::geteuid().is_root() {
         rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR).unwrap();
     } else if rustix::fs::ioctl_setflags(&file, flags | IFlags::IMMUTABLE).is_err() {
-        return eprintln!("\n*** SKIPPED: no file can be made immutable here, so Denied is NOT tested ***\n");
+        return eprintln!(
+            "\n*** SKIPPED: files cannot be made immutable here, so the error Denied is NOT tested ***\n"
+        );
     }
     let updated = update_of(&scene, &file, set(1));
     let _ = rustix::fs::ioctl_setflags(&file, flags);
@@ -273,8 +275,8 @@ fn a_record_whose_companion_is_lost_says_so() {
     assert_eq!((now.overflow, now.attached.unknown), (None, tag(1)));
 }
 
-/// A copy by `cp -a` names the same companion. Once the file was changed, it is the only one that
-/// still has the bytes which the companion describes.
+/// A copy by `cp -a` names the same companion. After the original was changed, only the copy still
+/// has the bytes that the companion describes.
 #[test]
 fn a_copy_keeps_its_companion() {
     if skips("companions are") {

@@ -55,7 +55,7 @@ pub enum ProblemKind {
     RecordNewer,
     /// A reserved name that no key maps to.
     ReservedName,
-    /// A file named as one with an object's bytes, where no object can be.
+    /// A file that is named like one with an object's bytes, where no object can be.
     Misplaced,
     /// An empty directory that a PUT made.
     EmptyDirectory,
@@ -67,13 +67,13 @@ pub enum ProblemKind {
     NotShown,
     /// Documents of a bucket that can't be read, or some of them.
     DocumentsDamaged,
-    /// Documents of a newer version, or of a kind that has to be understood and is not.
+    /// Documents of a newer version, or of an unknown kind that a gateway must know.
     DocumentsNewer,
-    /// Documents that are not those of the bucket of their name.
+    /// Documents that belong to another bucket than the one of their name.
     DocumentsMisplaced,
     /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
-    /// A directory in which names are not told apart by case.
+    /// A directory in which names are not distinguished by case.
     SameNames,
 }
 
@@ -140,7 +140,7 @@ pub enum ProblemState {
 /// Reports problems, and repairs them.
 pub(super) struct Reporter<'a> {
     pub repair: bool,
-    /// Something could not be read, so that things that were not found may still exist.
+    /// True once something could not be read, so that things that were not found may still exist.
     pub unreadable: AtomicBool,
     pub report: &'a (dyn Fn(Problem) + Sync),
 }
@@ -148,7 +148,7 @@ pub(super) struct Reporter<'a> {
 /// Repairs a problem; false if the problem no longer exists.
 pub(super) type Repair<'r> = &'r mut dyn FnMut() -> Result<bool>;
 
-/// The error of a repair that did not remove something, and why.
+/// The error of a repair that did not remove something, with the reason.
 pub(super) fn stays(why: &'static str) -> BackendError {
     BackendError::Io { operation: "remove a leftover", source: std::io::Error::other(why) }
 }

@@ -1,10 +1,10 @@
 //! Companions that no record names.
 //!
 //! A record names its companion, but not the other way round. So only a walk over all records shows
-//! which companions are orphaned. A companion is written before its object is published. So one
-//! that is older than the walk by the usual age, and that the walk did not find named, is a
-//! leftover, unless someone moved its object during the walk. Before one is removed, everything is
-//! walked again.
+//! which companions are orphaned. A companion is written before its object is published. So a
+//! companion is a leftover if it is older than the walk by the usual age and the walk found no
+//! record that names it, unless someone moved its object during the walk. Before one is removed,
+//! everything is walked again.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt as _;
@@ -28,17 +28,17 @@ use crate::layout::overflow::{self, OVERFLOW, OverflowId};
 use crate::record::{self, ObjectRecord, Reading, Unread};
 use crate::records;
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::Bucket;
 
 /// Companions that records name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
     ids: Mutex<HashSet<OverflowId>>,
-    /// The walk passed over directories whose names are not UTF-8; files in them may have
+    /// True once the walk skipped directories whose names are not UTF-8; files in them may have
     /// companions too.
     not_all: AtomicBool,
-    /// Something could not be read.
+    /// True once something could not be read.
     unreadable: AtomicBool,
 }
 
@@ -85,12 +85,12 @@ pub(super) fn check(check: &Check<'_>, named: &Named, began: i128) -> Result<()>
     }
     check.report.unreadable.fetch_or(named.unreadable.load(Relaxed), Relaxed);
     for (id, name) in orphans {
-        tell(check, &directory, id, &name, again.not_all.load(Relaxed) || named.not_all.load(Relaxed));
+        report(check, &directory, id, &name, again.not_all.load(Relaxed) || named.not_all.load(Relaxed));
     }
     Ok(())
 }
 
-fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
+fn report(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_all_seen: bool) {
     let path = overflow::companion_path(id);
     let owner = files::read_own(directory, name).map(|bytes| record::path_of(&bytes));
     if owner == Ok(Err(Unread::Closed)) {
@@ -118,7 +118,7 @@ fn tell(check: &Check<'_>, directory: &OwnedFd, id: OverflowId, name: &str, not_
     check.problem(ProblemKind::CompanionOrphaned, &path, &explanation, repair);
 }
 
-/// Notes what the record of a file names to which no key leads, since its name is not UTF-8.
+/// Notes the companion of a file that no key leads to, since its name is not UTF-8.
 pub(super) fn note_hidden(bucket: &Bucket<'_>, named: &Named, path: &Path) {
     let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let look = || {
@@ -142,15 +142,17 @@ pub(super) fn note_hidden(bucket: &Bucket<'_>, named: &Named, path: &Path) {
     }
 }
 
-fn note(bucket: &Bucket<'_>, named: &Named, found: Found) {
+fn note(bucket: &Bucket<'_>, named: &Named, found: WalkEntry) {
     let store = bucket.store;
     // That of a directory has the same field.
     let record: Io<Reading<ObjectRecord>> = match found {
-        Found::Directory(directory) => records::of_directory(store, &directory),
-        Found::Entry { directory, name, kind } if kind.is_file() => records::read(store, &directory, &name),
-        Found::NotText(path) => return note_hidden(bucket, named, &path),
-        Found::Entry { .. } => return,
-        Found::Unreadable(..) => return named.unreadable.store(true, Relaxed),
+        WalkEntry::Directory(directory) => records::of_directory(store, &directory),
+        WalkEntry::Entry { directory, name, kind } if kind.is_file() => {
+            records::read(store, &directory, &name)
+        }
+        WalkEntry::NotText(path) => return note_hidden(bucket, named, &path),
+        WalkEntry::Entry { .. } => return,
+        WalkEntry::Unreadable(..) => return named.unreadable.store(true, Relaxed),
     };
     match record {
         Ok(Reading::Known(record)) => record.overflow.into_iter().for_each(|id| named.add(id)),
@@ -168,13 +170,13 @@ mod tests {
     use super::*;
     use crate::testing::Scene;
 
-    /// As on a disk that fails between the two walks.
+    /// Reading fails between the two walks, as on a failing disk.
     #[test]
     fn what_could_not_be_read_is_noted() {
         let scene = Scene::new();
         scene.put("a", b"1").unwrap();
         let directory = scene.bucket().directory("").unwrap();
-        let entry = |name: &str| Found::Entry {
+        let entry = |name: &str| WalkEntry::Entry {
             directory: directory.clone(),
             name: name.to_owned(),
             kind: rustix::fs::FileType::RegularFile,
@@ -184,7 +186,7 @@ mod tests {
             (entry("gone"), false),
             // No file system looks it up.
             (entry(&"x".repeat(300)), true),
-            (Found::Unreadable("d".to_owned(), BackendError::ReadOnly), true),
+            (WalkEntry::Unreadable("d".to_owned(), BackendError::ReadOnly), true),
         ];
         for (found, unreadable) in found {
             let named = Named::default();

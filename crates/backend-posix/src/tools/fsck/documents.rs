@@ -1,8 +1,7 @@
 //! Checks the documents of buckets, in `DIR/.slipway`.
 //!
-//! Nothing is repaired but what a CreateBucket left that a crash ended: what a damaged document
-//! forbade is known to nobody but an operator, and one whose bucket is gone may be that of a bucket
-//! which was moved away.
+//! The only repair is to complete a CreateBucket that crashed. Only the operator knows what a
+//! damaged document forbade, and documents without a bucket may belong to one that was moved away.
 
 use std::path::Path;
 
@@ -17,12 +16,12 @@ const UNKNOWN_OWNER: &str = "it cannot be told whose documents the bucket of thi
 pub(super) fn check(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     let wanted = |name: &_| options.buckets.is_empty() || options.buckets.contains(name);
     documents::check(store, options.age, wanted, |at, fault| {
-        let mut settle = || match &fault {
-            Fault::Kept(name) if !documents::settle_kept(store, name)? => Err(stays(UNKNOWN_OWNER)),
+        let mut finish = || match &fault {
+            Fault::Kept(name) if !documents::finish_create_of(store, name)? => Err(stays(UNKNOWN_OWNER)),
             _ => Ok(true),
         };
         let repair: Option<Repair<'_>> =
-            if matches!(fault, Fault::Kept(_)) { Some(&mut settle) } else { None };
+            if matches!(fault, Fault::Kept(_)) { Some(&mut finish) } else { None };
         report.problem(kind_of(&fault), path.join(at), explanation(&fault), repair);
     })
 }
@@ -41,9 +40,10 @@ fn kind_of(fault: &Fault) -> ProblemKind {
 
 fn explanation(fault: &Fault) -> String {
     match fault {
-        Fault::Untrusted => "not as the server makes it, so that all buckets are closed to all but root: if it is the server's, it must                              belong to its user, and others must have no rights there (chmod 700); if not, move it away"
-            .to_owned(),
-        Fault::Stranger => "the server gives nothing there such a name: it is kept, and nothing in it counts".to_owned(),
+        Fault::Untrusted => "not as the server makes it, so that all buckets are closed to all but root: if it is the server's, \
+                             it must belong to its user, and others must have no rights there (chmod 700); if not, \
+                             move it away".to_owned(),
+        Fault::Stranger => "not a name that the server gives there: it is kept, and ignored".to_owned(),
         Fault::NoBucket => "there is no bucket of this name; the next one that is made replaces these documents".to_owned(),
         Fault::Kept(_) => "a copy of the documents of an earlier bucket of this name, which a CreateBucket kept and a crash left; a \
                            repair puts it back, or removes it if the new bucket is there".to_owned(),

@@ -11,30 +11,33 @@ use crate::base::options::Metadata;
 use crate::error::{Op, retrying};
 use crate::facts::foreign;
 use crate::fs::resolve::{self, DIRECTORY};
-use crate::fs::{file_info, flat, folding, reading};
+use crate::fs::{file_info, folding, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
 use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
 use crate::records;
 use crate::tools::candidate::Candidate;
-use crate::tools::tree::Found;
+use crate::tools::tree::WalkEntry;
 use crate::tree::bucket::Directory;
+use crate::volume::flat;
 use crate::write::{directories, key_lock};
 
-pub(super) fn check(check: &Check<'_>, named: &Named, found: Found) {
+pub(super) fn check(check: &Check<'_>, named: &Named, found: WalkEntry) {
     let (path, result) = match found {
-        Found::Unreadable(path, error) => (path, Err(error)),
-        Found::NotText(path) => {
+        WalkEntry::Unreadable(path, error) => (path, Err(error)),
+        WalkEntry::NotText(path) => {
             companions::note_hidden(check.bucket, named, &path);
             return check.not_shown(&path, "its name is not UTF-8");
         }
-        Found::Directory(directory) => (directory.path.clone(), check_directory(check, named, &directory)),
-        Found::Entry { directory, name, kind: FileType::Directory }
+        WalkEntry::Directory(directory) => {
+            (directory.path.clone(), check_directory(check, named, &directory))
+        }
+        WalkEntry::Entry { directory, name, kind: FileType::Directory }
             if name == RECORDS && check.bucket.store.metadata() == Metadata::Sidecar =>
         {
             (join(&directory.path, &name), sidecars::check(check, &directory))
         }
-        Found::Entry { directory, name, kind } => {
+        WalkEntry::Entry { directory, name, kind } => {
             let path = join(&directory.path, &name);
             check_name(check, &directory, &name, kind);
             // Of reserved names it has told.

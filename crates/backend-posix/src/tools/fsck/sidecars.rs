@@ -1,4 +1,4 @@
-//! Records beside files that are gone ([`orphans`]).
+//! Checks records beside files for files that are gone ([`orphans`]).
 
 use backend::Result;
 use rustix::fs::FileType;

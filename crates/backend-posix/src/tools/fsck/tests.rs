@@ -32,8 +32,8 @@ fn run(scene: &Scene, repair: bool, age: Duration) -> BTreeMap<String, (ProblemK
     found.into_inner().unwrap()
 }
 
-/// Expects one problem, which stays without `repair`. If it is `repairable`, it is gone after a
-/// repair; otherwise it is left to a person.
+/// Expects one problem, which stays without `repair`. A repair removes it if it is `repairable`;
+/// otherwise it is left to a person.
 fn expect(scene: &Scene, path: &str, kind: ProblemKind, repairable: bool) {
     let state = if repairable { ProblemState::Repairable } else { ProblemState::Manual };
     for _ in 0..2 {
@@ -61,7 +61,7 @@ fn large_record() -> ObjectRecord {
     of_parts(ETag::Multipart { md5: [7; 16], parts: 10_000 }, many_parts())
 }
 
-/// Metadata that a record can hold, but no attribute.
+/// Metadata that fit a record, but no attribute.
 fn large_metadata() -> ObjectMetadata {
     let user = (0..1000).map(|n| (format!("{n:05}"), "x".repeat(60))).collect();
     ObjectMetadata { user, ..ObjectMetadata::default() }
@@ -482,7 +482,7 @@ fn documents_that_close_a_bucket_or_have_none_are_reported() {
     fs::remove_file(place.join("Not-A-Bucket")).unwrap();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
     if scene.store.is_closed(&fs::File::open(&place).unwrap().into()).unwrap() {
-        return eprintln!("\n*** SKIPPED: no modes here, so that they count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no modes here, so checking them is NOT tested ***\n");
     }
     expect(&scene, ".slipway/buckets", ProblemKind::Stranger, false);
 }

@@ -213,8 +213,8 @@ fn remove(directory: &Directory, name: &str, info: &FileInfo) -> Result<bool> {
     Ok(same)
 }
 
-/// Puts a part that was set aside back under the name `wanted`, or else removes it. False if it no
-/// longer exists.
+/// Puts a part that was set aside back under the name `wanted`; without a name, removes it. False
+/// if it no longer exists.
 fn end_aside(directory: &Directory, aside: &str, wanted: Option<&str>) -> Result<bool> {
     if let Some(name) = wanted {
         match rustix::fs::linkat(directory, aside, directory, name, AtFlags::empty()) {

@@ -3,9 +3,9 @@
 //!
 //! Objects are plain files, at the paths of their keys. `.minio.sys/buckets/BUCKET/KEY/fs.json` has
 //! a version, a map of headers and metadata (the ETag among them) and the sizes of parts. It was
-//! written after the file, whose time it does not name. As with versitygw, the bytes are asked
-//! whether the ETag is theirs. Whoever can write the tree can write it, so that nothing in it is
-//! believed to be well-formed.
+//! written after the file, and does not contain the file's time. As with versitygw, only the file's
+//! bytes show whether the ETag belongs to them. Whoever can write the tree can write `fs.json`, so
+//! that nothing in it is trusted to be well-formed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,29 +18,29 @@ use s3_types::{BucketName, ETag, ObjectMetadata};
 use serde::Deserialize;
 
 use super::proof;
-use super::report::{ImportOptions, Imported, Teller};
+use super::report::{ImportOptions, ImportReporter, Imported};
 use crate::error::{Io, Op};
 use crate::facts::versitygw::{Attributes, is_token};
 use crate::fs::{files, resolve};
 use crate::layout::keymap::{self, join};
-use crate::limits::PEER_VALUE_BYTES_MAX;
+use crate::limits::FOREIGN_VALUE_BYTES_MAX;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{CAN_BE_REPEATED, for_each_bucket, open};
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// MinIO's own directory, beside the buckets.
 const OWN: &str = ".minio.sys";
-/// Things in that directory, and their kinds, that records have no place for.
+/// The kinds of data in that directory for which records have no place.
 const LEFT: [(&str, &str); 3] = [
     (".minio.sys/config/iam", "users and policies"),
     (".minio.sys/multipart", "uploads in progress"),
     (".minio.sys/config", "configuration"),
 ];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.0.1", "1.0.2"];
-/// Headers of transformations that only MinIO can undo, and the names of these.
+/// The headers of transformations that only MinIO can undo, and the names of these.
 const TRANSFORMED: [(&str, &str); 3] = [
     ("x-minio-internal-server-side-encryption", "encrypted"),
     ("x-minio-internal-encrypted", "encrypted"),
@@ -89,7 +89,7 @@ pub fn import_minio_fs(
         }
     }
     let work = |name: &BucketName, path: &Path| {
-        Import { options, progress, teller: Teller { report, path }, name }.run(&store)
+        Import { options, progress, reporter: ImportReporter { report, path }, name }.run(&store)
     };
     for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
@@ -114,7 +114,7 @@ fn check_format(store: &Store) -> Result<(), String> {
 struct Import<'a> {
     options: &'a ImportOptions,
     progress: &'a Progress,
-    teller: Teller<'a>,
+    reporter: ImportReporter<'a>,
     name: &'a BucketName,
 }
 
@@ -123,14 +123,14 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         let own = format!("{OWN}/buckets/{}", self.name);
         if resolve::at_path(&store.root, &join(&own, ".metadata.bin")).is_ok() {
-            self.teller.tell("", Imported::Left("the bucket's configuration: not imported".to_owned()));
+            self.reporter.report("", Imported::Left("the bucket's configuration: not imported".to_owned()));
         }
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
-                Found::Unreadable(path, error) => (path, Err(error)),
+                WalkEntry::Unreadable(path, error) => (path, Err(error)),
                 // Directories were no objects of its own: it showed those that are empty.
-                Found::Directory(_) | Found::NotText(_) => return,
-                Found::Entry { directory, name, kind } => {
+                WalkEntry::Directory(_) | WalkEntry::NotText(_) => return,
+                WalkEntry::Entry { directory, name, kind } => {
                     let path = join(&directory.path, &name);
                     if kind != FileType::RegularFile || keymap::key_of_file(&path).is_none() {
                         return;
@@ -139,7 +139,7 @@ impl Import<'_> {
                     (path, self.file(&bucket, &directory, &name, &meta))
                 }
             };
-            self.teller.tell_any(&path, result);
+            self.reporter.report_any(&path, result);
         })
     }
 
@@ -169,7 +169,7 @@ impl Import<'_> {
                 ))));
             }
         };
-        // Written before the file was last: then only its bytes can tell.
+        // Written before the file was last: then only its bytes can show whether that is true.
         let younger = resolve::at_path(&bucket.store.root, meta)
             .is_ok_and(|info| info.stamp.modified_ns >= file.info.stamp.modified_ns);
         let trust = self.options.trust_etags && younger;
@@ -179,15 +179,15 @@ impl Import<'_> {
         };
         if !theirs.left.is_empty() {
             let path = join(&directory.path, name);
-            self.teller.tell(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
+            self.reporter.report(&path, Imported::Left(format!("not imported: {}", theirs.left.join(", "))));
         }
         let done = self.options.dry_run || file.adopt(|old| proof::imported(&record, old))?;
         Ok(Some(if done { Imported::Done } else { Imported::Changed }))
     }
 }
 
-/// Reads the `fs.json` at `path`. `None` if there is none, or only a directory of that name, for an
-/// object with a longer key.
+/// Reads the `fs.json` at `path`. `None` if it does not exist, or is only a directory of that name,
+/// for an object with a longer key.
 fn read_meta(store: &Store, path: &str) -> Io<Option<Vec<u8>>> {
     match resolve::at_path(&store.root, path) {
         Ok(info) if info.is_file() => files::read_own(&store.root, path).map(Some),
@@ -206,7 +206,7 @@ enum Unusable {
 #[derive(Debug)]
 struct Meta {
     attributes: Attributes,
-    /// The kinds of data that a record has no place for.
+    /// The kinds of data for which a record has no place.
     left: Vec<&'static str>,
 }
 
@@ -255,7 +255,7 @@ fn parts(parts: Option<Vec<MetaPart>>) -> Option<Arc<[ObjectPart]>> {
 }
 
 fn is_header_value(value: &str) -> bool {
-    value.len() <= PEER_VALUE_BYTES_MAX && !value.chars().any(char::is_control)
+    value.len() <= FOREIGN_VALUE_BYTES_MAX && !value.chars().any(char::is_control)
 }
 
 #[cfg(test)]

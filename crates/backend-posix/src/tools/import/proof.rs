@@ -16,7 +16,7 @@ pub(super) const NEWER: &str = "its record was written by a newer version of Sli
 
 pub(super) const TOO_MUCH: &str = "its metadata is more than a record holds (64 KiB, 1000 entries)";
 
-/// The result for a file that already has a record, and is left as it is; `None` if it has no
+/// The result for a file that already has a record, and is left unchanged; `None` if it has no
 /// record, or a damaged one.
 pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     Ok(match file.raw_record()? {
@@ -30,7 +30,7 @@ pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
     })
 }
 
-/// The record of a file, or why it can't have one. Unless `trust`, the file is read.
+/// Makes the record of a file, or says why it can't have one. Unless `trust`, the file is read.
 pub(super) fn record(
     file: &mut Candidate<'_>,
     theirs: Attributes,
@@ -47,7 +47,7 @@ pub(super) fn record(
         return Ok(Err(TOO_MUCH));
     }
     let checksum = if trust {
-        file.settle()?;
+        file.wait_until_writes_show()?;
         theirs.checksum
     } else {
         match prove(file, &theirs, progress)? {
@@ -62,7 +62,7 @@ pub(super) fn record(
     Ok(Ok(ObjectRecord { content, attached: Attached::none(), upload_id: None, overflow: None }))
 }
 
-/// The record to write for a file: what was set on the object meanwhile stays.
+/// The record to write for a file. It keeps what was set on the object in the meantime.
 pub(super) fn imported(record: &ObjectRecord, old: Option<ObjectRecord>) -> ObjectRecord {
     let ObjectRecord { content, attached, upload_id, overflow } = record.clone();
     let attached = old.map_or(attached, |old| old.attached);

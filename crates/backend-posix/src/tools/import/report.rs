@@ -9,7 +9,8 @@ use backend::Result;
 pub struct ImportOptions {
     /// The directory in which the other gateway kept its attributes, if not with the files.
     pub sidecar: Option<PathBuf>,
-    /// Only report what would be done. Files are read all the same, unless `trust_etags`.
+    /// True if it is only reported what would be done. Files are read nevertheless, unless
+    /// `trust_etags`.
     pub dry_run: bool,
     /// Leave the other gateway's attributes where they are.
     pub keep_attributes: bool,
@@ -22,7 +23,7 @@ pub struct ImportOptions {
 /// The result for a file.
 #[derive(Debug)]
 pub enum Imported {
-    /// It has a record now, or would have one but for `dry_run`.
+    /// It has a record now, or would have one without `dry_run`.
     Done,
     /// It already has a record that describes it.
     Known,
@@ -35,30 +36,30 @@ pub enum Imported {
     Changed,
     /// The import of it failed, and it stays as it was.
     Failed(String),
-    /// Something that a tree of Slipway has no place for, and that stays where it is.
+    /// Something for which a tree of Slipway has no place, and which stays where it is.
     Left(String),
 }
 
 /// Reports the results for the entries of a bucket.
-pub(super) struct Teller<'a> {
+pub(super) struct ImportReporter<'a> {
     pub(super) report: &'a (dyn Fn(&Path, Imported) + Sync),
     /// The path of the bucket.
     pub(super) path: &'a Path,
 }
 
-impl Teller<'_> {
+impl ImportReporter<'_> {
     /// Reports the result for the entry at `path` in the bucket; "" is the bucket itself.
-    pub(super) fn tell(&self, path: &str, done: Imported) {
+    pub(super) fn report(&self, path: &str, done: Imported) {
         let place = if path.is_empty() { self.path.to_owned() } else { self.path.join(path) };
         (self.report)(&place, done);
     }
 
-    /// [`Teller::tell`] for a result that may be an error, or nothing.
-    pub(super) fn tell_any(&self, path: &str, done: Result<Option<Imported>>) {
+    /// [`ImportReporter::report`] for a result that may be an error, or `None`.
+    pub(super) fn report_any(&self, path: &str, done: Result<Option<Imported>>) {
         match done {
-            Ok(Some(done)) => self.tell(path, done),
+            Ok(Some(done)) => self.report(path, done),
             Ok(None) => {}
-            Err(error) => self.tell(path, Imported::Failed(error.to_string())),
+            Err(error) => self.report(path, Imported::Failed(error.to_string())),
         }
     }
 }

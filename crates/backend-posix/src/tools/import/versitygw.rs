@@ -12,7 +12,7 @@ use rustix::fs::{CWD, FileType, Mode};
 use s3_types::{BucketName, Digester, ETagSource};
 
 use super::proof;
-use super::report::{ImportOptions, Imported, Teller};
+use super::report::{ImportOptions, ImportReporter, Imported};
 use crate::base::options::{DEFAULT_CHECKSUM, Durability};
 use crate::error::{Op, retrying};
 use crate::facts::versitygw::{self, Attributes, Source};
@@ -24,7 +24,7 @@ use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::opening::{for_each_bucket, open};
 use crate::tools::progress::Progress;
-use crate::tools::tree::{self, Found};
+use crate::tools::tree::{self, WalkEntry};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 use crate::write::key_lock;
@@ -50,8 +50,14 @@ pub fn import_versitygw(
         None => None,
     };
     let work = |name: &BucketName, path: &Path| {
-        Import { options, progress, teller: Teller { report, path }, name, sidecar: sidecar.as_ref() }
-            .run(&store)
+        Import {
+            options,
+            progress,
+            reporter: ImportReporter { report, path },
+            name,
+            sidecar: sidecar.as_ref(),
+        }
+        .run(&store)
     };
     for_each_bucket(&store, root, work, |path, error| report(path, Imported::Failed(error.to_string())))
 }
@@ -59,7 +65,7 @@ pub fn import_versitygw(
 struct Import<'a> {
     options: &'a ImportOptions,
     progress: &'a Progress,
-    teller: Teller<'a>,
+    reporter: ImportReporter<'a>,
     name: &'a BucketName,
     sidecar: Option<&'a OwnedFd>,
 }
@@ -69,13 +75,15 @@ impl Import<'_> {
         let bucket = store.bucket(self.name)?;
         tree::for_each(&bucket, "", self.options.jobs, self.progress, &|found| {
             let (path, result) = match found {
-                Found::NotText(_) => return,
-                Found::Unreadable(path, error) => (path, Err(error)),
-                Found::Directory(directory) if directory.path.is_empty() => {
+                WalkEntry::NotText(_) => return,
+                WalkEntry::Unreadable(path, error) => (path, Err(error)),
+                WalkEntry::Directory(directory) if directory.path.is_empty() => {
                     (String::new(), self.bucket_attributes(&directory).map(|()| None))
                 }
-                Found::Directory(directory) => (directory.path.clone(), self.directory(&bucket, &directory)),
-                Found::Entry { directory, name, kind } => {
+                WalkEntry::Directory(directory) => {
+                    (directory.path.clone(), self.directory(&bucket, &directory))
+                }
+                WalkEntry::Entry { directory, name, kind } => {
                     let path = join(&directory.path, &name);
                     let is_object = kind == FileType::RegularFile && keymap::key_of_file(&path).is_some();
                     if !is_object || is_temporary(&path) {
@@ -84,7 +92,7 @@ impl Import<'_> {
                     (path, self.file(&bucket, &directory, &name))
                 }
             };
-            self.teller.tell_any(&path, result);
+            self.reporter.report_any(&path, result);
         })
     }
 
@@ -108,15 +116,15 @@ impl Import<'_> {
             None => Some(Source::File(directory.fd.as_fd())),
         };
         if let Some(source) = source {
-            self.tell_left("", &source.names().op("read attributes")?);
+            self.report_left("", &source.names().op("read attributes")?);
         }
         Ok(())
     }
 
-    fn tell_left(&self, path: &str, names: &[String]) {
+    fn report_left(&self, path: &str, names: &[String]) {
         let left = versitygw::not_carried(names);
         if !left.is_empty() {
-            self.teller.tell(path, Imported::Left(format!("not imported: {}", left.join(", "))));
+            self.reporter.report(path, Imported::Left(format!("not imported: {}", left.join(", "))));
         }
     }
 
@@ -152,7 +160,7 @@ impl Import<'_> {
             Ok(record) => record,
             Err(why) => return Ok(Some(Imported::Stale(why))),
         };
-        self.tell_left(&path, &names);
+        self.report_left(&path, &names);
         if self.options.dry_run {
             return Ok(Some(Imported::Done));
         }
@@ -224,7 +232,7 @@ impl Import<'_> {
         if known.is_some() {
             return Ok(known);
         }
-        self.tell_left(path, &names);
+        self.report_left(path, &names);
         if !self.options.dry_run {
             self.remove_attributes(&own, &names)?;
         }

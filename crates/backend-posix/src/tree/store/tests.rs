@@ -5,8 +5,8 @@ use rustix::fs::{CWD, FileType};
 use super::*;
 use crate::volume::description::Fact;
 
-/// Whether space is reserved depends on the file system of the file, which may be another one
-/// than the root's (btrfs below ext4).
+/// Whether space is reserved depends on the file system of the file, which may not be the root's
+/// (btrfs below ext4).
 #[test]
 fn space_is_reserved_by_what_the_file_is_on() {
     let mut scene = crate::testing::Scene::new();
@@ -58,7 +58,7 @@ fn a_note_that_a_power_cut_tore_is_one_and_becomes_whole() {
     }
 }
 
-/// The first builds know one word, and stop at another.
+/// The first builds know one word, and refuse any other.
 #[test]
 fn a_note_may_have_a_word_that_stops_the_first_builds() {
     let tree = Tree::with_note(b"sidecar format-2\n");
@@ -92,7 +92,9 @@ fn a_torn_note_hides_no_records_in_attributes() {
     let object = tree.0.path().join("lab");
     fs::create_dir(&object).unwrap();
     if rustix::fs::setxattr(&object, ATTRIBUTE, b"\x01", XattrFlags::empty()).is_err() {
-        return eprintln!("\n*** SKIPPED: no extended attributes here ***\n");
+        return eprintln!(
+            "\n*** SKIPPED: no extended attributes here, so a tree with some is NOT tested ***\n"
+        );
     }
     fs::write(object.join("a"), "1").unwrap();
     rustix::fs::setxattr(object.join("a"), ATTRIBUTE, b"\x01", XattrFlags::empty()).unwrap();

@@ -1,8 +1,8 @@
 //! Moves the entries of a directory that another program put in a file's place to the directory
-//! that the file became, if that can no longer make way.
+//! that the file became, if the latter can no longer be replaced.
 //!
-//! Each entry is moved by itself to a free name, as a new object is made, so that of two neither is
-//! lost. Entries whose names are taken stay where they are.
+//! Each entry is moved separately to a free name, as a new object is made, so that if two have the
+//! same name, neither is lost. Entries whose names are taken stay where they are.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::RenameFlags;
@@ -12,7 +12,8 @@ use crate::fs::file_info;
 use crate::fs::reading::read_names;
 use crate::layout::keymap::RECORDS;
 
-/// Moves all entries that can be moved. The others have names that are taken, or may not be moved.
+/// Moves all entries that can be moved. The names of the others are taken, or this process may not
+/// move them.
 pub(super) fn move_entries(from: &OwnedFd, to: &OwnedFd) -> Io<()> {
     // A program may be making entries all the while; what comes later goes by its path.
     while move_once(from, to)? {}
@@ -32,9 +33,9 @@ fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     Ok(moved)
 }
 
-/// False if someone could access the entries in `to` who could not where they are, or if their
-/// records are beside them. The owner of a directory has all rights on its entries, whatever its
-/// mode, so both must have the same owner.
+/// False if moving entries to `to` would give someone access to them, or if their records are
+/// beside them. The owner of a directory has all rights on its entries, whatever its mode, so both
+/// directories must have the same owner.
 pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     let has_list =
         |directory| rustix::fs::fgetxattr(directory, "system.posix_acl_access", &mut [0u8; 0]).is_ok();

@@ -51,7 +51,7 @@ fn staged(scene: &Scene) -> Vec<PathBuf> {
     staging.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// Runs `work` with the directory prepared.
+/// Runs `work` with a prepared directory.
 fn with_prepared(scene: &Scene, work: impl FnOnce(Prepared<'_>)) {
     let bucket = scene.bucket();
     let (parent, staging) = (bucket.directory("").unwrap(), bucket.staging_directory().unwrap());
@@ -171,7 +171,9 @@ fn crash(scene: &Scene, before: impl FnOnce(&PathBuf)) -> bool {
         exchanged = prepared.exchange().is_ok();
     });
     if !exchanged {
-        eprintln!("\n*** SKIPPED: no RENAME_EXCHANGE here, so crashes after it are NOT tested ***\n");
+        eprintln!(
+            "\n*** SKIPPED: no RENAME_EXCHANGE here, so crashes after an exchange are NOT tested ***\n"
+        );
     }
     exchanged
 }
@@ -215,7 +217,7 @@ fn what_another_program_put_there_is_not_lost() {
 }
 
 /// A directory that is prepared beside the file, where others may write, becomes the object's
-/// place, and its file is the only one there is: both stay.
+/// place, and has the only copy of the file: both stay.
 #[test]
 fn by_steps_where_others_may_write_the_file_stays() {
     for fails in [false, true] {
@@ -320,7 +322,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
     }
     let kept = scene.path().join(".slipway/staging").join(PREPARED);
     if fs::metadata(&kept).unwrap().uid() != 1001 {
-        return eprintln!("\n*** SKIPPED: no owners here, so that they count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no owners here, so checking them is NOT tested ***\n");
     }
     scene.put("a/below", b"below").unwrap();
     sweep(&scene);
@@ -331,7 +333,7 @@ fn what_another_user_has_does_not_go_into_the_one_there() {
     assert_eq!(scene.get("a/theirs").unwrap(), b"new");
 }
 
-/// Leftovers of a crash that can no longer be told apart are left to a person.
+/// Leftovers of a crash that can no longer be identified are left to a person.
 #[test]
 fn what_is_in_doubt_after_a_crash_stays() {
     let doubts: [fn(&Scene); 4] = [

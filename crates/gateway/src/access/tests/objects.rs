@@ -1,4 +1,4 @@
-//! Permissions that depend on facts of the object.
+//! Tests of permissions that depend on facts of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::{OBJECT, OTHER, Scene, USES, all_actions, must_match, only, put};
 use crate::access::asker::has_ended;
 use crate::access::{Asker, Refused};
 
-/// Needs the object for some actions, and then decides by whether there is one.
+/// Needs the object for some actions, and then decides by whether the object exists.
 #[derive(Debug)]
 struct ByObject {
     of: ActionSet,
@@ -53,7 +53,7 @@ fn is_denied(result: &Result<()>, side: CopySide) -> bool {
     }
 }
 
-/// The calls that act on an object. Others act on uploads alone, and meet none.
+/// The calls that act on an object. The others act only on uploads.
 const MEET_OBJECTS: [Call; 6] = [
     Call::HeadObject,
     Call::GetObject,
@@ -125,8 +125,8 @@ async fn an_action_that_is_allowed_does_not_allow_one_that_needs_the_object() {
     assert!(is_denied(&denied, CopySide::Target), "{denied:?}");
 }
 
-/// A session that ends while a request is performed gets no further permission, and what waits for
-/// the object is denied.
+/// A session that ends while a request is performed gets no further permission, and a permission
+/// that depends on the object is denied.
 #[tokio::test]
 async fn a_session_that_has_ended_is_allowed_nothing_more() {
     let scene = Scene::new(Arc::new(NullBackend::new()));

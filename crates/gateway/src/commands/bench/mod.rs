@@ -68,13 +68,13 @@ pub fn run(options: &BenchOptions) -> ExitCode {
         }
     });
     match report {
-        Ok(report) => tell(&console, options, &report),
+        Ok(report) => show_report(&console, options, &report),
         Err(message) => console.fail(&message),
     }
 }
 
-/// Shows the medians and the sums, and writes the reports that were asked for.
-fn tell(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
+/// Shows the medians and the sums, and writes the reports that the options name.
+fn show_report(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
     if let Some(medians) = table::medians(report) {
         console.say_lines(&medians);
     }
@@ -151,8 +151,8 @@ struct ReportHead {
     format: u32,
 }
 
-/// The first signal asks for an end with a report; the second ends the program at once, and prints
-/// what it leaves behind.
+/// At the first signal, the measurement ends with a report. The second ends the program at once,
+/// and prints what it leaves behind.
 fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (stop, place) = (stop.clone(), Arc::clone(place));

@@ -67,7 +67,7 @@ pub enum PayloadKind {
 #[derive(Debug, Clone)]
 pub struct Sizes(pub(super) Vec<u64>);
 
-/// The numbers of requests at once.
+/// The numbers of concurrent requests.
 #[derive(Debug, Clone)]
 pub enum Sweep {
     /// Each of these.

@@ -105,7 +105,7 @@ fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Resul
     Ok(steps)
 }
 
-/// Refuses options that have no effect on this step: they were meant for another.
+/// Refuses options that have no effect on this step: they were meant for another operation.
 fn refuse_foreign(options: &BenchOptions, step: &Step) -> Result<(), String> {
     let test = step.test;
     // An upload is of one object, and each stream has its own.

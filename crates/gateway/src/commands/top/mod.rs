@@ -91,7 +91,7 @@ fn look(addresses: &[&str]) -> Look {
     Look { at: Instant::now(), answers }
 }
 
-/// The page of what changed from `before` to `now`, of the gateways that answered both times.
+/// The page of what changed from `before` to `now`, for the gateways that answered both times.
 fn page(before: &Look, now: &Look) -> String {
     let (mut change, mut state, mut failures) = (Samples::default(), Samples::default(), Vec::new());
     let (mut gateways, mut tell_of) = (0, BTreeMap::new());

@@ -21,7 +21,7 @@ pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 pub struct Facts<'a> {
     /// How many gateways answered both times.
     pub gateways: u32,
-    /// How many of the gateways report each volume.
+    /// The number of gateways that report each volume.
     pub tell_of: &'a BTreeMap<String, u32>,
     /// The reasons why the others did not answer.
     pub failures: &'a [&'a str],
@@ -160,8 +160,8 @@ fn storage(page: &mut String, facts: &Facts<'_>) {
     }
 }
 
-/// Several gateways of one directory all report the same volumes (but for those that one cannot
-/// reach), so that the sums are divided by the number of reports.
+/// Writes the table of volumes. Several gateways of one directory all report the same volumes
+/// (except for those that one cannot reach), so that the sums are divided by the number of reports.
 fn volumes(page: &mut String, facts: &Facts<'_>) {
     let volumes = facts.state.by(VOLUME_BYTES, "volume");
     for (volume, bytes) in volumes.into_iter().take(LINES_MAX) {
@@ -181,7 +181,7 @@ fn name(label: &str) -> String {
     visible(&name, false).into_owned()
 }
 
-/// A count.
+/// A count as a whole number.
 fn whole(count: f64) -> String {
     if count.abs() < LARGE { count.to_string() } else { number(count) }
 }
@@ -262,8 +262,8 @@ mod tests {
         }
     }
 
-    /// Names are short and on one line: another program may have answered, and whoever mounts a
-    /// volume names it.
+    /// Names are short and on one line: another program may have answered, and users who mount
+    /// volumes choose their names.
     #[test]
     fn what_a_stranger_writes_is_short_and_on_its_line() {
         let labels = ["a\\nDIR: 9 B of 9 B free", "\u{1b}[2J\u{9b}31m", &"x".repeat(100_000)];

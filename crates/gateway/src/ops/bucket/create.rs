@@ -18,7 +18,7 @@ use crate::reply;
 pub struct CreateBucket;
 
 impl<'a> Handler<'a> for CreateBucket {
-    /// No policy can allow it to an anonymous requester.
+    /// Refuses an anonymous requester, to whom no policy can allow this.
     fn parse(call: &Call<'a>) -> Result<Self> {
         if call.asker.requester.is_anonymous() {
             let message = "Anonymous users cannot invoke this API. Please authenticate.";
@@ -27,7 +27,7 @@ impl<'a> Handler<'a> for CreateBucket {
         Ok(Self)
     }
 
-    /// The region is in the document.
+    /// None yet: the region, on which the permission depends, is in the document.
     fn needs(&self, _: &Call<'a>) -> ActionSet {
         ActionSet::NONE
     }

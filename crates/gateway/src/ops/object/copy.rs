@@ -121,15 +121,15 @@ pub struct Source {
 }
 
 impl Source {
-    /// The source that the headers name, with their conditions on it.
+    /// Reads the source, and the conditions on it, from the headers.
     pub fn parse(call: &Call<'_>) -> Result<Self> {
         let object = copy_source(call.headers)?;
         let version = version_id(object.version_id.as_deref())?;
         Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
-    /// The permission to read the source. Its bucket must be there, not be closed, and belong to
-    /// whom the client expects.
+    /// The permission to read the source. Fails if its bucket does not exist, is closed, or does
+    /// not belong to the account that the client expects.
     pub async fn authorize(&self, call: &Call<'_>) -> Result<Detached> {
         let CopySourceRef { bucket, key, .. } = &self.object;
         let resource = Resource { bucket: Some(bucket), key: Some(key) };

@@ -31,7 +31,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         Ok(Self { checksum })
     }
 
-    /// Each key is asked about by itself, and nothing about the bucket.
+    /// None for the bucket: permission is asked for each key.
     fn needs(&self, _: &Call<'a>) -> ActionSet {
         ActionSet::NONE
     }
@@ -95,8 +95,8 @@ impl<'r> Deletion<'r> {
     }
 }
 
-/// The error for a version, whatever the storage says of its id: DeleteObject alone says that an id
-/// is invalid.
+/// The error for an invalid version id, whatever the storage says of it: only DeleteObject says
+/// that an id is invalid.
 fn no_such_version() -> S3Error {
     S3Error::new(ErrorCode::NoSuchVersion)
 }

@@ -47,8 +47,8 @@ impl<'a> Handler<'a> for ListObjects<'a> {
     }
 }
 
-/// True if a client cannot find the next marker itself. It can if the last key of the page is the
-/// marker: without a delimiter, and if the page is not cut before the next key.
+/// True if a client cannot find out the next marker itself. It can if the marker is the last key of
+/// the page: without a delimiter, and if the page is not cut before the next key.
 fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     let last = match page.items.last() {
         Some(ListItem::Object(object)) => Some(object.key.as_str()),
@@ -63,7 +63,7 @@ pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Op
     Some(start_of(next).to_marker(prefix, delimiter).into_owned())
 }
 
-/// A position of the backend, as the wire has it.
+/// Converts a position of the backend to the wire's type.
 pub fn start_of(position: &ListPosition) -> ListStart {
     match position {
         // The wire has the version apart, and only in listings of versions.
@@ -74,7 +74,7 @@ pub fn start_of(position: &ListPosition) -> ListStart {
     }
 }
 
-/// A position of the wire, as the backend has it.
+/// Converts a position of the wire to the backend's type.
 pub fn position_of(start: ListStart) -> ListPosition {
     match start {
         ListStart::AfterKey(key) => ListPosition::AfterKey(key),
@@ -82,7 +82,7 @@ pub fn position_of(start: ListStart) -> ListPosition {
     }
 }
 
-/// One page of the request's bucket; an empty one if no keys are asked for.
+/// One page of the request's bucket; an empty one if the client asks for no keys.
 pub async fn page(
     call: &Call<'_>,
     storage: &Authorized<'_>,
@@ -122,7 +122,7 @@ pub fn objects_reply(
     })
 }
 
-/// Answers with the entries of a page; `write` writes those that are objects.
+/// Answers with the entries of a page; `write` writes the entries that are objects.
 pub fn entries_reply(
     writer: Writer,
     mut page: ListPage,

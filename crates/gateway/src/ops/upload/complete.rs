@@ -22,7 +22,7 @@ pub struct CompleteMultipartUpload {
     id: UploadId,
     conditions: Conditions,
     whole: CompleteChecksum,
-    /// The document's own digest.
+    /// The digest of the document, as the client gave it.
     expected: ChecksumRequest,
 }
 

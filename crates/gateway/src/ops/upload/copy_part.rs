@@ -67,7 +67,8 @@ impl<'a> Handler<'a> for UploadPartCopy {
     }
 }
 
-/// The error for a range that begins beyond the end, or for one that only ends there; S3 has two.
+/// The error for a range that begins beyond the end, or for one that only ends there: S3 has two
+/// different ones.
 fn out_of_range(range: Option<Range<u64>>, size_bytes: u64) -> S3Error {
     if range.as_ref().is_some_and(|range| range.start >= size_bytes) {
         return S3Error::with_message(

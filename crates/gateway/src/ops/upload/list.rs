@@ -86,8 +86,8 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
     }
 }
 
-/// Where the listing begins. A key inside a group that is rolled up stands for the whole group,
-/// whatever upload is named.
+/// The position at which the listing begins. A key inside a group that is rolled up stands for the
+/// whole group, whatever upload is named.
 fn position(asked: &headers::ListUploads<'_>) -> Result<Option<UploadPosition>> {
     let id = match asked.upload_id_marker {
         "" => None,

@@ -1,12 +1,13 @@
-//! Keys of a store that has to be asked: who a request is from, and each reason why it is refused.
+//! Tests with keys of a store that must be queried: which requester a request has, and each reason
+//! to refuse it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use iam::{
-    AccessKeyId, Account, AccountId, Credential, Found, Identities, KeyKind, Principal, PrincipalKind,
-    SecretKey, Session, SessionPolicy, Unidentified,
+    AccessKeyId, Account, AccountId, Credential, Identities, KeyKind, Principal, PrincipalKind, SecretKey,
+    Session, SessionPolicy, SessionResult, Unidentified,
 };
 use s3_types::Timestamp;
 
@@ -15,7 +16,7 @@ use super::scene::{SIGNER, Scene, Signed};
 const TOKEN: &str = "to+ken/=";
 const ROLE: &str = "arn:aws:sts::444455556666:assumed-role/reader/monday";
 
-/// A store of which nothing is in memory.
+/// A store that keeps nothing in memory.
 #[derive(Debug)]
 struct Remote;
 
@@ -40,11 +41,11 @@ fn in_a_minute() -> Option<Timestamp> {
 
 #[async_trait]
 impl Identities for Remote {
-    fn known(&self, _: &str, _: Option<&str>) -> Option<Found> {
+    fn known(&self, _: &str, _: Option<&str>) -> Option<SessionResult> {
         None
     }
 
-    async fn find(&self, access_key: &str, token: Option<&str>) -> Found {
+    async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let session = match (access_key, token) {
             ("USER", None) => session(access_key, KeyKind::User),

@@ -1,13 +1,13 @@
-//! Requests of every operation that is served, and what each asks to be allowed.
+//! Requests for every operation that is served, and the permissions that each asks for.
 
 use s3_wire::operation::Operation::{self, self as O};
 
 /// A header: its name and value.
 pub type Header = (&'static str, &'static str);
 
-/// A request: its operation, method, target, headers and body; its status, and what is asked. `ID`
+/// A request: its operation, method, target, headers and body; its status, and the questions. `ID`
 /// in a target stands for the id of an upload, `ETAG` in a body for the ETag of `bytes`. Work that
-/// outlives its request asks beforehand whether its requester may list the bucket.
+/// outlives its request asks beforehand whether the requester may list the bucket.
 pub struct Row(
     pub Operation,
     pub &'static str,
@@ -25,7 +25,7 @@ pub const TWO_KEYS: &str =
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
 pub const MD5_OF_TWO_KEYS: Header = ("content-md5", "mbmxbaOTGF0NTP97fZ6shQ==");
 const IRELAND: &str = "<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>";
-/// Requests in an order in which each has what it needs.
+/// The requests, in an order in which the earlier ones make what the later ones need.
 pub const ROWS: &[Row] = &[
     Row(O::CreateBucket, "PUT /bkt", &[], "", 200, &["CreateBucket bkt"]),
     Row(

@@ -1,4 +1,4 @@
-//! A gateway of a tree of its own, with an authorizer that writes down the questions.
+//! A gateway with a tree of its own, whose authorizer records the questions.
 
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
@@ -37,10 +37,11 @@ use crate::request_id::{HostId, RequestIds};
 
 pub const SIGNER: Signer<'static> =
     Signer { access_key: "TESTKEY", secret_key: "test-secret", security_token: None, region: "us-east-1" };
-/// The most that a request may take.
+/// The time limit for a request.
 pub const TIME_MAX: Duration = Duration::from_mins(1);
 
-/// A question: `GetObject bucket/key`, and the values of condition keys by their names.
+/// A question for the authorizer: `GetObject bucket/key`, and the values of condition keys by their
+/// names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     pub what: String,
@@ -48,13 +49,13 @@ pub struct Asked {
     pub who: Option<String>,
     /// The bucket's owner and policy.
     pub rules: Option<(String, Option<Bytes>)>,
-    /// Whether the file that is watched was there.
+    /// True if the watched file existed.
     pub watched: bool,
     pub values: BTreeMap<&'static str, String>,
 }
 
 impl Asked {
-    /// The values of keys that operations have, as `name=value`.
+    /// The values of condition keys that operations have, as `name=value`.
     fn of_operation(&self) -> Vec<String> {
         let of_operations = ConditionKey::ALL.iter().filter(|key| key.is_of_operation());
         let names: HashSet<_> = of_operations.map(|key| key.as_str()).collect();
@@ -63,14 +64,15 @@ impl Asked {
     }
 }
 
-/// Writes down the questions, and allows all that is not in `denied`.
+/// Records the questions, and allows everything that is not in `denied`.
 #[derive(Debug, Default)]
 struct Recorder {
     asked: Mutex<Vec<Asked>>,
     denied: Mutex<Vec<&'static str>>,
-    /// Those that need the object: then ` of an object` or ` of none` is added to them.
+    /// The actions that need the object; ` of an object` or ` of none` is then added to their
+    /// questions.
     need_object: Mutex<Vec<&'static str>>,
-    /// A file at which each question looks.
+    /// A file whose existence is recorded with each question.
     watched: Mutex<PathBuf>,
 }
 
@@ -157,7 +159,7 @@ impl Scene {
         scene
     }
 
-    /// Takes another store of keys.
+    /// Replaces the store of keys.
     pub fn set_identities(&self, identities: Arc<dyn Identities>) {
         let Settings { account, domains, .. } = &**self.gateway.settings.load();
         let (account, domains) = (account.clone(), domains.clone());
@@ -181,7 +183,7 @@ impl Scene {
         *self.recorder.need_object.lock().unwrap() = questions.to_vec();
     }
 
-    /// Has each question look whether this file is there.
+    /// Records with each question whether this file exists.
     pub fn watch(&self, path: &str) {
         *self.recorder.watched.lock().unwrap() = self.tree.path().join(path);
     }
@@ -196,18 +198,18 @@ impl Scene {
         std::fs::write(self.tree.path().join(name.as_str()).join("k"), "bytes").unwrap();
     }
 
-    /// The questions since this was called last.
+    /// The questions since the last call.
     pub fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.recorder.asked.lock().unwrap())
     }
 
-    /// Those and the values that operations gave, as texts.
+    /// The questions since the last call, with the values that operations gave, as texts.
     pub fn questions(&self) -> Vec<String> {
         let text = |asked: &Asked| [vec![asked.what.clone()], asked.of_operation()].concat().join(" ");
         self.asked().iter().map(text).collect()
     }
 
-    /// Sends a request signed in its headers; status and body of the answer.
+    /// Sends a request signed in its headers; returns status and body of the answer.
     pub async fn ask(
         &self,
         method: &str,
@@ -218,7 +220,7 @@ impl Scene {
         self.send(method, target, headers, body, Signed::InHeaders, &[]).await
     }
 
-    /// Sends a request; `unsigned` are headers that are added to it afterwards.
+    /// Sends a request; `unsigned` are headers that are added after it is signed.
     pub async fn send(
         &self,
         method: &str,
@@ -252,7 +254,7 @@ impl Scene {
         (head[9..12].parse().unwrap(), body.to_owned())
     }
 
-    /// Sends bytes on a connection of their own; all that comes back.
+    /// Sends bytes on a connection of their own, and returns everything that comes back.
     async fn exchange(&self, request: String) -> String {
         let (mut client, server) = tokio::io::duplex(1 << 20);
         let (gateway, phase) = (self.gateway.clone(), Arc::new(Phase::default()));

@@ -27,7 +27,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// With a bucket of these documents.
+    /// A tree whose bucket has these documents.
     fn new(documents: &[(DocumentKind, &'static str)]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let open = || Arc::new(Store::open(root.path(), fixture::options()).unwrap());
@@ -53,7 +53,7 @@ impl Tree {
         self.first.load(&self.name).unwrap()
     }
 
-    /// Loads the state until it is known.
+    /// Loads the state until it is remembered.
     fn remember(&self) -> Arc<BucketState> {
         for _ in 0..1000 {
             self.load();
@@ -65,7 +65,7 @@ impl Tree {
         panic!("it is never known");
     }
 
-    /// Changes documents by the second gateway, whatever they are.
+    /// Changes documents through the second gateway, whatever they are.
     fn change(&self, changes: &Changes) -> Result<()> {
         let expected = self.second.load(&self.name)?.tag.clone();
         let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
@@ -89,13 +89,13 @@ fn documents(documents: &[(DocumentKind, &'static str)]) -> Documents {
     documents.iter().map(|(kind, text)| (*kind, Bytes::from(*text))).collect()
 }
 
-/// A known state takes one look at the directory, and no reading, until something changes.
+/// A remembered state takes one look at the directory, and no reading, until something changes.
 #[test]
 fn a_change_is_seen_by_the_next_look() {
     let tree = Tree::new(&[]);
     if tree.first.freshness() != Freshness::NextRequest {
         return eprintln!(
-            "\n*** SKIPPED: the file system is not local, so changes at once are NOT tested ***\n"
+            "\n*** SKIPPED: the file system is not local, so changes that are seen at once are NOT tested ***\n"
         );
     }
     assert!(tree.first.known(&tree.name).is_none(), "it was never loaded");
@@ -112,8 +112,8 @@ fn a_change_is_seen_by_the_next_look() {
     assert!(!tree.file().exists());
 }
 
-/// Where a reader looks who does not see yet what was made in this step.
-fn spot_before(store: &Store, step: &str) -> Spot {
+/// The watched directory, for a reader who does not yet see what this step made.
+fn watched_before(store: &Store, step: &str) -> WatchedDirectory {
     let level = match step {
         "a directory for documents is there" => {
             let has_own = resolve::plain(&store.root, &Level::Documents.path(), DIRECTORY).is_ok();
@@ -122,12 +122,12 @@ fn spot_before(store: &Store, step: &str) -> Spot {
         _ => Level::Documents,
     };
     let fd = resolve::plain(&store.root, &level.path(), DIRECTORY).unwrap();
-    Spot { volume: Volume::of(&fd).unwrap(), fd: Arc::new(fd), level }
+    WatchedDirectory { volume: Volume::of(&fd).unwrap(), fd: Arc::new(fd), level }
 }
 
-/// The kernel sets a directory's time in a change of its names before the change shows: who looks
-/// in between has the old state and the new time. No state that was kept so counts any more when
-/// the change is acknowledged.
+/// The kernel sets a directory's time before a change of its names shows: whoever looks in between
+/// sees the new time, but the old state. Such a state no longer counts when the change is
+/// acknowledged.
 #[test]
 fn what_was_read_within_a_change_does_not_count_after_it() {
     let changes: [(&str, &Changes); 4] = [
@@ -146,13 +146,13 @@ fn what_was_read_within_a_change_does_not_count_after_it() {
             let came_by = Arc::clone(&came_by);
             move |step: &'static str| {
                 if step == place {
-                    let spot = Arc::new(spot_before(&states.store, place));
-                    let info = spot.info().unwrap();
+                    let watched = Arc::new(watched_before(&states.store, place));
+                    let info = watched.info().unwrap();
                     // Where times are coarse, a reader keeps what it reads a little later.
                     sleep(info.settling_time());
                     let traits = attributes::traits(&states.store, &name).unwrap();
-                    let mark = spot.mark(&info, states.root_changes());
-                    *states.spot.write().unwrap() = Some(spot);
+                    let mark = watched.mark(&info, states.root_changes());
+                    *states.watched.write().unwrap() = Some(watched);
                     let state = Arc::clone(&kept);
                     let entry = Entry { state, traits, mark, file, read: Instant::now() };
                     states.memory.insert(name.as_str().into(), Arc::new(entry));
@@ -169,7 +169,8 @@ fn what_was_read_within_a_change_does_not_count_after_it() {
     }
 }
 
-/// A change of one bucket has the others looked at, not read or parsed again.
+/// After a change of one bucket, the files of the others are looked at, but neither read nor parsed
+/// again.
 #[test]
 fn what_did_not_change_stays_parsed() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -190,7 +191,8 @@ fn what_did_not_change_stays_parsed() {
     assert_eq!(tree.remember().parsed.get_or_make(|| 8), Some(&8));
 }
 
-/// One that is gone is missed by who loads, and the next of its name starts without documents.
+/// Whoever loads the state finds the bucket missing, and the next bucket of its name starts without
+/// documents.
 #[test]
 fn a_bucket_that_is_gone_has_no_state() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -203,7 +205,7 @@ fn a_bucket_that_is_gone_has_no_state() {
     assert!(state.documents.is_empty() && state.closed.is_none());
 }
 
-/// As after a crash between the two steps of CreateBucket or DeleteBucket.
+/// The tree is as after a crash between the two steps of CreateBucket or DeleteBucket.
 #[test]
 fn documents_without_a_bucket_are_replaced_by_the_next() {
     for next in [&[][..], &[(Cors, "cors")]] {
@@ -215,7 +217,7 @@ fn documents_without_a_bucket_are_replaced_by_the_next() {
     }
 }
 
-/// Removed and made again outside S3, or copied without attributes.
+/// The bucket was removed and made again outside S3, or copied without attributes.
 #[test]
 fn documents_of_another_bucket_close_it() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -264,7 +266,7 @@ fn a_damaged_document_closes_its_bucket_and_can_be_repaired() {
     assert_eq!((tree.why_closed(), tree.load().documents.len()), ("open".to_owned(), 2));
 }
 
-/// One that no request needs does not close the bucket.
+/// A document that no request needs does not close the bucket.
 #[test]
 fn a_damaged_document_that_is_not_in_states_is_its_own_error() {
     let tree = Tree::new(&[(Lifecycle, "lifecycle")]);
@@ -274,7 +276,7 @@ fn a_damaged_document_that_is_not_in_states_is_its_own_error() {
     assert!(matches!(read, Err(BackendError::Io { .. })), "{read:?}");
 }
 
-/// What cannot be read at all is not replaced either: who knows what it forbade.
+/// A file that cannot be read is not replaced either, since it is unknown what it forbade.
 #[test]
 fn a_file_that_tells_nothing_closes_its_bucket_and_stays() {
     for (text, why) in [(&b""[..], "is damaged"), (b"\x01more", "is damaged"), (b"\x02", "newer version")] {
@@ -311,12 +313,12 @@ fn a_kind_that_must_be_understood_and_is_not_closes_the_bucket() {
     }
 }
 
-/// Whoever may write in DIR could put one there.
+/// Whoever may write in DIR could put such a directory there.
 #[test]
 fn a_directory_that_others_may_write_in_closes_all_buckets() {
     let tree = Tree::new(&[(Policy, "policy")]);
     if !fixture::keeps_owners(tree.root.path()) {
-        return eprintln!("\n*** SKIPPED: no owners here, so that modes count is NOT tested ***\n");
+        return eprintln!("\n*** SKIPPED: files have no owners here, so checking modes is NOT tested ***\n");
     }
     let place = tree.root.path().join(".slipway/buckets");
     assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o7777, 0o700);
@@ -328,7 +330,7 @@ fn a_directory_that_others_may_write_in_closes_all_buckets() {
     assert_eq!(tree.why_closed(), "open");
 }
 
-/// What was staged by a writer that crashed is in nobody's way.
+/// A file that was staged by a writer that crashed prevents nothing.
 #[test]
 fn what_a_crash_staged_is_replaced() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -339,7 +341,7 @@ fn what_a_crash_staged_is_replaced() {
     assert!(!staged.exists());
 }
 
-/// The directory is moved away and another one put in its place, as a restore does.
+/// The directory is moved away and another one takes its place, as when a backup is restored.
 #[test]
 fn another_directory_of_documents_is_noticed() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -352,7 +354,7 @@ fn another_directory_of_documents_is_noticed() {
     assert_eq!(tree.remember().documents, documents(&[(Policy, "policy")]));
 }
 
-/// On a file system that machines share, what was seen counts for a second, and no longer.
+/// On a file system that machines share, a look counts for one second, and no longer.
 #[test]
 fn what_was_seen_elsewhere_counts_for_a_second() {
     let mut tree = Tree::new(&[(Policy, "policy")]);
@@ -395,19 +397,21 @@ fn reading_states_makes_nothing() {
     assert!(matches!(change::change(&states.store, &change), Err(BackendError::ReadOnly)));
 }
 
-/// What the process lacks for a moment closes no bucket: it is an error to try again after.
+/// If the process lacks a resource for a moment, that closes no bucket: it is an error, after which
+/// a client tries again.
 #[test]
 fn only_what_is_wrong_with_documents_closes_a_bucket() {
     let tree = Tree::new(&[]);
     let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
-    let closed = |errno| Found::unreadable(&traits, errno).map(|found| found.closed.unwrap().sentence());
+    let closed =
+        |errno| FoundDocuments::unreadable(&traits, errno).map(|found| found.closed.unwrap().sentence());
     assert!(matches!(closed(Errno::MFILE), Err(BackendError::OutOf(_))));
     assert!(closed(Errno::IO).unwrap().contains("cannot be read"));
     assert!(closed(Errno::PERM).unwrap().contains("not as the server makes it"));
 }
 
-/// A closed bucket is not read for each request; that it was repaired is seen by the next one if
-/// that was done through S3, and else within a second.
+/// A closed bucket is not read for each request. A repair is seen by the next request if it was
+/// made through S3, otherwise within a second.
 #[test]
 fn a_closed_state_counts_for_a_second() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -460,13 +464,16 @@ fn a_bucket_that_was_replaced_is_noticed() {
     assert_eq!(stays_known().documents, state.documents);
 }
 
-/// Whoever owns the directory of a bucket can write its record, but make no other one of it.
+/// Whoever owns the directory of a bucket can write its record, but that does not turn it into
+/// another bucket.
 #[test]
 fn a_record_makes_no_bucket_another_one() {
     let tree = Tree::new(&[(Policy, "policy")]);
     let traits = attributes::traits(&tree.first.store, &tree.name).unwrap();
     if traits.birth.is_none() {
-        return eprintln!("\n*** SKIPPED: directories are not known here ***\n");
+        return eprintln!(
+            "\n*** SKIPPED: directories have no lasting identity here, so replacing one is NOT tested ***\n"
+        );
     }
     let path = tree.root.path().join("bucket");
     fs::remove_dir_all(&path).unwrap();
@@ -477,8 +484,8 @@ fn a_record_makes_no_bucket_another_one() {
     assert!(tree.why_closed().contains("of another bucket"), "{}", tree.why_closed());
 }
 
-/// Where a name may be missing while its file is replaced, a bucket without documents has none only
-/// with the lock.
+/// Where a name may be missing while its file is replaced, the missing file of a bucket counts only
+/// if the lock is held.
 #[test]
 fn a_missing_file_is_believed_with_the_lock() {
     let tree = Tree::new(&[(Policy, "policy")]);

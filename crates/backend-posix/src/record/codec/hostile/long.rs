@@ -1,7 +1,7 @@
-//! A search for records that are read wrongly, for as long as one likes (tests/README.md).
+//! A search for records that are read wrongly, for as long as wanted (tests/README.md).
 //!
-//! An input in which a field comes with a length, or is read as a kind of record, as none did
-//! before, is kept and changed further. So the search comes to what no table of cases has.
+//! An input is kept and changed further if one of its fields has a new length, or is read as a new
+//! kind of record. So the search finds inputs that no table of cases has.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::base::unique;
 
 /// The variable with the length of the search, in seconds.
 const SECONDS: &str = "SLIPWAY_FUZZ_SECONDS";
-/// The length of an input, which reading takes time in proportion to.
+/// The most bytes of an input: the time of reading is proportional to its length.
 const INPUT_BYTES_MAX: usize = 8 << 10;
 
 /// Describes how an input is read: the number and length of each of its fields, and as which kinds

@@ -9,12 +9,11 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{file_info, files};
+use super::kind::Kind;
 use crate::base::seldom::SeldomEach;
 use crate::error::{Fail, Io, Op};
-use crate::limits::{FLAT_BYTES_MIN, FLAT_LOOKS_EVERY, FLAT_TOLD_EVERY};
-
-const EXT4: u32 = 0xef53;
+use crate::fs::{file_info, files};
+use crate::limits::{FLAT_BYTES_MIN, FLAT_LOGGED_EVERY, FLAT_LOOKS_EVERY};
 
 /// The result of a call that gives a name in a directory.
 pub(crate) trait Naming<T> {
@@ -35,12 +34,12 @@ impl<T> Naming<T> for Io<T> {
 /// True if a name in `directory` was refused with this errno because the directory's index is full.
 /// Logs that.
 pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
-    static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
+    static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_LOGGED_EVERY);
     if errno != Errno::NOSPC || !has_room(&directory) {
         return false;
     }
     let Some(index) = Index::of(&directory).filter(Index::may_be_full) else { return false };
-    if TOLD.is_due(index.directory) {
+    if LOGGED.is_due(index.directory) {
         tracing::error!(
             path = ?files::path_of(&directory),
             size_bytes = index.size_bytes,
@@ -58,12 +57,12 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
 /// that.
 pub(crate) fn look_now_and_then(directory: impl AsFd) {
     static NAMES: AtomicU32 = AtomicU32::new(0);
-    static TOLD: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_TOLD_EVERY);
+    static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_LOGGED_EVERY);
     if !NAMES.fetch_add(1, Ordering::Relaxed).is_multiple_of(FLAT_LOOKS_EVERY) {
         return;
     }
     if let Some(index) = Index::of(&directory).filter(Index::is_near)
-        && TOLD.is_due(index.directory)
+        && LOGGED.is_due(index.directory)
     {
         tracing::warn!(
             path = ?files::path_of(&directory),
@@ -132,7 +131,7 @@ impl Index {
             return None;
         }
         let volume = rustix::fs::fstatfs(&directory).ok()?;
-        if u32::try_from(volume.f_type & 0xffff_ffff) != Ok(EXT4) {
+        if Kind::of_statfs(&volume) != Kind::Ext4 {
             return None;
         }
         let block_bytes = u64::try_from(volume.f_bsize).ok().filter(|bytes| *bytes >= 1024)?;
@@ -159,7 +158,7 @@ impl Index {
         self.size_bytes >= self.limit_bytes() / 2
     }
 
-    /// True from 80 % of that on.
+    /// True from 80 % of that limit on.
     fn is_near(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 10 * 4
     }
@@ -196,8 +195,8 @@ mod tests {
         Index { directory: (0, 0), size_bytes, block_bytes, levels }
     }
 
-    /// Sizes at which a first name was refused on Linux 6.18, by block size: names of 20 and of 245
-    /// bytes.
+    /// Sizes at which the first name was refused on Linux 6.18, by block size: with names of 20 and
+    /// of 245 bytes.
     #[test]
     fn measured_limits_are_known() {
         for (size, block) in [(9_371_648, 1024), (10_605_568, 1024), (79_607_808, 2048), (594_485_248, 4096)]

@@ -5,19 +5,19 @@ use std::sync::{Mutex, PoisonError};
 
 use s3_types::UploadId;
 
-use crate::limits::FOUNDED_MAX;
+use crate::limits::OWN_ASSEMBLIES_MAX;
 
-/// The uploads whose assemblies this gateway made, up to a number. On a file system that machines
+/// The uploads whose assemblies this gateway made, up to a limit. On a file system that machines
 /// share, only this gateway writes to them: two machines that write to one file, even to different
 /// places, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
 #[derive(Debug, Default)]
-pub(crate) struct Founded(Mutex<VecDeque<String>>);
+pub(crate) struct OwnAssemblies(Mutex<VecDeque<String>>);
 
-impl Founded {
+impl OwnAssemblies {
     /// Notes that this gateway made an assembly for the upload.
     pub fn add(&self, id: &UploadId) {
         let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ids.len() >= FOUNDED_MAX {
+        if ids.len() >= OWN_ASSEMBLIES_MAX {
             ids.pop_front();
         }
         ids.push_back(id.as_str().to_owned());

@@ -8,22 +8,22 @@ use crate::limits::{
     READ_BYTES_CROWDED, REFUSED_LINGERING_MAX,
 };
 
-/// Limits the number of connections, and what memory each may take at the current number.
+/// Limits the number of connections, and the memory that each may take at the current number.
 #[derive(Debug, Clone)]
-pub struct Crowd {
+pub struct ConnectionLimit {
     places: Arc<Semaphore>,
     places_max: usize,
     lingering: Arc<Semaphore>,
 }
 
-impl Crowd {
-    /// No connections yet, of at most `places_max`.
+impl ConnectionLimit {
+    /// A limit of at most `places_max` connections, with none so far.
     pub fn new(places_max: usize) -> Self {
         let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
         Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
     }
 
-    /// Lets one more connection in, until the permit is dropped; `None` if there are too many.
+    /// Admits one more connection, until the permit is dropped; `None` if there are too many.
     pub fn enter(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).try_acquire_owned().ok()
     }
