@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend::{
-    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, CompletedPart,
-    Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
-    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload,
-    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadReceipt, UploadRef,
-    WriteOptions, WriteReceipt,
+    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, Context,
+    CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteRequest,
+    ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadReceipt, UploadRef, WriteOptions,
+    WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -20,8 +20,8 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Requester, Resource};
 use s3_types::{
-    ActionSet, BucketName, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action, Timestamp,
-    UploadId, VersionId,
+    ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action,
+    Timestamp, UploadId, VersionId,
 };
 
 use super::{Asker, Authorized, Refused, Storage, Subject};

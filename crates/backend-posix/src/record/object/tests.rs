@@ -4,8 +4,8 @@
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, UNIX_EPOCH};
 
-use backend::{CompleteUpload, CompletedPart, NewUpload};
-use s3_types::{ChecksumAlgorithm, Conditions, ETag};
+use backend::{CompleteUpload, NewUpload};
+use s3_types::{ChecksumAlgorithm, CompletedPart, Conditions, ETag};
 
 use super::*;
 use crate::base::options::{Metadata, Options};
