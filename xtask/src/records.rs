@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -24,6 +25,8 @@ const BACKEND: &str = "crates/backend-posix/src";
 const TRAIT: &str = "crates/backend/src";
 /// Other structs whose fields come with requests.
 const OF_REQUESTS: [&str; 3] = ["WriteOptions", "NewUpload", "CopySource"];
+/// Where the facts of objects are defined that permissions depend on.
+const FACTS: &str = "crates/s3-types/src/object_facts.rs";
 /// Where empty records are made, to be filled.
 const CODEC: &str = "crates/backend-posix/src/record";
 
@@ -73,6 +76,34 @@ fn no_field_of_a_request_is_dropped() {
     });
     wrong.dedup();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A check must not be told that an object has no facts by code that has not read its record.
+#[test]
+fn only_what_is_attached_makes_facts_of_objects() {
+    let facts = BTreeSet::from(["ObjectFacts".to_owned()]);
+    let read = |path: &Path| syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(left_out(&read(&root().join(FACTS)), &facts, true), []);
+    let mut makers = Vec::new();
+    each_file(&root().join(BACKEND), &mut |path| {
+        let mut maker = Maker { of: &facts, found: false };
+        maker.visit_file(&read(path));
+        makers.extend(maker.found.then(|| path.strip_prefix(root().join(BACKEND)).unwrap().to_owned()));
+    });
+    assert_eq!(makers, [Path::new("record/attached.rs")]);
+}
+
+/// Looks for values of structs.
+struct Maker<'a> {
+    of: &'a BTreeSet<String>,
+    found: bool,
+}
+
+impl<'ast> Visit<'ast> for Maker<'_> {
+    fn visit_expr_struct(&mut self, value: &'ast syn::ExprStruct) {
+        self.found |= value.path.segments.last().is_some_and(|of| self.of.contains(&of.ident.to_string()));
+        visit::visit_expr_struct(self, value);
+    }
 }
 
 /// The names of the structs with named fields in a folder.
