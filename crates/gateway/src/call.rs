@@ -8,7 +8,7 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use iam::{Account, BucketRules, ROOT_NAME, Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
-use s3_types::{ActionSet, BucketName, ObjectKey, S3Action};
+use s3_types::{ActionSet, BucketName, S3Action};
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
@@ -202,8 +202,7 @@ fn about(error: BackendError, target: &Target, upload: Option<&str>) -> S3Error 
         error,
         BackendError::NoSuchUpload | BackendError::InvalidPart { .. } | BackendError::InvalidPartOrder
     );
-    let key = target.key().map(ObjectKey::as_str);
-    let error = from_backend(error, target.bucket().map(BucketName::as_str), key);
+    let error = from_backend(error, resource(target));
     match upload {
         Some(id) if about_upload => error.detail("UploadId", id),
         _ => error,
