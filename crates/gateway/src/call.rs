@@ -74,8 +74,8 @@ impl<'a> Call<'a> {
     pub async fn require_bucket(&self) -> Result<()> {
         match self.gateway.storage.bucket_exists(self.backend_cx, self.bucket()?).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.failed()(BackendError::NoSuchBucket)),
-            Err(error) => Err(self.failed()(error)),
+            Ok(false) => Err(self.fail(BackendError::NoSuchBucket)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -136,6 +136,11 @@ impl<'a> Call<'a> {
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
         move |error| about(error, target, upload)
+    }
+
+    /// The error of S3 for one error of the storage, as by [`Call::failed`].
+    pub fn fail(&self, error: BackendError) -> S3Error {
+        self.failed()(error)
     }
 
     /// [`Call::failed`] for work that may outlive the call.
