@@ -133,7 +133,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
         B::ChangedSinceCreation(condition) => conflict(condition, key),
-        B::Busy(_) | B::BucketChanged => ErrorCode::OperationAborted.into(),
+        busy @ (B::Busy(_) | B::BucketChanged) => S3Error::new(ErrorCode::OperationAborted).caused_by(busy),
         // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
         // has to send all parts again. Whether it will ever be otherwise is the operator's to see.
         B::Contended(contention) => match contention.condition {
@@ -310,7 +310,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use backend::{BackendError as B, Contention};
+    use backend::{BackendError as B, Contention, Held};
 
     use super::*;
 
@@ -340,5 +340,16 @@ mod tests {
             assert_eq!(told(Some(condition)), (ErrorCode::ConditionalRequestConflict, details));
         }
         assert_eq!(told(None), (ErrorCode::SlowDown, vec![]));
+    }
+
+    /// The code alone does not say what was busy.
+    #[test]
+    fn what_aborts_an_operation_is_its_cause() {
+        for error in [B::Busy(Held::Bucket), B::Busy(Held::Upload), B::BucketChanged] {
+            let cause = error.to_string();
+            let error = from_backend(error, Resource::default());
+            assert_eq!(error.code(), ErrorCode::OperationAborted);
+            assert_eq!(error.source().map(ToString::to_string), Some(cause));
+        }
     }
 }
