@@ -318,9 +318,11 @@ mod tests {
     /// 503 it only repeats the request.
     #[test]
     fn only_conditional_writes_conflict_when_given_up() {
+        let place = std::panic::Location::caller();
         let told = |condition| {
             let contention = Contention {
                 operation: "link a file",
+                place,
                 source: None,
                 attempts: 250,
                 repeated: true,
@@ -330,7 +332,8 @@ mod tests {
             let resource = Resource { bucket: Some(&bucket), key: Some(&key) };
             let error = from_backend(B::Contended(contention), resource);
             let cause = error.source().map(ToString::to_string).unwrap();
-            assert_eq!(cause, "could not link a file in 250 attempts, each time for the same reason");
+            let told = "could not link a file in 250 attempts, each time for the same reason";
+            assert_eq!(cause, format!("{told} (at {}:{})", file!(), place.line()));
             let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
             (error.code(), details)
         };

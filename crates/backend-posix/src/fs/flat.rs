@@ -20,6 +20,7 @@ const EXT4: u32 = 0xef53;
 pub(crate) trait Naming<T> {
     /// [`Op::attempt`], which also distinguishes a full directory from a full file system, and logs
     /// it.
+    #[track_caller]
     fn naming(self, directory: impl AsFd, operation: &'static str) -> Result<T, Fail>;
 }
 
