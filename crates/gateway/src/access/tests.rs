@@ -208,8 +208,8 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
     (S3Action::GetObjectVersion, OBJECT, Call::HeadObject, |s, a, _| {
         async { a.head_object(s.read(s.version())).await.map(drop) }.boxed()
     }),
-    (S3Action::GetObjectTagging, OBJECT, Call::HeadObject, |s, a, _| {
-        a.find_object(S3Action::GetObjectTagging, s.read(s.object())).boxed()
+    (S3Action::GetObjectAcl, OBJECT, Call::HeadObject, |s, a, _| {
+        a.find_object(S3Action::GetObjectAcl, s.read(s.object())).boxed()
     }),
     (S3Action::GetObject, OBJECT, Call::GetObject, |s, a, _| {
         async { a.get_object(s.read(s.object())).await.map(drop) }.boxed()
@@ -404,7 +404,7 @@ async fn errors_about_missing(
         object.head_object(scene.read(scene.version())).await.map(drop),
         object.head_object(scene.read(scene.object())).await.map(drop),
         object.get_object(scene.read(scene.object())).await.map(drop),
-        object.find_object(S3Action::GetObjectTagging, scene.read(scene.object())).await,
+        object.find_object(S3Action::GetObjectAcl, scene.read(scene.object())).await,
         object.delete_object(delete).await.map(drop),
         put,
         target.copy_object(object, scene.copy(scene.object())).await.map(drop),
