@@ -62,12 +62,31 @@ def test_the_format_names_files_that_are_there():
     assert [name for name in sorted(named) if not sources(name)] == []
 
 
+def numbers(text: str) -> dict[str, int]:
+    """The constants of one byte in a source file, also those that are made of others and of bits."""
+    found: dict[str, int] = {}
+    for name, value in re.findall(r"^pub const (\w+): u8 = (.+);", text, re.MULTILINE):
+        found[name] = 0
+        for part in value.split("|"):
+            found[name] |= found[part.strip()] if part.strip() in found else int(part, 0)
+    return found
+
+
+def test_numbers_are_read_however_they_are_written():
+    text = (
+        "pub const BIT: u8 = 0x40;\n/// One.\npub const ONE: u8 = 1;\npub const BOTH: u8 = BIT | 0x80 | 29;\n"
+    )
+    assert numbers(text) == {"BIT": 0x40, "ONE": 1, "BOTH": 0xC0 + 29}
+
+
 def test_the_format_has_the_numbers_of_the_code():
     """Fields, algorithms and content types: numbers that are on disk."""
     [tag] = sources("record/tag.rs")
-    tags = re.findall(r"^pub const (\w+): u8 = (\d+);", tag.read_text(), re.MULTILINE)
+    tags = numbers(tag.read_text())
+    bits = {name: tags.pop(name) for name in ("CRITICAL", "ATTACHED")}
+    assert bits == {"CRITICAL": 0x80, "ATTACHED": 0x40}
     fields = re.findall(r"^\| (\d+) \| ([A-Z]\w+) \|", section(FORMAT, "Records"), re.MULTILINE)
-    assert [(name, number) for number, name in fields] == tags
+    assert [(name, int(number)) for number, name in fields] == list(tags.items())
 
     [checksum] = sources("s3-types/src/checksum.rs")
     variants = re.findall(r"^    (\w+) = (\d+),", checksum.read_text(), re.MULTILINE)

@@ -262,7 +262,8 @@ def test_who_always_comes_too_late_is_told_of_the_condition(make_server):
         request_id = response.headers["x-amz-request-id"]
         lines = [line for line in bucket.server.log.splitlines() if request_id in line]
         # Work that may copy a whole object is tried less often.
-        cause = "could not lock in (250|3) attempts, each time for the same reason: Stale file handle"
+        what = "could not lock in (250|3) attempts, each time for the same reason"
+        cause = what + r" \(at crates/backend-posix/src/\S+\.rs:\d+\): Stale file handle"
         assert len(lines) == 1 and "ERROR" in lines[0] and re.search(cause, lines[0]), lines
         if condition is None:
             return expect.error(response, "SlowDown")

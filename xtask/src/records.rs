@@ -4,17 +4,29 @@
 //!
 //! The types are those that implement `Kind`, and the structs of the same folder that are fields of
 //! theirs: the two halves. Tests are held to it too.
+//!
+//! What a record is made from comes with a request. So the storage takes requests apart in full
+//! too, outside of tests: otherwise a new field of a request would be dropped, and nothing would
+//! say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use crate::comments::each_file;
+use crate::cycles::is_test;
 use crate::root;
 
 const BACKEND: &str = "crates/backend-posix/src";
+/// Where the requests to a storage are defined.
+const TRAIT: &str = "crates/backend/src";
+/// Other structs whose fields come with requests.
+const OF_REQUESTS: [&str; 3] = ["WriteOptions", "NewUpload", "CopySource"];
+/// Where the facts of objects are defined that permissions depend on.
+const FACTS: &str = "crates/s3-types/src/object_facts.rs";
 /// Where empty records are made, to be filled.
 const CODEC: &str = "crates/backend-posix/src/record";
 
@@ -35,10 +47,118 @@ fn no_field_of_a_record_is_left_out() {
     let mut wrong = Vec::new();
     each_file(&root().join(BACKEND), &mut |path| {
         let may_be_blank = path.starts_with(root().join(CODEC));
-        let found = left_out(&fs::read_to_string(path).unwrap(), &kinds, may_be_blank);
+        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        let found = left_out(&file, &kinds, may_be_blank);
         wrong.extend(found.into_iter().map(|(of, what)| format!("{}: {of}: {what}", path.display())));
     });
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_field_of_a_request_is_dropped() {
+    let mut requests = structs_of(TRAIT);
+    requests.retain(|name| name.ends_with("Request") || OF_REQUESTS.contains(&name.as_str()));
+    assert!(requests.len() >= 12, "{requests:?}");
+    // The storage has a type of its own with this name.
+    let own = structs_of(BACKEND);
+    requests.retain(|name| !own.contains(name));
+    let mut attributes = requests.clone();
+    attributes.insert("ObjectAttributes".to_owned());
+    let mut wrong = Vec::new();
+    each_file(&root().join(BACKEND), &mut |path| {
+        if path.ends_with("testing.rs") || path.components().any(|part| part.as_os_str() == "tests.rs") {
+            return;
+        }
+        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        let file = without_tests(file);
+        let found = left_out(&file, &attributes, true).into_iter().chain(picked(&file, &requests));
+        wrong.extend(found.map(|(of, what)| format!("{}: {of}: {what}", path.display())));
+    });
+    wrong.dedup();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A check must not be told that an object has no facts by code that has not read its record.
+#[test]
+fn only_what_is_attached_makes_facts_of_objects() {
+    let facts = BTreeSet::from(["ObjectFacts".to_owned()]);
+    let read = |path: &Path| syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(left_out(&read(&root().join(FACTS)), &facts, true), []);
+    let mut makers = Vec::new();
+    each_file(&root().join(BACKEND), &mut |path| {
+        let mut maker = Maker { of: &facts, found: false };
+        maker.visit_file(&read(path));
+        makers.extend(maker.found.then(|| path.strip_prefix(root().join(BACKEND)).unwrap().to_owned()));
+    });
+    assert_eq!(makers, [Path::new("record/attached.rs")]);
+}
+
+/// Looks for values of structs.
+struct Maker<'a> {
+    of: &'a BTreeSet<String>,
+    found: bool,
+}
+
+impl<'ast> Visit<'ast> for Maker<'_> {
+    fn visit_expr_struct(&mut self, value: &'ast syn::ExprStruct) {
+        self.found |= value.path.segments.last().is_some_and(|of| self.of.contains(&of.ident.to_string()));
+        visit::visit_expr_struct(self, value);
+    }
+}
+
+/// The names of the structs with named fields in a folder.
+fn structs_of(folder: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    each_file(&root().join(folder), &mut |path| {
+        let file = syn::parse_file(&fs::read_to_string(path).unwrap()).unwrap();
+        found.extend(file.items.iter().filter_map(fields).map(|(name, _)| name));
+    });
+    found
+}
+
+/// A file without its modules of tests.
+fn without_tests(mut file: syn::File) -> syn::File {
+    file.items.retain(|item| !matches!(item, syn::Item::Mod(item) if is_test(&item.attrs)));
+    file
+}
+
+/// The requests of which a function reads single fields.
+fn picked(file: &syn::File, requests: &BTreeSet<String>) -> Vec<(String, &'static str)> {
+    let mut picker = Picker { requests, parameters: BTreeMap::new(), found: Vec::new() };
+    picker.visit_file(file);
+    picker.found
+}
+
+struct Picker<'a> {
+    requests: &'a BTreeSet<String>,
+    /// The names of the open function's parameters that are requests, with their types.
+    parameters: BTreeMap<String, String>,
+    found: Vec<(String, &'static str)>,
+}
+
+const PICKED: &str = "a field that is read alone leaves the others behind: take the request apart";
+
+impl<'ast> Visit<'ast> for Picker<'_> {
+    fn visit_signature(&mut self, signature: &'ast syn::Signature) {
+        let typed = signature.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => Some((&*typed.pat, name(&typed.ty)?)),
+            syn::FnArg::Receiver(_) => None,
+        });
+        let named = typed.filter_map(|(pattern, of)| match pattern {
+            syn::Pat::Ident(pattern) => Some((pattern.ident.to_string(), of)),
+            _ => None,
+        });
+        self.parameters = named.filter(|(_, of)| self.requests.contains(of)).collect();
+    }
+
+    fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
+        if let syn::Expr::Path(base) = &*field.base
+            && let Some(of) = base.path.get_ident().and_then(|base| self.parameters.get(&base.to_string()))
+        {
+            self.found.push((of.clone(), PICKED));
+        }
+        visit::visit_expr_field(self, field);
+    }
 }
 
 /// The type for which an item implements `Kind`.
@@ -62,14 +182,15 @@ fn halves(kinds: &BTreeSet<String>, structs: &BTreeMap<String, Vec<String>>) -> 
 }
 
 fn name(of: &syn::Type) -> Option<String> {
+    let of = if let syn::Type::Reference(of) = of { &of.elem } else { of };
     let syn::Type::Path(path) = of else { return None };
     path.path.segments.last().map(|part| part.ident.to_string())
 }
 
-/// The records of which a text may leave fields out, and why.
-fn left_out(text: &str, kinds: &BTreeSet<String>, may_be_blank: bool) -> Vec<(String, &'static str)> {
+/// The records of which a file may leave fields out, and why.
+fn left_out(file: &syn::File, kinds: &BTreeSet<String>, may_be_blank: bool) -> Vec<(String, &'static str)> {
     let mut reader = Reader { kinds, may_be_blank, inside: None, found: Vec::new() };
-    reader.visit_file(&syn::parse_file(text).unwrap());
+    reader.visit_file(file);
     reader.found
 }
 
@@ -184,7 +305,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
 #[test]
 fn what_leaves_fields_out_is_found() {
     let kinds = BTreeSet::from(["A".to_owned()]);
-    let of = |text: &str| left_out(text, &kinds, false).into_iter().map(|(_, what)| what).collect::<Vec<_>>();
+    let file = |text: &str| syn::parse_file(text).unwrap();
+    let of = |text: &str| {
+        left_out(&file(text), &kinds, false).into_iter().map(|(_, what)| what).collect::<Vec<_>>()
+    };
     for text in [
         "fn f(a: A) { let x::A { b, .. } = a; }",
         "fn f(a: A) -> A { A { b: 1, ..a } }",
@@ -197,7 +321,7 @@ fn what_leaves_fields_out_is_found() {
     assert_eq!(of("#[derive(Debug, Default)] struct A { b: u8 }"), [DEFAULT]);
     assert_eq!(of("impl Default for A { fn default() -> Self { A { b: 1 } } }"), [DEFAULT]);
     assert_eq!(of("fn f() { A::blank() }"), [BLANK]);
-    assert!(left_out("fn f() { A::blank() }", &kinds, true).is_empty());
+    assert!(left_out(&file("fn f() { A::blank() }"), &kinds, true).is_empty());
     for text in [
         "fn f(a: A) -> A { let A { b, c: _ } = a; A { b, c: 1..2 } }",
         "fn f(a: B) -> B { let B { b, .. } = a; B { ..d } }",
@@ -207,7 +331,7 @@ fn what_leaves_fields_out_is_found() {
     ] {
         assert_eq!(of(text), [""; 0], "{text}");
     }
-    assert_eq!(left_out("fn f(a: A) { let A { .. } = a; }", &kinds, false), [("A".to_owned(), REST)]);
+    assert_eq!(left_out(&file("fn f(a: A) { let A { .. } = a; }"), &kinds, false), [("A".to_owned(), REST)]);
     assert_eq!(kind(&syn::parse_str("impl Kind for A {}").unwrap()), Some("A".to_owned()));
     let texts = [
         "struct A { b: B, c: Option<C>, d: u8 }",
@@ -217,4 +341,25 @@ fn what_leaves_fields_out_is_found() {
     ];
     let structs = texts.iter().filter_map(|text| fields(&syn::parse_str(text).unwrap())).collect();
     assert_eq!(halves(&kinds, &structs), ["B"]);
+}
+
+#[test]
+fn what_reads_a_request_by_field_is_found() {
+    let requests = BTreeSet::from(["A".to_owned()]);
+    let of = |text: &str| picked(&without_tests(syn::parse_file(text).unwrap()), &requests).len();
+    for text in [
+        "fn f(a: A) { g(a.b) }",
+        "fn f(a: x::A<'_>) { let c = a.b; }",
+        "impl B { async fn f(&self, a: &A) { self.run(move || a.b.c).await } }",
+    ] {
+        assert_eq!(of(text), 1, "{text}");
+    }
+    for text in [
+        "fn f(a: A) { let A { b } = a; g(b.c) }",
+        "fn f(a: B) { g(a.b) }",
+        "fn f(a: A) {} fn g(a: B) { h(a.b) }",
+        "#[cfg(test)] mod tests { fn f(a: A) { g(a.b) } }",
+    ] {
+        assert_eq!(of(text), 0, "{text}");
+    }
 }

@@ -9,7 +9,8 @@ use backend::{
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
     ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
     PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
-    UploadPage, UploadReceipt, VersionRef, WriteReceipt, check_only_version, check_part_algorithm,
+    UploadPage, UploadReceipt, VersionRef, WriteOptions, WriteReceipt, check_only_version,
+    check_part_algorithm,
 };
 use bytes::Bytes;
 use s3_types::{BucketName, Conditions, UnixAccount};
@@ -171,43 +172,55 @@ impl Backend for PosixBackend {
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         self.store.presence.check()?;
         let PutRequest { object, options, check } = request;
-        let target = self.target(cx, object, &options.conditions, check);
-        let nothing_to_check = !target.needs_facts() && !options.size_hint.is_some_and(object::is_much);
+        let WriteOptions { metadata, conditions, size_hint } = options;
+        let target = self.target(cx, object, &conditions, check);
+        let nothing_to_check = !target.needs_facts() && !size_hint.is_some_and(object::is_much);
         if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
-            let (target, announced) = (target.clone(), options.size_hint);
+            let target = target.clone();
             let begin = move |store: &Store| {
-                let begun = object::begin(store, &target, announced);
+                let begun = object::begin(store, &target, size_hint);
                 begun.map_err(|error| error.of_write(&target.conditions))
             };
             self.run_in(object.bucket, begin).await?;
         }
-        let destination = Arc::new(NewObject { target, metadata: options.metadata });
-        Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, options.size_hint)))
+        let destination = Arc::new(NewObject { target, metadata });
+        Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, size_hint)))
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
-        self.check_version(request.object, request.object.bucket).await?;
-        let target = self.target(cx, request.object, request.conditions, request.check);
+        let DeleteRequest { object, conditions, check } = request;
+        self.check_version(object, object.bucket).await?;
+        let target = self.target(cx, object, conditions, check);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
         };
-        self.run_in(request.object.bucket, delete).await
+        self.run_in(object.bucket, delete).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
-        self.check_source_version(request.source.object, request.target.bucket).await?;
+        let CopyRequest {
+            source,
+            target,
+            metadata,
+            website_redirect_location,
+            checksum_algorithm,
+            conditions,
+            check,
+        } = request;
+        let bucket = target.bucket;
+        self.check_source_version(source.object, bucket).await?;
         let copy = Copy {
-            source: request.source.into(),
-            target: self.target(cx, request.target, &request.conditions, request.check),
-            metadata: request.metadata,
-            website_redirect_location: request.website_redirect_location,
-            checksum_algorithm: request.checksum_algorithm,
+            source: source.into(),
+            target: self.target(cx, target, &conditions, check),
+            metadata,
+            website_redirect_location,
+            checksum_algorithm,
         };
         let work = move |store: &Store| {
             let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM);
             copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
         };
-        self.run_in(request.target.bucket, work).await
+        self.run_in(bucket, work).await
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -250,17 +263,19 @@ impl Backend for PosixBackend {
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
-        self.check_source_version(request.source.object, request.upload.object.bucket).await?;
+        let CopyPartRequest { source, range, upload, part_number } = request;
+        let bucket = upload.object.bucket;
+        self.check_source_version(source.object, bucket).await?;
         let copy = CopyPart {
-            source: request.source.into(),
-            range: request.range,
-            upload: UploadName::from(request.upload),
-            number: request.part_number,
+            source: source.into(),
+            range,
+            upload: UploadName::from(upload),
+            number: part_number,
             owner: self.owner(cx),
         };
         let own_assemblies = Arc::clone(&self.caches.own_assemblies);
         let work = move |store: &Store| upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM);
-        self.run_in(request.upload.object.bucket, work).await.map(Copied::plain)
+        self.run_in(bucket, work).await.map(Copied::plain)
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
@@ -278,9 +293,10 @@ impl Backend for PosixBackend {
     }
 
     async fn abort_upload(&self, _: &Context, request: AbortRequest<'_>) -> Result<()> {
-        let (name, if_initiated) = (UploadName::from(request.upload), request.if_initiated);
+        let AbortRequest { upload, if_initiated } = request;
+        let name = UploadName::from(upload);
         let abort = move |store: &Store| upload::abort(store, &name, if_initiated);
-        self.run_in(request.upload.object.bucket, abort).await
+        self.run_in(upload.object.bucket, abort).await
     }
 
     async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {

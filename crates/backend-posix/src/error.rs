@@ -1,5 +1,6 @@
 //! Turns errnos into errors of objects and buckets, and repeats attempts that lost a race.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use backend::{BackendError, Contention, Result, SweepReport};
@@ -16,7 +17,8 @@ pub(crate) trait Op<T> {
     /// Turns an errno into a [`BackendError`].
     fn op(self, operation: &'static str) -> Result<T>;
     /// [`Op::op`] inside an attempt of [`retrying`]: if a name vanished, or has become a file, the
-    /// attempt has lost a race.
+    /// attempt has lost a race. The caller's place in the code is known from then on.
+    #[track_caller]
     fn attempt(self, operation: &'static str) -> Result<T, Fail>;
 }
 
@@ -26,10 +28,14 @@ impl<T> Op<T> for Io<T> {
     }
 
     fn attempt(self, operation: &'static str) -> Result<T, Fail> {
-        self.map_err(|errno| match errno {
-            Errno::NOENT | Errno::NOTDIR | Errno::STALE => Fail::lost_to(operation, errno),
-            errno => Fail::Storage(storage_error(operation, errno)),
-        })
+        // In a closure, the caller would be this line.
+        match self {
+            Ok(done) => Ok(done),
+            Err(errno @ (Errno::NOENT | Errno::NOTDIR | Errno::STALE)) => {
+                Err(Fail::lost_to(operation, errno))
+            }
+            Err(errno) => Err(Fail::Storage(storage_error(operation, errno))),
+        }
     }
 }
 
@@ -70,17 +76,20 @@ pub(crate) struct LostRace {
     operation: &'static str,
     /// The errno that showed it, if a system call did.
     errno: Option<Errno>,
+    /// The place in the code that noticed it: many operations have the same name.
+    place: &'static Location<'static>,
 }
 
 impl LostRace {
     /// The error after this many attempts, of which this was the last; `repeated` if each was lost
     /// in the same way.
     fn after(self, attempts: u64, repeated: bool) -> BackendError {
-        let source = self.errno.map(Into::into);
+        let Self { operation, errno, place } = self;
         BackendError::Contended(Contention {
-            operation: self.operation,
-            source,
-            attempts,
+            operation,
+            place,
+            source: errno.map(Into::into),
+            attempts: u32::try_from(attempts).unwrap_or(u32::MAX),
             repeated,
             condition: None,
         })
@@ -89,13 +98,15 @@ impl LostRace {
 
 impl Fail {
     /// A race that `operation` lost, as the state of the tree shows.
+    #[track_caller]
     pub const fn lost(operation: &'static str) -> Self {
-        Self::LostRace(LostRace { operation, errno: None })
+        Self::LostRace(LostRace { operation, errno: None, place: Location::caller() })
     }
 
     /// A race that `operation` lost, as the errno of a call shows.
+    #[track_caller]
     pub const fn lost_to(operation: &'static str, errno: Errno) -> Self {
-        Self::LostRace(LostRace { operation, errno: Some(errno) })
+        Self::LostRace(LostRace { operation, errno: Some(errno), place: Location::caller() })
     }
 
     /// The error for callers that do not repeat an attempt: they expect that nobody else is at work
@@ -228,6 +239,29 @@ mod tests {
         assert!(same.repeated && same.attempts == 12 && same.operation == "open a directory");
         let last = lose(&[Errno::STALE, Errno::NOENT]);
         assert!(!last.repeated && last.source.unwrap().raw_os_error() == Some(Errno::NOENT.raw_os_error()));
+    }
+
+    /// Many operations have the same name, and the errno is often the same, too.
+    #[test]
+    fn a_lost_race_is_known_by_its_place_in_the_code() {
+        let from = |place: u32| -> Result<(), Fail> {
+            match place {
+                0 => Err(Errno::NOENT).attempt("open a directory"),
+                1 => Err(Fail::lost("open a directory")),
+                _ => Err(Fail::lost_to("open a directory", Errno::NOENT)),
+            }
+        };
+        let line = line!() - 5;
+        for place in 0..3 {
+            let Err(BackendError::Contended(lost)) = retrying_times(2, || from(place)) else { panic!() };
+            assert!(lost.place.file().ends_with("backend-posix/src/error.rs"), "{lost}");
+            assert_eq!((lost.place.line(), lost.repeated), (line + place, true), "{lost}");
+        }
+        let mut places = [0, 2].into_iter();
+        let Err(BackendError::Contended(lost)) = retrying_times(2, || from(places.next().unwrap())) else {
+            panic!()
+        };
+        assert!(!lost.repeated, "{lost}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use backend::{
 };
 use backend_posix::{Durability, Options, PosixBackend};
 use bytes::Bytes;
-use s3_types::{BucketName, Conditions};
+use s3_types::{BucketName, CompletedPart, Conditions};
 use tokio::task::JoinSet;
 
 fn open(root: &Path) -> Subject {
@@ -321,7 +321,7 @@ async fn uploads_complete_once() {
             .writer;
         writer.write(b"part".to_vec().into()).await.unwrap();
         let part = writer.commit(digests(b"part")).await.unwrap();
-        let parts = vec![backend::CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
+        let parts = vec![CompletedPart { part_number: 1, etag: part.etag, checksum: None }];
         let complete = || backend::CompleteUpload { parts: parts.clone(), ..Default::default() };
         let (first, second, abort) = tokio::join!(
             gateways[0]

@@ -13,7 +13,7 @@ use backend::{
 };
 use backend_posix::{Metadata, Options, PosixBackend, SweepOptions};
 use rustix::mount::{MountFlags, UnmountFlags, mount_remount, unmount};
-use s3_types::Conditions;
+use s3_types::{CompletedPart, Conditions};
 
 /// Mounts by a system call: a program like mount(8) would share the locks of all tests until it
 /// runs.
@@ -123,7 +123,7 @@ async fn put_part(
     part_number: u32,
     byte: u8,
     announced: bool,
-) -> backend::CompletedPart {
+) -> CompletedPart {
     let size_hint = announced.then_some(PART as u64);
     let request = PutPartRequest { upload, part_number, size_hint, checksum: None };
     let mut writer = fixture.writer.put_part(&fixture.cx, request).await.unwrap().writer;
@@ -132,7 +132,7 @@ async fn put_part(
         writer.write(chunk.to_vec().into()).await.unwrap();
     }
     let etag = writer.commit(backend::conformance::digests(&body)).await.unwrap().etag;
-    backend::CompletedPart { part_number, etag, checksum: None }
+    CompletedPart { part_number, etag, checksum: None }
 }
 
 /// A part that does not fit, and a Complete that needs more than there is, leave the upload and the
@@ -153,7 +153,7 @@ async fn uploads_survive_a_full_disk() {
         .unwrap()
         .id;
     let upload = backend::UploadRef { object, id: &id };
-    let mut parts: Vec<backend::CompletedPart> = Vec::new();
+    let mut parts: Vec<CompletedPart> = Vec::new();
     for (number, byte, announced) in [(1, 1, true), (3, 3, true), (2, 2, false)] {
         parts.push(put_part(&fixture, upload, number, byte, announced).await);
     }

@@ -1,3 +1,5 @@
+use std::panic::Location;
+
 use s3_types::{ChecksumAlgorithm, ChecksumType, Condition, Conditions, VersionId};
 
 use crate::object::ObjectAttributes;
@@ -222,15 +224,17 @@ pub enum BackendError {
 
 /// The reason why a call was given up after many attempts.
 #[derive(Debug, thiserror::Error)]
-#[error("could not {operation} in {attempts} attempts{}", repetition(*repeated))]
+#[error("could not {operation} in {attempts} attempts{} (at {}:{})", repetition(*repeated), place.file(), place.line())]
 pub struct Contention {
     /// The operation that the last attempt failed in.
     pub operation: &'static str,
+    /// The place in the code where the last attempt failed, for the log.
+    pub place: &'static Location<'static>,
     /// The error of the last attempt, if a system call returned one.
     pub source: Option<std::io::Error>,
     /// The number of attempts.
-    pub attempts: u64,
-    /// True if each attempt failed in the same way.
+    pub attempts: u32,
+    /// True if each attempt failed in the same place and in the same way.
     pub repeated: bool,
     /// The condition that decides the write, if it has one ([`BackendError::of_write`]).
     pub condition: Option<Condition>,
@@ -382,6 +386,7 @@ mod tests {
             let (operation, source) = ("link a file", None);
             BackendError::Contended(Contention {
                 operation,
+                place: Location::caller(),
                 source,
                 attempts: 250,
                 repeated: true,

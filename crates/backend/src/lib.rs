@@ -47,9 +47,9 @@ pub use replace::replace_documents;
 pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{
-    AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest,
-    CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary,
-    PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
+    AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CopyPartRequest, CreateUploadRequest,
+    ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary, PutPartRequest,
+    UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
 pub use version::check_only_version;
 pub use writer::{ObjectWriter, PartWriter};

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Conditions, ETag, ObjectKey,
-    ObjectMetadata, Timestamp, UploadId,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, Conditions, ETag,
+    ObjectKey, ObjectMetadata, Timestamp, UploadId,
 };
 
 use crate::object::{CopySource, ObjectRef};
@@ -94,17 +94,6 @@ pub struct CopyPartRequest<'a> {
     pub upload: UploadRef<'a>,
     /// The part's number.
     pub part_number: u32,
-}
-
-/// A part as the client names it when it completes an upload.
-#[derive(Debug, Clone)]
-pub struct CompletedPart {
-    /// Its number.
-    pub part_number: u32,
-    /// Its ETag, which must match.
-    pub etag: ETag,
-    /// Its checksum, which must match if it is given.
-    pub checksum: Option<ChecksumValue>,
 }
 
 /// The contents of a completion.

@@ -8,7 +8,7 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use iam::{Account, BucketRules, ROOT_NAME, Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
-use s3_types::{ActionSet, BucketName, ObjectKey, S3Action};
+use s3_types::{ActionSet, BucketName, S3Action};
 use s3_wire::auth::PayloadMode;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::honoured::Signed;
@@ -74,8 +74,8 @@ impl<'a> Call<'a> {
     pub async fn require_bucket(&self) -> Result<()> {
         match self.gateway.storage.bucket_exists(self.backend_cx, self.bucket()?).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.failed()(BackendError::NoSuchBucket)),
-            Err(error) => Err(self.failed()(error)),
+            Ok(false) => Err(self.fail(BackendError::NoSuchBucket)),
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -136,6 +136,11 @@ impl<'a> Call<'a> {
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
         move |error| about(error, target, upload)
+    }
+
+    /// The error of S3 for one error of the storage, as by [`Call::failed`].
+    pub fn fail(&self, error: BackendError) -> S3Error {
+        self.failed()(error)
     }
 
     /// [`Call::failed`] for work that may outlive the call.
@@ -202,8 +207,7 @@ fn about(error: BackendError, target: &Target, upload: Option<&str>) -> S3Error 
         error,
         BackendError::NoSuchUpload | BackendError::InvalidPart { .. } | BackendError::InvalidPartOrder
     );
-    let key = target.key().map(ObjectKey::as_str);
-    let error = from_backend(error, target.bucket().map(BucketName::as_str), key);
+    let error = from_backend(error, resource(target));
     match upload {
         Some(id) if about_upload => error.detail("UploadId", id),
         _ => error,

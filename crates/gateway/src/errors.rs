@@ -6,7 +6,8 @@ use std::iter::successors;
 use backend::BackendError;
 use http::Method;
 use http::request::Parts;
-use s3_types::{ChecksumAlgorithm, ChecksumType, Condition};
+use iam::Resource;
+use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey};
 use s3_wire::{ErrorCode, S3Error};
 use tracing::field::display;
 
@@ -81,18 +82,19 @@ pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
     reply
 }
 
-/// S3's error for an error of the storage. `bucket` and `key` are those of the request.
-pub fn from_backend(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Error {
-    let explanation = Explanation::of(&error, bucket, key);
-    let error = answer(error, bucket, key);
+/// S3's error for an error of the storage about `resource`.
+pub fn from_backend(error: BackendError, resource: Resource<'_>) -> S3Error {
+    let explanation = Explanation::of(&error, resource);
+    let error = answer(error, resource);
     match explanation {
         Some(explanation) => error.caused_by(explanation),
         None => error,
     }
 }
 
-fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Error {
+fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
     use BackendError as B;
+    let (bucket, key) = (resource.bucket.map(BucketName::as_str), resource.key.map(ObjectKey::as_str));
     let bucket_error = |code| S3Error::new(code).detail("BucketName", bucket.unwrap_or_default());
     match error {
         B::NoSuchBucket => bucket_error(ErrorCode::NoSuchBucket),
@@ -131,7 +133,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
             S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", condition_name(condition))
         }
         B::ChangedSinceCreation(condition) => conflict(condition, key),
-        B::Busy(_) | B::BucketChanged => ErrorCode::OperationAborted.into(),
+        busy @ (B::Busy(_) | B::BucketChanged) => S3Error::new(ErrorCode::OperationAborted).caused_by(busy),
         // SDKs repeat a request after a 503. After a 409 for a CompleteMultipartUpload, the client
         // has to send all parts again. Whether it will ever be otherwise is the operator's to see.
         B::Contended(contention) => match contention.condition {
@@ -150,7 +152,7 @@ fn answer(error: BackendError, bucket: Option<&str>, key: Option<&str>) -> S3Err
         B::TooLarge | B::FileTooLarge => ErrorCode::EntityTooLarge.into(),
         B::KeyNotStorable(_) | B::Obstructed(_) | B::OtherName => not_in_this_tree(&error),
         // Of copies, which take the object of that side, and do not come here.
-        B::Copy { error, .. } => from_backend(*error, bucket, key),
+        B::Copy { error, .. } => from_backend(*error, resource),
         B::SameObject => copy_onto_itself(),
         storage => {
             debug_assert!(storage.is_of_storage(), "no S3 error is defined for: {storage}");
@@ -308,7 +310,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use backend::Contention;
+    use backend::{BackendError as B, Contention, Held};
 
     use super::*;
 
@@ -316,17 +318,22 @@ mod tests {
     /// 503 it only repeats the request.
     #[test]
     fn only_conditional_writes_conflict_when_given_up() {
+        let place = std::panic::Location::caller();
         let told = |condition| {
             let contention = Contention {
                 operation: "link a file",
+                place,
                 source: None,
                 attempts: 250,
                 repeated: true,
                 condition,
             };
-            let error = from_backend(BackendError::Contended(contention), Some("bucket"), Some("key"));
+            let (bucket, key) = (BucketName::new("bucket").unwrap(), ObjectKey::new("key").unwrap());
+            let resource = Resource { bucket: Some(&bucket), key: Some(&key) };
+            let error = from_backend(B::Contended(contention), resource);
             let cause = error.source().map(ToString::to_string).unwrap();
-            assert_eq!(cause, "could not link a file in 250 attempts, each time for the same reason");
+            let told = "could not link a file in 250 attempts, each time for the same reason";
+            assert_eq!(cause, format!("{told} (at {}:{})", file!(), place.line()));
             let details: Vec<_> = error.details().iter().map(|(_, text)| text.clone()).collect();
             (error.code(), details)
         };
@@ -336,5 +343,16 @@ mod tests {
             assert_eq!(told(Some(condition)), (ErrorCode::ConditionalRequestConflict, details));
         }
         assert_eq!(told(None), (ErrorCode::SlowDown, vec![]));
+    }
+
+    /// The code alone does not say what was busy.
+    #[test]
+    fn what_aborts_an_operation_is_its_cause() {
+        for error in [B::Busy(Held::Bucket), B::Busy(Held::Upload), B::BucketChanged] {
+            let cause = error.to_string();
+            let error = from_backend(error, Resource::default());
+            assert_eq!(error.code(), ErrorCode::OperationAborted);
+            assert_eq!(error.source().map(ToString::to_string), Some(cause));
+        }
     }
 }

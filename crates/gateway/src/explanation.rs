@@ -5,6 +5,7 @@ use std::fmt;
 
 use backend::BackendError;
 use backend::seldom::SeldomEach;
+use iam::Resource;
 
 use crate::limits::EXPLAINED_EVERY;
 
@@ -34,7 +35,7 @@ enum Kind {
 impl Explanation {
     /// The explanation of an error of the storage that needs one. Errors of the storage itself
     /// ([`BackendError::is_of_storage`]), and those that it logs itself, need none.
-    pub fn of(error: &BackendError, bucket: Option<&str>, key: Option<&str>) -> Option<Self> {
+    pub fn of(error: &BackendError, resource: Resource<'_>) -> Option<Self> {
         let kind = match error {
             BackendError::BucketNameTaken => Kind::BucketName,
             BackendError::FileTooLarge => Kind::FileSize,
@@ -44,7 +45,8 @@ impl Explanation {
             BackendError::SameObject => Kind::SameObject,
             _ => return None,
         };
-        let [bucket, key] = [bucket, key].map(|name| name.map(str::to_owned));
+        let bucket = resource.bucket.map(|name| name.as_str().to_owned());
+        let key = resource.key.map(|key| key.as_str().to_owned());
         Some(Self { kind, bucket, key, cause: error.to_string() })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::{BackendError, BucketState, Context};
 use iam::{Account, BucketRules, Requester, Resource};
-use s3_types::{BucketName, ObjectKey};
+use s3_types::BucketName;
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -74,8 +74,7 @@ impl<'a> RequestBucket<'a> {
     }
 
     fn about(&self, error: BackendError) -> S3Error {
-        let Resource { bucket, key } = self.resource;
-        from_backend(error, bucket.map(BucketName::as_str), key.map(ObjectKey::as_str))
+        from_backend(error, self.resource)
     }
 }
 

@@ -26,7 +26,7 @@ use crate::stream::Stream;
 /// Memory that is never read or written, so that it takes address space only.
 static PLACEHOLDER: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
 
-/// Bytes that stand for as many bytes of a file.
+/// A placeholder for as many bytes of a file, which `sendfile` sends in its place.
 #[derive(Debug)]
 pub struct FilePlaceholder(usize);
 

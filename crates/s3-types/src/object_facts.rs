@@ -1,6 +1,9 @@
 /// The facts of an object's version that permissions may depend on, beyond its key. Facts of a kind
 /// that the storage does not keep, or that the version does not have, are absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+///
+/// There is no default: a storage that has not looked at an object must not tell that it has no
+/// facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectFacts<'a> {
     /// The id of the account that owns the object; absent if it is the bucket's owner.
     pub owner: Option<&'a str>,

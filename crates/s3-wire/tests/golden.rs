@@ -7,10 +7,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ETagCondition, Timestamp};
+use s3_types::{
+    Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, CompletedPart, ETag, ETagCondition, Timestamp,
+};
 use s3_wire::xml::{
     AttributePart, AttributeParts, AttributePartsPage, CompleteUploadRequest, CompleteUploadResult,
-    CompletedPart, CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
+    CopyObjectResult, CopyPartResult, CreateBucketConfiguration, DECLARATION, DeleteMarker,
     DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,

@@ -57,7 +57,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = key_lock::take_all(&bucket)?;
         recovery::empty_staging(&bucket)?;
-        remove_directories(&bucket)?;
+        remove_directories(&bucket, name)?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
         let own = match bucket.own_for(Purpose::Removal) {
@@ -67,7 +67,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         let aside = own.as_ref().map(|own| Aside::take(&bucket, own, name)).transpose()?;
         let remove_own = |(own, aside)| remove_own(&bucket, own, name, aside, &mut waits);
         let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
-            refuse_unless(orphans::remove_folder(&bucket, &bucket.fd)?)?;
+            remove_records(&bucket, name, &bucket.fd, "")?;
             step("a bucket is empty").attempt("remove a bucket")?;
             remove(store, name)
         });
@@ -134,7 +134,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
                 (Ok(RECORDS), FileType::Directory | FileType::Unknown) => records = true,
                 (Ok(name), _) if keymap::is_lingering(name) => {}
                 (Ok(name), _) if keymap::is_of_file_system(name) => {
-                    refusal = no_object("a name that is reserved for snapshots or for the file system");
+                    refusal = no_object(OF_FILE_SYSTEM);
                 }
                 // Of what kind an unknown one is turns out when it is opened.
                 (Ok(name), FileType::Directory | FileType::Unknown) => paths.push(join(&path, name)),
@@ -173,11 +173,21 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
     Ok(())
 }
 
-/// Refuses a bucket in which something was made that does not belong to the server, since it was
-/// searched.
-fn refuse_unless(nothing_strange: bool) -> Result<(), Fail> {
-    if nothing_strange { Ok(()) } else { Err(BackendError::BucketHoldsFiles.into()) }
+/// Removes the folder of records of the directory at `path`. Refuses the bucket if something that
+/// is not a record was made there since the bucket was searched.
+fn remove_records(
+    bucket: &Bucket<'_>,
+    bucket_name: &BucketName,
+    directory: &OwnedFd,
+    path: &str,
+) -> Result<(), Fail> {
+    if orphans::remove_folder(bucket, directory)? {
+        return Ok(());
+    }
+    Err(no_object(bucket_name, &join(path, RECORDS), "it contains a file that is not a record").into())
 }
+
+const OF_FILE_SYSTEM: &str = "a name that is reserved for snapshots or for the file system";
 
 /// The error for a bucket that must stay although its listing may be empty. Logs the cause, which
 /// only the operator can see.
@@ -248,7 +258,7 @@ fn open_directory(bucket: &Bucket<'_>, path: &str) -> Result<OwnedFd, Fail> {
 
 /// Removes the directories that [`refuse_if_used`] found. Opens them anew, so that each is read
 /// from its start.
-fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
+fn remove_directories(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.last().cloned() {
         let directory = open_directory(bucket, &path)?;
@@ -263,10 +273,10 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
                 let _ = rustix::fs::unlinkat(&directory, &*name, AtFlags::empty());
                 continue;
             }
-            if keymap::is_of_file_system(&name) {
-                return Err(BackendError::BucketHoldsFiles.into());
-            }
             let child = join(&path, &name);
+            if keymap::is_of_file_system(&name) {
+                return Err(no_object(bucket_name, &child, OF_FILE_SYSTEM).into());
+            }
             let opened = open_directory(bucket, &child)?;
             let record = place::directory_record(bucket, opened).attempt("read a record")?;
             if record.may_be_object() {
@@ -278,7 +288,7 @@ fn remove_directories(bucket: &Bucket<'_>) -> Result<(), Fail> {
             paths.pop();
             let (above, name) = keymap::split(&path);
             if !path.is_empty() {
-                refuse_unless(orphans::remove_folder(bucket, &directory)?)?;
+                remove_records(bucket, bucket_name, &directory, &path)?;
                 remove_empty(open_directory(bucket, above)?, name)?;
             }
         }
@@ -338,9 +348,13 @@ fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
     use backend::BackendError;
+    use tracing::{Event, span};
 
     use super::*;
     use crate::base::options::{Metadata, Options, SweepOptions};
@@ -379,6 +393,43 @@ mod tests {
             assert!(at.exists(), "{path}");
             fs::remove_dir_all(at.parent().unwrap()).unwrap();
             delete(&scene.store, &scene.name).unwrap();
+        }
+    }
+
+    /// Lines of the log that have a `why`.
+    #[derive(Default)]
+    struct Reasons(AtomicUsize);
+
+    impl tracing::Subscriber for Reasons {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1)
+        }
+        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+        fn event(&self, event: &Event<'_>) {
+            self.0.fetch_add(usize::from(event.fields().any(|field| field.name() == "why")), Relaxed);
+        }
+        fn enter(&self, _: &span::Id) {}
+        fn exit(&self, _: &span::Id) {}
+    }
+
+    /// The client is refused for files that it cannot see, so the log names them.
+    #[test]
+    fn what_comes_up_while_a_bucket_is_deleted_is_logged() {
+        for path in ["d/.snapshot", "d/.slipway,records/thesis"] {
+            let scene = Scene::new();
+            let at = scene.path().join(path);
+            fs::create_dir_all(&at).unwrap();
+            let log = Arc::new(Reasons::default());
+            let refused = tracing::subscriber::with_default(Arc::clone(&log), || {
+                remove_directories(&scene.bucket(), &scene.name)
+            });
+            assert!(matches!(refused, Err(Fail::Storage(BackendError::BucketHoldsFiles))), "{refused:?}");
+            assert_eq!(log.0.load(Relaxed), 1, "{path}");
+            assert!(at.is_dir());
         }
     }
 

@@ -17,20 +17,20 @@ use crate::fs::files;
 use crate::fs::resolve::{self, READ};
 use crate::layout::keymap::{SELF, join};
 use crate::layout::overflow::OverflowId;
-use crate::record::{DirectoryRecord, ObjectRecord, Reading};
+use crate::record::{Attached, DirectoryRecord, Divided, ObjectRecord, Reading};
 use crate::records;
 use crate::tree::bucket::{Bucket, Directory};
 
 /// The object at a place, which is to be replaced or deleted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Current {
-    /// The facts that conditions compare, if they were asked for.
+    /// The facts that conditions and checks depend on, if they were asked for.
     pub facts: Option<Facts>,
     /// Its companion, which is removed with it.
     pub overflow: Option<OverflowId>,
 }
 
-/// The facts that conditions compare.
+/// The facts that conditions and checks depend on.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub etag: ETag,
@@ -38,6 +38,8 @@ pub(crate) struct Facts {
     pub size_bytes: u64,
     /// Its file's inode number, if such numbers last.
     pub inode: Option<u64>,
+    /// What is set on it, which checks depend on.
+    pub attached: Attached,
 }
 
 /// A directory and a name in it where an object's file is, or would be.
@@ -58,7 +60,7 @@ pub(crate) enum Occupant {
 }
 
 /// Finds the place of the object `name` in `parent`; `None` if something that is not an object is
-/// there. `facts` asks for the facts of the object there, for conditions.
+/// there. `facts` asks for the facts of the object there, for conditions and checks.
 pub(crate) fn find(
     bucket: &Bucket<'_>,
     parent: &Directory,
@@ -169,25 +171,41 @@ fn current(
         records::of(bucket.store, &bucket.fd, path, &file).attempt("read a record")?;
     let record = record.opened(|| files::path_of(&bucket.fd).join(path))?;
     let overflow = record.as_ref().and_then(|r| r.overflow);
-    let facts = facts.then(move || {
-        let attributes = {
-            let shown = bucket.store.lasting(&file, &info);
-            foreign::attributes_of(
-                &file,
-                record,
-                &shown,
-                path,
-                VersitygwUse::for_etags(&bucket.store.options),
-            )
-        };
-        Facts {
-            etag: attributes.etag,
-            last_modified: attributes.last_modified,
-            size_bytes: attributes.size_bytes,
-            inode: bucket.store.lasting_inode(&file, &info),
-        }
-    });
-    Ok(Current { facts, overflow })
+    if !facts {
+        return Ok(Current { facts: None, overflow });
+    }
+    let attached = match &record {
+        Some(record) => attached(bucket, path, record, |record| &record.attached)?,
+        None => Attached::none(),
+    };
+    let shown = bucket.store.lasting(&file, &info);
+    let versitygw = VersitygwUse::for_etags(&bucket.store.options);
+    let attributes = foreign::attributes_of(&file, record, &shown, path, versitygw);
+    let facts = Facts {
+        etag: attributes.etag,
+        last_modified: attributes.last_modified,
+        size_bytes: attributes.size_bytes,
+        inode: bucket.store.lasting_inode(&file, &info),
+        attached,
+    };
+    Ok(Current { facts: Some(facts), overflow })
+}
+
+/// What is set on the object with a record that was read from an attribute at `path`. It may be in
+/// the record's companion only; without that, what the attribute has still counts. `half` returns
+/// the attached half of a record.
+pub(crate) fn attached<R: Divided + Clone>(
+    bucket: &Bucket<'_>,
+    path: &str,
+    record: &R,
+    half: impl Fn(&R) -> &Attached,
+) -> Result<Attached, Fail> {
+    if record.overflow().is_none() {
+        return Ok(half(record).clone());
+    }
+    let whole = records::complete(bucket, record).attempt("read a record")?;
+    let whole = whole.opened(|| files::path_of(&bucket.fd).join(path))?;
+    Ok(half(whole.as_ref().unwrap_or(record)).clone())
 }
 
 /// Evaluates the conditions of a write or delete, against the present object.
@@ -226,7 +244,6 @@ mod tests {
     use s3_types::{ETagCondition, ObjectMetadata};
 
     use super::*;
-    use crate::record::Attached;
     use crate::testing::{Scene, digests};
     use crate::write::publish::Target;
     use crate::{buckets, listing, object};

@@ -43,6 +43,7 @@ mod tests {
     use s3_types::{ETag, Timestamp};
 
     use super::*;
+    use crate::record::Attached;
 
     fn facts() -> Facts {
         Facts {
@@ -50,6 +51,7 @@ mod tests {
             last_modified: Timestamp::from_nanosecond(1_800_000_000_123_456_789).unwrap(),
             size_bytes: 7,
             inode: Some(12),
+            attached: Attached::none(),
         }
     }
 

@@ -20,7 +20,8 @@ pub(super) struct Shown {
 
 impl From<ObjectAttributes> for Shown {
     fn from(attributes: ObjectAttributes) -> Self {
-        let ObjectAttributes { size_bytes, last_modified, etag, checksum, .. } = attributes;
+        let ObjectAttributes { size_bytes, last_modified, etag, checksum, metadata: _, parts: _, version: _ } =
+            attributes;
         Self { size_bytes, last_modified, etag, checksum }
     }
 }

@@ -12,8 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use s3_types::{
-    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectFacts,
-    ObjectMetadata,
+    BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
 };
 
 use super::aliases;
@@ -65,7 +64,7 @@ impl Source {
     fn find(&self, store: &Store) -> Result<Opened> {
         let opened = open(store, &self.bucket, &self.place)?;
         if let Some(check) = &self.check {
-            check.check(Some(&ObjectFacts::default()))?;
+            check.check(Some(&opened.attached.facts()))?;
         }
         let attributes = &opened.attributes;
         self.conditions

@@ -8,7 +8,7 @@ use backend::{BackendError, ObjectAttributes, ObjectBody, ObjectCheck, ObjectRea
 use bytes::Bytes;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ReadWriteFlags};
-use s3_types::{BucketName, Conditions, ObjectFacts, ReadVerdict, Resolved};
+use s3_types::{BucketName, Conditions, ReadVerdict, Resolved};
 
 use super::body::Body;
 use super::cache::{Entry, ObjectCache};
@@ -40,6 +40,9 @@ pub(crate) struct ReadRequest {
 pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
     for _ in 0..READ_CHANGES_MAX {
         let mut opened = open(store, &request.bucket, &request.place)?;
+        if let Some(check) = &request.check {
+            check.check(Some(&opened.attached.facts()))?;
+        }
         let range = select(&opened.attributes, request)?;
         let mut bytes = Vec::new();
         if let (Some(file), Some(wanted)) = (&opened.file, small(&opened.attributes, range.as_ref(), request))
@@ -58,13 +61,14 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
 }
 
 /// Reads an object without waiting; `None` if that might need waiting, or if anything about the
-/// object is unusual.
+/// object is unusual. `None` also for a request with a check: the facts that it needs are in the
+/// attached half of the record, which is kept neither here nor in the cache.
 pub(crate) fn read_inline(
     store: &Store,
     cache: &ObjectCache,
     request: &ReadRequest,
 ) -> Option<Result<ObjectRead>> {
-    if !store.reads_inline() || request.place.directory {
+    if !store.reads_inline() || request.place.directory || request.check.is_some() {
         return None;
     }
     let begun_ns = i128::from(file_info::files_now_ns());
@@ -207,12 +211,8 @@ fn small(
     (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
-/// Checks whether the object may be read and the conditions hold, and returns the selected bytes,
-/// `None` for all.
+/// Evaluates the conditions, and returns the selected bytes, `None` for all.
 fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
-    if let Some(check) = &request.check {
-        check.check(Some(&ObjectFacts::default()))?;
-    }
     match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
         ReadVerdict::NotModified => return Err(BackendError::NotModified(Box::new(attributes.clone()))),

@@ -331,12 +331,13 @@ pub(crate) fn check_access(store: &Store, target: &Target) -> Result<()> {
 /// The object that a key has now.
 fn look(store: &Store, target: &Target) -> Result<Option<Current>> {
     match open(store, &target.bucket, &target.place) {
-        Ok(Opened { attributes, .. }) => Ok(Some(Current {
+        Ok(Opened { attributes, attached, .. }) => Ok(Some(Current {
             facts: Some(Facts {
                 etag: attributes.etag,
                 last_modified: attributes.last_modified,
                 size_bytes: attributes.size_bytes,
                 inode: None,
+                attached,
             }),
             overflow: None,
         })),

@@ -43,7 +43,9 @@ pub(crate) struct ObjectContent {
 }
 
 impl ObjectContent {
-    /// The content of an object whose bytes came in one piece.
+    /// The content of an object whose bytes came in one piece. A copy and a rehash make their record
+    /// here, too, and keep nothing of the old one: what one of them has to carry over becomes a
+    /// parameter.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
@@ -89,6 +91,8 @@ impl ObjectRecord {
 
     /// The attributes of the file with stamp `stamp`; `None` if the record has no ETag.
     pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
+        // What is attached counts for a stale record, too, so it is not given out here but with the
+        // open object, as `Opened::attached`.
         let Self { content, attached: _, upload_id: _, overflow: _ } = self;
         let ObjectContent { stamp: _, etag, checksum, metadata, parts, unknown: _ } = content;
         Some(ObjectAttributes {

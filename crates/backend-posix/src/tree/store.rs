@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, XattrFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 
@@ -18,11 +18,12 @@ use crate::error::{Fail, Io, Op as _, cure, storage_error};
 use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files::{self, give_to_owner_of};
 use crate::fs::linking::{place_whole, place_whole_by};
+use crate::fs::reading::read_names;
 use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
 use crate::layout::tree::{METADATA, MetadataFile};
-use crate::limits::{ENTRIES_READ_BYTES, METADATA_LOOKS_MAX};
+use crate::limits::METADATA_LOOKS_MAX;
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
 use crate::volume::description::{Needs, Volume};
@@ -451,20 +452,15 @@ fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
 
 /// The first names in a directory.
 fn names(directory: &OwnedFd) -> Io<Vec<String>> {
-    let mut buffer = Vec::with_capacity(ENTRIES_READ_BYTES);
-    let mut entries = RawDir::new(resolve::plain(directory, "", DIRECTORY)?, buffer.spare_capacity_mut());
     let mut names = Vec::new();
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        if let Ok(name) = entry.file_name().to_str().map(str::to_owned)
-            && !matches!(&*name, "." | "..")
+    read_names(resolve::plain(directory, "", DIRECTORY)?, |name, _| {
+        if let Ok(name) = name.to_str()
+            && !matches!(name, "." | "..")
         {
-            names.push(name);
+            names.push(name.to_owned());
         }
-        if names.len() == METADATA_LOOKS_MAX {
-            break;
-        }
-    }
+        Ok(names.len() < METADATA_LOOKS_MAX)
+    })?;
     Ok(names)
 }
 

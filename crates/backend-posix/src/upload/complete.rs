@@ -1,8 +1,8 @@
 //! Completes uploads (CompleteMultipartUpload).
 
-use backend::{BackendError, CompleteUpload, CompletedPart, ObjectPart, Result, WriteReceipt};
+use backend::{BackendError, CompleteUpload, ObjectPart, Result, WriteReceipt};
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, ETag};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, CompletedPart, ETag};
 
 use super::gather::{Gathered, gather};
 use super::in_progress::{Upload, UploadName};

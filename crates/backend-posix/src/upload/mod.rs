@@ -55,6 +55,7 @@ pub(crate) use put::{CopyPart, copy_part};
 
 /// Creates an upload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
+    let NewUpload { metadata, checksum } = upload;
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
@@ -62,8 +63,8 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     let record = UploadRecord {
         key: Some(key.to_owned()),
         time_ns: Some(now),
-        checksum: upload.checksum,
-        metadata: upload.metadata.clone(),
+        checksum: *checksum,
+        metadata: metadata.clone(),
         attached: Attached::none(),
         predecessor: find_predecessor(store, bucket, key)?,
         unknown: Unknown::none(),

@@ -19,6 +19,7 @@ use crate::limits::{FLAT_BYTES_MIN, FLAT_LOGGED_EVERY, FLAT_LOOKS_EVERY};
 pub(crate) trait Naming<T> {
     /// [`Op::attempt`], which also distinguishes a full directory from a full file system, and logs
     /// it.
+    #[track_caller]
     fn naming(self, directory: impl AsFd, operation: &'static str) -> Result<T, Fail>;
 }
 

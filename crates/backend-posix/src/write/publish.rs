@@ -6,7 +6,7 @@ use backend::{BackendError, ObjectCheck, Result};
 use rustix::fd::AsFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use s3_types::{BucketName, Conditions, Digests, ObjectFacts, ObjectMetadata, UnixAccount};
+use s3_types::{BucketName, Conditions, Digests, ObjectMetadata, UnixAccount};
 
 use super::note::Note;
 use super::sealed::Sealed;
@@ -96,7 +96,9 @@ impl Target {
         match current {
             None if self.conditions.need_existing() => Err(BackendError::NoSuchKey),
             None => Ok(check.check(None)?),
-            Some(_) => Ok(check.check(Some(&ObjectFacts::default()))?),
+            Some(Current { facts: Some(facts), .. }) => Ok(check.check(Some(&facts.attached.facts()))?),
+            // Nobody looked at what is set on it, which may forbid this.
+            Some(_) => Err(BackendError::NotAllowed),
         }
     }
 
@@ -312,15 +314,20 @@ impl DirectoryObject {
             Occupant::Nothing => (None, false),
             Occupant::Directory | Occupant::Obstacle => (None, true),
         };
-        let bare = record.attributes().map(|attributes| Current {
-            facts: Some(Facts {
-                etag: attributes.etag,
-                last_modified: attributes.last_modified,
-                size_bytes: attributes.size_bytes,
-                inode: None,
-            }),
-            overflow: record.overflow,
-        });
+        let bare = match record.attributes() {
+            Some(attributes) if facts => {
+                let facts = Facts {
+                    etag: attributes.etag,
+                    last_modified: attributes.last_modified,
+                    size_bytes: attributes.size_bytes,
+                    inode: None,
+                    attached: place::attached(bucket, &directory.path, &record, |record| &record.attached)?,
+                };
+                Some(Current { facts: Some(facts), overflow: record.overflow })
+            }
+            Some(_) => Some(Current { facts: None, overflow: record.overflow }),
+            None => None,
+        };
         Ok(Self { record, file, obstructed, bare })
     }
 

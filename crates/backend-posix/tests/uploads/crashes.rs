@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use backend::{AbortRequest, Backend, BackendError, CompletedPart, Context, WriteReceipt};
+use backend::{AbortRequest, Backend, BackendError, Context, WriteReceipt};
 use backend_posix::{Metadata, Options};
-use s3_types::Conditions;
+use s3_types::{CompletedPart, Conditions};
 
 use crate::fixture;
 use crate::scene::{MIB, PART, Scene, body};

@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use backend::conformance::{if_absent, key, on_behalf_of};
 use backend::{
-    AbortRequest, Backend, BackendError, BusyResource, CompleteRequest, CompleteUpload, CompletedPart,
-    Context, CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
+    AbortRequest, Backend, BackendError, BusyResource, CompleteRequest, CompleteUpload, Context,
+    CopyPartRequest, CopySource, ListPartsQuery, PutPartRequest,
 };
 use backend_posix::Options;
 use backend_posix::tools::{FsckOptions, Problem, ProblemKind, Progress, fsck};
 use proptest::prelude::*;
-use s3_types::{Conditions, ETag};
+use s3_types::{CompletedPart, Conditions, ETag};
 use tokio::task::JoinSet;
 
 use crate::scene::{MIB, PART, Scene, body, fake_digests, is_local, put};

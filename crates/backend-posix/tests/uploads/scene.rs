@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use backend::conformance::{Fixture, Subject, digests, key};
 use backend::{
-    Backend, CompleteRequest, CompleteUpload, CompletedPart, Context, CreateUploadRequest, ListPartsQuery,
-    NewUpload, PutPartRequest, Result, UploadRef, WriteReceipt,
+    Backend, CompleteRequest, CompleteUpload, Context, CreateUploadRequest, ListPartsQuery, NewUpload,
+    PutPartRequest, Result, UploadRef, WriteReceipt,
 };
 use backend_posix::{Durability, Options, PosixBackend, SweepOptions};
-use s3_types::{ChecksumAlgorithm, Checksummer, Digests, ETag, ObjectKey, UploadId};
+use s3_types::{ChecksumAlgorithm, Checksummer, CompletedPart, Digests, ETag, ObjectKey, UploadId};
 
 pub const MIB: usize = 1 << 20;
 /// The least size of a part that is not the last.

@@ -3,14 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use s3_types::{ByteRange, Conditions, ETag, NeededFacts, ObjectFacts, UploadId, VersionId};
+use s3_types::{ByteRange, CompletedPart, Conditions, ETag, NeededFacts, ObjectFacts, UploadId, VersionId};
 
 use super::fixture::{Fixture, Subject, digests, error_on, if_absent, if_match, key};
 use crate::{
-    BackendError, Check, CompleteRequest, CompleteUpload, CompletedPart, CopyPartRequest, CopyRequest,
-    CopySide, CopySource, CreateUploadRequest, DeleteRequest, ListPartsQuery, NewUpload, NotAllowed,
-    ObjectCheck, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadRef, WriteOptions,
-    WriteReceipt,
+    BackendError, Check, CompleteRequest, CompleteUpload, CopyPartRequest, CopyRequest, CopySide, CopySource,
+    CreateUploadRequest, DeleteRequest, ListPartsQuery, NewUpload, NotAllowed, ObjectCheck, PutPartRequest,
+    PutRequest, ReadRequest, ReadSelector, Result, UploadRef, WriteOptions, WriteReceipt,
 };
 
 /// A check that decides by whether the object exists, and notes each call.

@@ -4,7 +4,8 @@
 //! can test a read-only view, and what one gateway sees of another's writes.
 //!
 //! Each function makes buckets of its own and removes them. If the backend errs, it panics, like
-//! any test.
+//! any test. [`run`] calls all of them but [`refused_writes`]. They are not exported one by one, so
+//! that the compiler reports one that nothing calls.
 #![allow(clippy::missing_panics_doc, clippy::unwrap_used, reason = "tests that other crates run")]
 
 mod buckets;
@@ -18,23 +19,22 @@ mod races;
 mod read_only;
 mod uploads;
 
-pub use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
-pub use checks::{checked_completions, checked_copies, checked_reads, checked_writes, checks_of_late_writes};
-pub use copies::{copies, copy_conditions};
-pub use documents::{
-    documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers,
-};
-pub use fixture::{Fixture, Subject, collect, digests, if_absent, if_match, key, names, on_behalf_of};
-pub use listing::{listing, listing_pages, odd_keys};
-pub use objects::{
+use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
+use checks::{checked_completions, checked_copies, checked_reads, checked_writes, checks_of_late_writes};
+use copies::{copies, copy_conditions};
+use documents::{documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers};
+use listing::{listing, listing_pages, odd_keys};
+use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,
     shared_names,
 };
-pub use races::{one_winner, readers_see_one_version};
-pub use read_only::refused_writes;
-pub use uploads::{
+use races::{one_winner, readers_see_one_version};
+use uploads::{
     strange_upload_ids, upload_checks, upload_conditions, upload_life, upload_listing, upload_patterns,
 };
+
+pub use fixture::{Fixture, Subject, collect, digests, if_absent, if_match, key, names, on_behalf_of};
+pub use read_only::refused_writes;
 
 /// Runs all tests; for `deep_too` see [`odd_keys`].
 pub async fn run(subject: &Subject, deep_too: bool) {

@@ -2,17 +2,17 @@
 
 use bytes::Bytes;
 use s3_types::{
-    ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, Condition, Conditions, Digester, ETag,
-    ETagSource, ObjectKey, Timestamp, UploadId,
+    ByteRange, Checksum, ChecksumAlgorithm, ChecksumType, Checksummer, CompletedPart, Condition, Conditions,
+    Digester, ETag, ETagSource, ObjectKey, Timestamp, UploadId,
 };
 
 use super::fixture::{
     Fixture, Subject, assert_failed, collect, digests, full_metadata, if_absent, if_match, key,
 };
 use crate::{
-    AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, CompletedPart, Copied,
-    CopyPartRequest, CopySource, CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload,
-    PutPartRequest, ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
+    AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, Copied, CopyPartRequest,
+    CopySource, CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
+    ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
 const MIB: usize = 1 << 20;

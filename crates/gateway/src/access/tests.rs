@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use backend::{
-    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, CompletedPart,
-    Context, CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest,
-    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload,
-    ObjectRef, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadReceipt, UploadRef,
-    WriteOptions, WriteReceipt,
+    AbortRequest, Backend, BackendError, Call, CallObserver, CompleteRequest, CompleteUpload, Context,
+    CopyPartRequest, CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteRequest,
+    ListBucketsQuery, ListObjectsQuery, ListPartsQuery, ListUploadsQuery, Metered, NewUpload, ObjectRef,
+    PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, UploadReceipt, UploadRef, WriteOptions,
+    WriteReceipt,
 };
 use backend_null::NullBackend;
 use backend_posix::{Options, PosixBackend};
@@ -20,8 +20,8 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Requester, Resource};
 use s3_types::{
-    ActionSet, BucketName, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action, Timestamp,
-    UploadId, VersionId,
+    ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action,
+    Timestamp, UploadId, VersionId,
 };
 
 use super::{Asker, Authorized, Refused, Storage, Subject};
@@ -208,8 +208,8 @@ const USES: [(S3Action, usize, Call, Use); 22] = [
     (S3Action::GetObjectVersion, OBJECT, Call::HeadObject, |s, a, _| {
         async { a.head_object(s.read(s.version())).await.map(drop) }.boxed()
     }),
-    (S3Action::GetObjectTagging, OBJECT, Call::HeadObject, |s, a, _| {
-        a.find_object(S3Action::GetObjectTagging, s.read(s.object())).boxed()
+    (S3Action::GetObjectAcl, OBJECT, Call::HeadObject, |s, a, _| {
+        a.find_object(S3Action::GetObjectAcl, s.read(s.object())).boxed()
     }),
     (S3Action::GetObject, OBJECT, Call::GetObject, |s, a, _| {
         async { a.get_object(s.read(s.object())).await.map(drop) }.boxed()
@@ -404,7 +404,7 @@ async fn errors_about_missing(
         object.head_object(scene.read(scene.version())).await.map(drop),
         object.head_object(scene.read(scene.object())).await.map(drop),
         object.get_object(scene.read(scene.object())).await.map(drop),
-        object.find_object(S3Action::GetObjectTagging, scene.read(scene.object())).await,
+        object.find_object(S3Action::GetObjectAcl, scene.read(scene.object())).await,
         object.delete_object(delete).await.map(drop),
         put,
         target.copy_object(object, scene.copy(scene.object())).await.map(drop),

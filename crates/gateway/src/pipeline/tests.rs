@@ -48,8 +48,8 @@ async fn what_is_not_served_asks_for_its_action_all_the_same() {
         ("GET /bkt/k?policy", 404, "GetBucketPolicy bkt"),
         ("GET /bkt/k?location", 200, "GetBucketLocation bkt"),
         ("PUT /bkt/k?acl&versionId=null", 501, "PutObjectVersionAcl bkt/k VersionId=null"),
-        ("GET /bkt/k?tagging", 200, "GetObjectTagging bkt/k"),
-        ("GET /bkt/k?tagging&versionId=null", 200, "GetObjectVersionTagging bkt/k VersionId=null"),
+        ("GET /bkt/k?acl", 200, "GetObjectAcl bkt/k"),
+        ("GET /bkt/k?acl&versionId=null", 200, "GetObjectVersionAcl bkt/k VersionId=null"),
         ("PUT /bkt?policy", 501, "PutBucketPolicy bkt"),
     ] {
         let (method, target) = line.split_once(' ').unwrap();
@@ -188,7 +188,7 @@ async fn who_may_not_list_is_not_told_that_a_key_is_missing() {
         let from_gone = [("x-amz-copy-source", "bkt/gone")];
         let requests: [(&str, &str, &[Header]); 5] = [
             ("GET", "/bkt/gone", &[]),
-            ("GET", "/bkt/gone?tagging", &[]),
+            ("GET", "/bkt/gone?acl", &[]),
             ("PUT", "/bkt/gone", &must_match),
             ("DELETE", "/bkt/gone", &must_match),
             ("PUT", "/bkt/new", &from_gone),
@@ -256,7 +256,7 @@ async fn what_needs_the_object_is_told_and_done_only_if_it_allows_that() {
         ("GET", "/bkt/k", &[("if-match", "\"0\"")], 412),
         ("GET", "/bkt/k", &range, 416),
         ("GET", "/bkt/k?partNumber=7", &[], 416),
-        ("GET", "/bkt/k?tagging", &[], 200),
+        ("GET", "/bkt/k?acl", &[], 200),
         ("PUT", "/bkt/k", &[("if-none-match", "*")], 412),
         ("DELETE", "/bkt/k", &[("if-match", "\"0\"")], 412),
         ("PUT", "/bkt/copy", &[("x-amz-copy-source", "bkt/k"), ("x-amz-copy-source-if-match", "\"0\"")], 412),
@@ -266,14 +266,14 @@ async fn what_needs_the_object_is_told_and_done_only_if_it_allows_that() {
     std::fs::write(scene.tree.path().join("bkt/other"), "other").unwrap();
     scene.need_object(&[
         "GetObject bkt/k",
-        "GetObjectTagging bkt/k",
+        "GetObjectAcl bkt/k",
         "PutObject bkt/k",
         "DeleteObject bkt/k",
         "PutObject bkt/copy",
     ]);
     let of_k = [
         "GetObject bkt/k of an object",
-        "GetObjectTagging bkt/k of an object",
+        "GetObjectAcl bkt/k of an object",
         "PutObject bkt/k of an object",
         "DeleteObject bkt/k of an object",
         "PutObject bkt/copy of none",

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::io::BufRead;
 
 use s3_types::limits::PARTS_MAX;
-use s3_types::{Checksum, ChecksumAlgorithm, ChecksumValue, ETag};
+use s3_types::{Checksum, ChecksumAlgorithm, ChecksumValue, CompletedPart, ETag};
 
 use super::malformed::malformed;
 use super::reader::{Document, is_empty, set_once};
@@ -16,20 +16,9 @@ const CHECKSUMS_MAX: usize = ChecksumAlgorithm::ALL.len();
 /// The body of CompleteMultipartUpload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompleteUploadRequest {
-    /// The parts in the order given: 1 to 10,000, or none if there was no body. The caller must
-    /// check that the order is ascending.
+    /// The parts in the order given: 1 to 10,000, with numbers from 1 to 10,000; or none if there
+    /// was no body. The caller must check that the order is ascending.
     pub parts: Vec<CompletedPart>,
-}
-
-/// A part, as the client names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompletedPart {
-    /// The part's number: 1 to 10,000.
-    pub part_number: u32,
-    /// The ETag that UploadPart answered with, as the client repeats it.
-    pub etag: ETag,
-    /// The checksum that UploadPart answered with, as the client repeats it.
-    pub checksum: Option<ChecksumValue>,
 }
 
 impl CompleteUploadRequest {

@@ -19,7 +19,7 @@ mod words;
 mod writer;
 
 pub use crate::escape::escape;
-pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult, CompletedPart};
+pub use complete_upload::{CompleteUploadRequest, CompleteUploadResult};
 pub use copy::{CopyObjectResult, CopyPartResult};
 pub use create_bucket::{CreateBucketConfiguration, location_constraint};
 pub use create_upload::InitiateUploadResult;

@@ -4,11 +4,12 @@
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, UNIX_EPOCH};
 
-use backend::{CompleteUpload, CompletedPart, NewUpload};
-use s3_types::{ChecksumAlgorithm, Conditions, ETag};
+use backend::{CompleteUpload, NewUpload};
+use s3_types::{ChecksumAlgorithm, CompletedPart, Conditions, ETag};
 
 use super::*;
 use crate::base::options::{Metadata, Options};
+use crate::facts::place;
 use crate::layout::keymap::KeyPath;
 use crate::object::{self, Copy, Source, open};
 use crate::record::{Raw, UploadRecord, from_bytes, to_bytes};
@@ -16,6 +17,7 @@ use crate::records;
 use crate::testing::{Scene, digests, record_of};
 use crate::tools::{Progress, RehashOptions, Rehashed, locate, rehash};
 use crate::upload::{self, Complete, UploadName};
+use crate::write::publish::DirectoryObject;
 
 type Change = fn(&Scene);
 
@@ -136,6 +138,33 @@ fn a_rehash_keeps_what_is_attached_and_the_upload() {
         let now = stored(&scene, "a");
         assert_eq!((halves(&now), now.upload_id.as_deref()), ((false, true), Some("by")));
         assert_eq!(now.content.etag, Some(digests(b"1").etag));
+    }
+}
+
+/// A check of what is replaced or deleted depends on it.
+#[test]
+fn what_is_attached_is_known_where_an_object_is_replaced() {
+    let mut long = record(b"1");
+    long.content.parts = Some(crate::testing::many_parts());
+    for (scene, record) in scenes().iter().flat_map(|scene| [(scene, record(b"1")), (scene, long.clone())]) {
+        scene.put_record("a", b"1", record).unwrap();
+        let bucket = scene.bucket();
+        let known = || {
+            let spot = place::find(&bucket, &bucket.directory("").unwrap(), "a", true).unwrap().unwrap();
+            spot.current.unwrap().facts.unwrap().attached.unknown
+        };
+        assert_eq!(known(), one(ATTACHED));
+        touch(scene, "a");
+        if !scene.skips_changes() {
+            assert_eq!(known(), one(ATTACHED));
+        }
+        let mut attached = Attached::none();
+        attached.unknown = one(ATTACHED);
+        let content = (digests(b""), ObjectMetadata::default(), attached);
+        scene.target("d/").publish_empty_directory(&scene.store, content).unwrap();
+        let object = DirectoryObject::look(&bucket, &bucket.directory("d").unwrap(), true).unwrap();
+        let facts = object.current().unwrap().facts.as_ref().unwrap();
+        assert_eq!(facts.attached.unknown, one(ATTACHED));
     }
 }
 

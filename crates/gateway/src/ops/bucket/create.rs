@@ -51,7 +51,7 @@ impl<'a> Handler<'a> for CreateBucket {
             Ok(()) => {}
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}
-            Err(error) => return Err(call.failed()(error)),
+            Err(error) => return Err(call.fail(error)),
         }
         let mut reply = reply::empty(StatusCode::OK);
         reply::set(reply.headers_mut(), "location", format!("/{bucket}"));

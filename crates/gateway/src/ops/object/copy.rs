@@ -172,7 +172,9 @@ impl Source {
         };
         match (side, error) {
             (CopySide::Source, BackendError::PreconditionFailed(condition)) => failed_of_source(condition),
-            (_, error) => from_backend(error, Some(object.bucket.as_str()), Some(object.key.as_str())),
+            (_, error) => {
+                from_backend(error, Resource { bucket: Some(object.bucket), key: Some(object.key) })
+            }
         }
     }
 

@@ -109,7 +109,7 @@ async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<D
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();
         }
-        let error = from_backend(error, Some(bucket.as_str()), Some(key.as_str()));
+        let error = from_backend(error, Resource { bucket: Some(bucket), key: Some(key) });
         call.site().log(&error);
         error
     })

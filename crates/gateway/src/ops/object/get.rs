@@ -131,7 +131,7 @@ impl ReadArguments {
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
         BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),
-        error => Err(call.failed()(error)),
+        error => Err(call.fail(error)),
     }
 }
 

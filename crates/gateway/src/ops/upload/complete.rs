@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use backend::{CompleteRequest, CompleteUpload, CompletedPart, ObjectRef, UploadRef};
+use backend::{CompleteRequest, CompleteUpload, ObjectRef, UploadRef};
 use iam::ConditionKey;
 use s3_types::{Conditions, UploadId};
 use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
@@ -50,11 +50,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         let bytes_max = limits::COMPLETE_BODY_BYTES_MAX;
         let request = call.read_document(self.expected, bytes_max, CompleteUploadRequest::parse).await?;
         let complete = CompleteUpload {
-            parts: request
-                .parts
-                .into_iter()
-                .map(|p| CompletedPart { part_number: p.part_number, etag: p.etag, checksum: p.checksum })
-                .collect(),
+            parts: request.parts,
             conditions: self.conditions,
             checksum: self.whole.checksum,
             checksum_type: self.whole.checksum_type,
