@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use s3_wire::{ErrorCode, S3Error};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
@@ -155,10 +155,9 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             return;
         }
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            // This one runs from the end of a response; a head that has begun has its own, shorter
-            // one (ConnectionIo).
-            .header_read_timeout(idle_timeout)
+            // hyper's would be armed for each request. A head that has begun has that of
+            // `ConnectionIo`, and a connection that waits is parked, and has the one above.
+            .header_read_timeout(None)
             .max_buf_size(crowd.buffer_bytes())
             .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
