@@ -173,7 +173,11 @@ async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut Request
         body,
         payload: Some(payload),
     };
-    match ops::dispatch(call).await {
+    let outcome = match ops::dispatch(call) {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
+    match outcome {
         Ok(outcome) => Ok(outcome),
         Err(error) => Err(bucket.refusal(error).await),
     }
