@@ -36,6 +36,7 @@ use crate::phase::Phase;
 use crate::reply::{self, Reply};
 use crate::request::{Answered, Known, RequestContext};
 use crate::request_bucket::RequestBucket;
+use crate::spare_headers;
 
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
@@ -44,7 +45,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
     let place = gateway.requests.take().map(Arc::new);
     let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
-    let (head, incoming) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
     let peer = gateway.clients.of_request(peer, &head.headers);
     let observers = gateway.observers.as_ref();
     let traces = observers.and_then(|observers| observers.traces.as_ref());
@@ -75,6 +76,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
         Box::new(Report::new(observers, &mut cx, &head, known, answered))
     });
+    spare_headers::keep(std::mem::take(&mut head.headers));
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
