@@ -5,6 +5,7 @@ use std::future::{Future as _, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -154,15 +155,20 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             let _ = io.shutdown().await;
             return;
         }
-        let connection = http1::Builder::new()
+        let mut builder = http1::Builder::new();
+        builder
             // hyper's would be armed for each request. A head that has begun has that of
             // `ConnectionIo`, and a connection that waits is parked, and has the one above.
             .header_read_timeout(None)
             .max_buf_size(crowd.buffer_bytes())
-            .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
-            .half_close(true)
-            .serve_connection(TokioIo::new(io), service());
+            .half_close(true);
+        io.many_lines = phase.many_lines.load(Relaxed);
+        if io.many_lines {
+            // For more lines than it takes by itself, hyper allocates room with each request.
+            builder.max_headers(HEADER_LINES_MAX);
+        }
+        let connection = builder.serve_connection(TokioIo::new(io), service());
         match drive(Box::new(connection), &phase, crowd.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
@@ -212,8 +218,9 @@ impl Parking {
     }
 }
 
-/// Serves requests until the connection ends, or has been idle for a while. Then returns the
-/// connection without hyper's buffers of about 16 KiB.
+/// Serves requests until the connection ends, has been idle for a while, or has a head that is to
+/// be read again ([`Phase::many_lines`]). In the last two cases returns the connection without
+/// hyper's buffers of about 16 KiB, and what was read of the next request.
 async fn drive<S, V>(
     mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
     phase: &Phase,
@@ -226,6 +233,7 @@ where
 {
     let mut drain = Box::pin(drained(draining));
     let mut parking = Parking::new(park_after);
+    let many_lines = phase.many_lines.load(Relaxed);
     // Since the server is to stop: until when it waits for a head, and for the reader of nothing
     // but refusals.
     let mut graceful: Option<Pin<Box<Sleep>>> = None;
@@ -233,6 +241,9 @@ where
     let ended = poll_fn(|cx| {
         if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
             return Poll::Ready(result.map(|()| true));
+        }
+        if phase.many_lines.load(Relaxed) != many_lines {
+            return Poll::Ready(Ok(false));
         }
         let Some(head_time) = &mut graceful else {
             if drain.as_mut().poll(cx).is_ready() {
