@@ -194,18 +194,24 @@ struct Parking {
     /// `None` to park at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
+    /// True once the tick was polled: it wakes the task.
+    is_armed: bool,
     idle_before: Option<u32>,
 }
 
 impl Parking {
     fn new(after: Duration) -> Self {
         let tick = (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after)));
-        Self { tick, after, idle_before: None }
+        Self { tick, after, is_armed: false, idle_before: None }
     }
 
     /// True if no request came from one tick to the next. So requests need not touch the timer.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
+        if self.is_armed && !tick.is_elapsed() {
+            return false;
+        }
+        self.is_armed = true;
         while tick.as_mut().poll(cx).is_ready() {
             let idle = phase.idle_after();
             if idle.is_some() && idle == self.idle_before {
@@ -231,7 +237,11 @@ where
     S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static,
     V: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
 {
+    // The task's waker stays the same, so that what has once been polled is polled again only when
+    // it has something to say: each time would take the lock that all connections share.
+    let stop = draining.clone();
     let mut drain = Box::pin(drained(draining));
+    let mut is_new = true;
     let mut parking = Parking::new(park_after);
     let many_lines = phase.many_lines.load(Relaxed);
     // Since the server is to stop: until when it waits for a head, and for the reader of nothing
@@ -246,7 +256,8 @@ where
             return Poll::Ready(Ok(false));
         }
         let Some(head_time) = &mut graceful else {
-            if drain.as_mut().poll(cx).is_ready() {
+            let may_drain = std::mem::take(&mut is_new) || stop.has_changed().unwrap_or(true);
+            if may_drain && drain.as_mut().poll(cx).is_ready() {
                 graceful = Some(Box::pin(tokio::time::sleep(STOP_TIME_MAX)));
                 phase.stop();
                 Pin::new(&mut *connection).graceful_shutdown();
