@@ -6,6 +6,7 @@ from support import expect, tables
 from support.wire import Closed, poll
 
 HEADER_MAX = tables.limit("HEADER_SECTION_BYTES_MAX")
+LINES_MAX = tables.limit("HEADER_LINES_MAX")
 
 
 class TestSize:
@@ -30,6 +31,33 @@ class TestSize:
         response = bucket.raw.put(bucket.path("key"), b"data", headers={"x-padding": "p" * HEADER_MAX})
         expect.error(response, "RequestHeaderSectionTooLarge")
         assert bucket.is_untouched()
+
+    def test_many_lines(self, bucket):
+        """More than hyper takes by itself (100), among others on one connection: alone and pipelined."""
+        bucket.put("key", b"data")
+        numbers = [1, 150, 2, LINES_MAX - 20, 3]
+        prepared = [
+            bucket.raw.prepare("GET", bucket.path("key"), headers={f"x-h{n}": "1" for n in range(number)})
+            for number in numbers
+        ]
+        for together in (False, True):
+            with bucket.raw.connect() as connection:
+                if together:
+                    connection.send(b"".join(request.bytes for request in prepared))
+                for request in prepared:
+                    if not together:
+                        connection.send(request.bytes)
+                    assert expect.ok(connection.response()).body == b"data"
+
+    @pytest.mark.parametrize("before", [0, 150])
+    def test_too_many_lines(self, bucket, before):
+        with bucket.raw.connect() as connection:
+            for number in filter(None, (before, LINES_MAX)):
+                headers = {f"x-h{n}": "1" for n in range(number)}
+                connection.send(bucket.raw.prepare("HEAD", bucket.path("none"), headers=headers).bytes)
+                if number < LINES_MAX:
+                    assert connection.response("HEAD").status == 404
+            self.refused(connection)
 
     def test_100_000_headers(self, bucket):
         """Refused without being held, and the server goes on."""

@@ -15,7 +15,7 @@ use crate::root;
 const SELDOM: &str = "limits lines of the log, of which a process has one";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 23] = [
+const STATICS: [(&str, &str, &str, &str); 25] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -37,8 +37,10 @@ const STATICS: [(&str, &str, &str, &str); 23] = [
     ("gateway", "per_thread", "NEXT", "numbers the threads of the process"),
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),
     ("gateway", "send_file", "PLACEHOLDER", "a constant that has an address, by which it is recognized"),
+    ("gateway", "spare_headers", "SPARE", "of a thread: memory, without what was in it"),
     ("kernel-calls", "the root", "IGNORE_SIGIO", "how a process handles a signal is the process's"),
     ("kernel-calls", "the root", "TAKEN", "descriptors that were handed over are the process's"),
+    ("s3-wire", "route", "ROWS", "a constant that is computed when it is first used"),
 ];
 
 #[test]

@@ -18,6 +18,7 @@ pub fn document() -> String {
         "operations": OPERATIONS.iter().map(operation).collect::<Vec<_>>(),
         "error_codes": codes,
         "limits": limits! {
+            gateway::HEADER_LINES_MAX
             gateway::OPERATIONS_CONNECTIONS_MAX
             gateway::REFUSED_LINGERING_MAX
             s3_wire::DELETE_BODY_BYTES_MAX

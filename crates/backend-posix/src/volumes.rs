@@ -312,7 +312,7 @@ mod tests {
         let later = Instant::now() + std::time::Duration::from_hours(1);
         *volumes.others.0.lock().await = Some((later, answers));
         let mut statistics = Statistics::default();
-        tell(&volumes, &mut statistics).await;
+        add_statistics(&volumes, &mut statistics).await;
         assert_eq!(statistics.volumes.len(), 1);
         assert_eq!(statistics.silent_volumes, ["broken", "hangs"]);
     }

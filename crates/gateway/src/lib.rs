@@ -45,6 +45,7 @@ mod send_file;
 pub mod serve;
 pub mod server;
 mod service_manager;
+mod spare_headers;
 mod state_dir;
 mod storage;
 mod stream;

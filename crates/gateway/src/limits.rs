@@ -48,6 +48,8 @@ pub const CONNECTIONS_MANY: usize = 1000;
 /// The most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection
 /// closed).
 pub const HEADER_LINES_MAX: usize = 200;
+/// The largest map of headers that a thread keeps for its next answer, in headers: 4 KiB.
+pub const SPARE_HEADERS_MAX: usize = 32;
 /// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one
 /// goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;

@@ -20,6 +20,9 @@ pub struct Phase {
     owed: AtomicBool,
     pub body_unread: AtomicBool,
     pub closing: AtomicBool,
+    /// True once hyper has refused a head as too large: it may only have more lines than hyper
+    /// takes by itself, and is read again by a hyper that takes more.
+    pub many_lines: AtomicBool,
     /// True once the server is stopping.
     pub stopping: AtomicBool,
     /// True if the last read found nothing.

@@ -7,6 +7,7 @@ use s3_types::VersionId;
 use s3_wire::xml::Writer;
 
 use crate::body::{self, ResponseBody};
+use crate::spare_headers;
 
 /// A response on its way to the client.
 pub type Reply = Response<ResponseBody>;
@@ -15,6 +16,7 @@ pub type Reply = Response<ResponseBody>;
 pub fn empty(status: StatusCode) -> Reply {
     let mut reply = Response::new(ResponseBody::empty());
     *reply.status_mut() = status;
+    *reply.headers_mut() = spare_headers::take();
     reply
 }
 

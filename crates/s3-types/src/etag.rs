@@ -84,10 +84,32 @@ impl ETag {
     pub fn quoted(&self) -> String {
         // An MD5 with the number of parts fits this capacity: a text that grows would be copied.
         let mut quoted = String::with_capacity(40);
-        // Writing to a string does not fail.
-        let _ = write!(quoted, "\"{self}\"");
+        quoted.push('"');
+        match self {
+            // Almost all, of each answer: without the formatter.
+            Self::Md5(md5) => quoted.push_str(hex_str(&hex(md5))),
+            // Writing to a string does not fail.
+            Self::Multipart { .. } | Self::Opaque(_) => {
+                let _ = write!(quoted, "{self}");
+            }
+        }
+        quoted.push('"');
         quoted
     }
+}
+
+fn hex(md5: &[u8; 16]) -> [u8; 32] {
+    let mut hex = [0; 32];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(md5) {
+        pair[0] = HEX[usize::from(byte >> 4)];
+        pair[1] = HEX[usize::from(byte & 15)];
+    }
+    hex
+}
+
+/// Returns hex digits as text.
+fn hex_str(hex: &[u8; 32]) -> &str {
+    str::from_utf8(hex).unwrap_or_default()
 }
 
 impl fmt::Display for ETag {
@@ -97,12 +119,7 @@ impl fmt::Display for ETag {
             Self::Multipart { md5, parts } => (md5, Some(parts)),
             Self::Opaque(text) => return f.write_str(text),
         };
-        let mut hex = [0u8; 32];
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(md5) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
-        }
-        f.write_str(str::from_utf8(&hex).map_err(|_| fmt::Error)?)?;
+        f.write_str(hex_str(&hex(md5)))?;
         parts.map_or(Ok(()), |n| write!(f, "-{n}"))
     }
 }

@@ -48,16 +48,12 @@ impl BucketName {
         if name.len() > BUCKET_NAME_MAX {
             return Err(InvalidName::TooLong);
         }
-        let edge = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         let bytes = name.as_bytes();
+        let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let well_formed = bytes.len() >= BUCKET_NAME_MIN
-            && edge(bytes.first())
-            && edge(bytes.last())
-            && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
-            && !["..", ".-", "-."].iter().any(|pair| name.contains(pair))
-            && name.parse::<std::net::Ipv4Addr>().is_err()
-            && !RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
-            && !RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s));
+            && bytes.first().is_some_and(plain)
+            && bytes.last().is_some_and(plain)
+            && (bytes.iter().all(plain) || has_labels(name));
         if well_formed { Ok(Self(name.into())) } else { Err(InvalidName::Malformed) }
     }
 
@@ -70,6 +66,18 @@ impl BucketName {
     pub fn arn(&self) -> String {
         format!("arn:aws:s3:::{}", self.0)
     }
+}
+
+/// True if dots and hyphens are where they may be in a bucket's name. Names without any pass all
+/// these rules.
+fn has_labels(name: &str) -> bool {
+    let allowed = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-');
+    let bytes = name.as_bytes();
+    bytes.iter().all(allowed)
+        && !bytes.windows(2).any(|pair| matches!(pair, b".." | b".-" | b"-."))
+        && name.parse::<std::net::Ipv4Addr>().is_err()
+        && !RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
+        && !RESERVED_SUFFIXES.iter().any(|s| name.ends_with(s))
 }
 
 impl fmt::Display for BucketName {

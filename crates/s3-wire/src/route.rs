@@ -5,6 +5,8 @@
 //! something else, and the plain verb could overwrite or delete data that it wants to keep
 //! (docs/decisions/0017-refused-not-guessed.md).
 
+use std::sync::LazyLock;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 
@@ -219,7 +221,14 @@ fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) ->
 }
 
 fn rows(verb: Verb, shape: Shape) -> impl Iterator<Item = &'static OperationInfo> {
-    OPERATIONS.iter().filter(move |row| row.method == verb && row.shape == shape)
+    static ROWS: LazyLock<[[Vec<&OperationInfo>; 3]; 5]> = LazyLock::new(|| {
+        let mut rows: [[Vec<&OperationInfo>; 3]; 5] = Default::default();
+        for row in OPERATIONS {
+            rows[row.method as usize][row.shape as usize].push(row);
+        }
+        rows
+    });
+    ROWS[verb as usize][shape as usize].iter().copied()
 }
 
 /// Returns the most specific row that matches the request.

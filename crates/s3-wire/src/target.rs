@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use percent_encoding::percent_decode_str;
 use s3_types::{BucketName, InvalidName, ObjectKey};
 
@@ -53,8 +54,7 @@ impl Target {
             if bucket.is_empty() {
                 return if key.is_empty() { Ok(Self::Service) } else { Err(invalid_bucket("")) };
             }
-            let bucket = percent_decode_str(bucket).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
-            (bucket, key)
+            (decode(bucket)?, key)
         };
         let name = BucketName::new(&bucket).map_err(|_| invalid_bucket(&bucket))?;
         if raw_key.is_empty() {
@@ -92,8 +92,15 @@ impl Target {
 /// Reads a percent-encoded key: `InvalidURI` if it is not UTF-8, `KeyTooLongError` if it is longer
 /// than 1024 bytes.
 pub fn parse_key(raw: &str) -> Result<ObjectKey> {
-    let key = percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidURI)?;
-    checked_key(&key)
+    checked_key(&decode(raw)?)
+}
+
+/// Decodes percent-encoded text. Text that has nothing encoded is not looked through again.
+fn decode(raw: &str) -> Result<Cow<'_, str>> {
+    if memchr(b'%', raw.as_bytes()).is_none() {
+        return Ok(Cow::Borrowed(raw));
+    }
+    percent_decode_str(raw).decode_utf8().map_err(|_| ErrorCode::InvalidURI.into())
 }
 
 /// Makes a key of decoded text (from XML or a copy source): `InvalidURI` if it is empty,

@@ -218,8 +218,9 @@ fn digits(out: &mut [u8], n: i32) {
     }
 }
 
+/// Returns ASCII as text.
 fn owned(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
+    str::from_utf8(text).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(crate) fn read_inline(
         return None;
     }
     let begun_ns = i128::from(file_info::files_now_ns());
-    let path = format!("{}/{}", request.bucket, request.place.path);
+    let path = [request.bucket.as_str(), "/", &request.place.path].concat();
     let mounted;
     let (mut name, volume) = (Name { above: &store.root, path: &path }, store.volume);
     let (place, volume) = match resolve::cached(name.above, name.path, PLACE) {

@@ -27,14 +27,14 @@ use handler::Handler;
 use refused::Refused;
 use unset::Unset;
 
-/// Performs a request, from reading the input to the work. The future is on the heap, since the
-/// operations' states differ much in size and a connection would otherwise hold room for the
-/// largest.
-fn run<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> BoxFuture<'a, Result<Outcome>> {
-    Box::pin(async move {
-        let (handler, storage) = prepare::<H>(&call)?;
-        handler.perform(call, storage).await
-    })
+/// The work of an operation. It is on the heap, since the operations' states differ much in size
+/// and a connection would otherwise hold room for the largest.
+pub type Work<'a> = BoxFuture<'a, Result<Outcome>>;
+
+/// Reads the input of a request, and begins its work.
+fn begin<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> Result<Work<'a>> {
+    let (handler, storage) = prepare::<H>(&call)?;
+    Ok(Box::pin(handler.perform(call, storage)))
 }
 
 /// Does all checks that precede the work.
@@ -91,14 +91,14 @@ mod handlers {
 
 macro_rules! dispatch {
     ($($name:ident $method:ident $shape:ident $selector:expr, $action:ident $support:ident)*) => {
-        /// Performs the operation that was asked for.
-        pub fn dispatch(call: Call<'_>) -> BoxFuture<'_, Result<Outcome>> {
+        /// Begins the operation that was asked for, with all checks that precede its work.
+        pub fn dispatch(call: Call<'_>) -> Result<Work<'_>> {
             match call.operation { $(Operation::$name => dispatch!(@ $support $name)(call),)* }
         }
     };
-    (@ served $name:ident) => { run::<handlers::$name> };
-    (@ unset $name:ident) => { run::<Unset> };
-    (@ refused $name:ident) => { run::<Refused> };
+    (@ served $name:ident) => { begin::<handlers::$name> };
+    (@ unset $name:ident) => { begin::<Unset> };
+    (@ refused $name:ident) => { begin::<Refused> };
 }
 
 s3_wire::for_each_operation!(dispatch);

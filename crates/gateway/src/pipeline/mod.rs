@@ -36,6 +36,7 @@ use crate::phase::Phase;
 use crate::reply::{self, Reply};
 use crate::request::{Answered, Known, RequestContext};
 use crate::request_bucket::RequestBucket;
+use crate::spare_headers;
 
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
@@ -44,7 +45,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
 pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: Request<Incoming>) -> Reply {
     let place = gateway.requests.take().map(Arc::new);
     let (id, now, started) = (gateway.request_ids.next(), Timestamp::now(), Instant::now());
-    let (head, incoming) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
     let peer = gateway.clients.of_request(peer, &head.headers);
     let observers = gateway.observers.as_ref();
     let traces = observers.and_then(|observers| observers.traces.as_ref());
@@ -75,6 +76,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
         Box::new(Report::new(observers, &mut cx, &head, known, answered))
     });
+    spare_headers::keep(std::mem::take(&mut head.headers));
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
 }
 
@@ -87,10 +89,10 @@ async fn perform<'h>(
     body: &mut RequestBody,
     known: &mut Known<'h>,
 ) -> Result<Reply> {
-    check_head(head)?;
+    let host = check_head(head)?;
     let query = &*known.query.insert(Query::parse(head.uri.query().unwrap_or_default())?);
     let headers = auth::effective_headers(query, &head.headers)?;
-    let (host, raw_path) = (host(head), head.uri.path());
+    let raw_path = head.uri.path();
     let virtual_bucket = host.and_then(|host| bucket_of_host(host, &settings.domains));
     let virtual_bucket = virtual_bucket.as_deref();
     let target = match Target::parse(virtual_bucket, raw_path) {
@@ -172,7 +174,11 @@ async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut Request
         body,
         payload: Some(payload),
     };
-    match ops::dispatch(call).await {
+    let outcome = match ops::dispatch(call) {
+        Ok(work) => work.await,
+        Err(error) => Err(error),
+    };
+    match outcome {
         Ok(outcome) => Ok(outcome),
         Err(error) => Err(bucket.refusal(error).await),
     }
@@ -198,29 +204,38 @@ fn host(head: &Parts) -> Option<&str> {
 }
 
 /// Refuses a head that is too large, or that a proxy could understand in another way than we do.
-fn check_head(head: &Parts) -> Result<()> {
-    // "name: value\r\n"
-    let lines = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
-    let fields: usize = lines.sum();
+/// Returns the name the client used.
+fn check_head(head: &Parts) -> Result<Option<&str>> {
+    let (mut fields, mut hosts, mut authorizations, mut unknown_coding) = (0, 0, 0, false);
+    for (name, value) in &head.headers {
+        // "name: value\r\n"
+        fields += name.as_str().len() + value.len() + 4;
+        match *name {
+            header::HOST => hosts += 1,
+            header::AUTHORIZATION => authorizations += 1,
+            header::TRANSFER_ENCODING => {
+                unknown_coding |= !value.as_bytes().eq_ignore_ascii_case(b"chunked");
+            }
+            _ => {}
+        }
+    }
     if fields > limits::HEADER_SECTION_BYTES_MAX {
         return Err(S3Error::new(ErrorCode::RequestHeaderSectionTooLarge)
             .detail("MaxSizeAllowed", limits::HEADER_SECTION_BYTES_MAX.to_string()));
     }
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
-    let once = [header::HOST, header::AUTHORIZATION];
-    let ambiguous = once.iter().any(|name| head.headers.get_all(name).iter().nth(1).is_some());
-    if target > limits::TARGET_BYTES_MAX || ambiguous {
+    if target > limits::TARGET_BYTES_MAX || hosts > 1 || authorizations > 1 {
         return Err(ErrorCode::InvalidURI.into());
     }
+    let host = host(head);
     // RFC 9112, section 3.2.
-    if head.version == Version::HTTP_11 && host(head).is_none() {
+    if head.version == Version::HTTP_11 && host.is_none() {
         return Err(ErrorCode::BadRequest.into());
     }
-    let codings = head.headers.get_all(header::TRANSFER_ENCODING);
-    if codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    if unknown_coding {
         return Err(S3Error::header_not_implemented("Transfer-Encoding"));
     }
-    Ok(())
+    Ok(host)
 }
 
 /// Adds the headers that every answer has.

@@ -5,6 +5,7 @@ use std::future::{Future as _, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use s3_wire::{ErrorCode, S3Error};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::watch;
@@ -159,16 +160,20 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             let _ = io.shutdown().await;
             return;
         }
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            // This one runs from the end of a response; a head that has begun has its own, shorter
-            // one (ConnectionIo).
-            .header_read_timeout(idle_timeout)
+        let mut builder = http1::Builder::new();
+        builder
+            // hyper's timer would be armed for each request. A head that has begun has the timer of
+            // `ConnectionIo`, and a connection that waits is parked and has the timer above.
+            .header_read_timeout(None)
             .max_buf_size(connection_limit.buffer_bytes())
-            .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
-            .half_close(true)
-            .serve_connection(TokioIo::new(io), service());
+            .half_close(true);
+        io.many_lines = phase.many_lines.load(Relaxed);
+        if io.many_lines {
+            // For more lines than it takes by itself, hyper allocates room with each request.
+            builder.max_headers(HEADER_LINES_MAX);
+        }
+        let connection = builder.serve_connection(TokioIo::new(io), service());
         match drive(Box::new(connection), &phase, connection_limit.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
@@ -194,18 +199,24 @@ struct Parking {
     /// The timer; `None` to park at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
+    /// True once the tick was polled: it wakes the task.
+    is_armed: bool,
     idle_before: Option<u32>,
 }
 
 impl Parking {
     fn new(after: Duration) -> Self {
         let tick = (!after.is_zero()).then(|| Box::pin(tokio::time::sleep(after)));
-        Self { tick, after, idle_before: None }
+        Self { tick, after, is_armed: false, idle_before: None }
     }
 
     /// True if no request came from one tick to the next. So requests need not use the timer.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
+        if self.is_armed && !tick.is_elapsed() {
+            return false;
+        }
+        self.is_armed = true;
         while tick.as_mut().poll(cx).is_ready() {
             let idle = phase.idle_after();
             if idle.is_some() && idle == self.idle_before {
@@ -218,8 +229,9 @@ impl Parking {
     }
 }
 
-/// Serves requests until the connection ends, or has been idle for a while. Then returns the
-/// connection without hyper's buffers of about 16 KiB.
+/// Serves requests until the connection ends, has been idle for a while, or has a head that is to
+/// be read again ([`Phase::many_lines`]). In the last two cases returns the connection without
+/// hyper's buffers of about 16 KiB, and what was read of the next request.
 async fn drive<S, V>(
     mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
     phase: &Phase,
@@ -230,8 +242,13 @@ where
     S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static,
     V: HttpService<Incoming, ResBody = ResponseBody, Error = Infallible>,
 {
+    // The task's waker stays the same, so that what has once been polled is polled again only when
+    // it has something to say: each time would take the lock that all connections share.
+    let stop = draining.clone();
     let mut drain = Box::pin(drained(draining));
+    let mut is_new = true;
     let mut parking = Parking::new(park_after);
+    let many_lines = phase.many_lines.load(Relaxed);
     // Since the server is to stop: until when it waits for a head, and for the reader of nothing
     // but refusals.
     let mut graceful: Option<Pin<Box<Sleep>>> = None;
@@ -240,8 +257,12 @@ where
         if let Poll::Ready(result) = Pin::new(&mut *connection).poll(cx) {
             return Poll::Ready(result.map(|()| true));
         }
+        if phase.many_lines.load(Relaxed) != many_lines {
+            return Poll::Ready(Ok(false));
+        }
         let Some(head_time) = &mut graceful else {
-            if drain.as_mut().poll(cx).is_ready() {
+            let may_drain = std::mem::take(&mut is_new) || stop.has_changed().unwrap_or(true);
+            if may_drain && drain.as_mut().poll(cx).is_ready() {
                 graceful = Some(Box::pin(tokio::time::sleep(STOP_TIME_MAX)));
                 phase.stop();
                 Pin::new(&mut *connection).graceful_shutdown();

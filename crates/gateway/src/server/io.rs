@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
+use s3_wire::ErrorCode;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep};
 
@@ -47,6 +48,8 @@ pub struct ConnectionIo<S> {
     linger: Option<Linger>,
     gateway: Arc<Gateway>,
     refusal: Option<Refusal>,
+    /// True if the hyper around this takes more header lines than it does by itself.
+    pub many_lines: bool,
 }
 
 /// A response that replaces the one that hyper writes for a head it cannot read.
@@ -84,6 +87,7 @@ impl<S: AsyncRead> ConnectionIo<S> {
             linger: None,
             gateway,
             refusal: None,
+            many_lines: false,
         }
     }
 
@@ -165,6 +169,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
             && !self.phase.answering()
             && let Some(error) = refusal::in_place_of(buf)
         {
+            let too_large = error.code() == ErrorCode::RequestHeaderSectionTooLarge;
+            if too_large && !self.many_lines {
+                // `connection::drive` sees this, and the head is read again.
+                self.phase.many_lines.store(true, Relaxed);
+                return Poll::Pending;
+            }
             let response = refusal::response(&self.gateway, &error).into();
             self.refusal = Some(Refusal { response, replaced: buf.len() });
             // The client may be in the middle of its head, or of a body.

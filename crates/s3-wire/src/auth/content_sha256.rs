@@ -1,6 +1,6 @@
 //! The header `x-amz-content-sha256`, which says how a request's body is protected.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::chunk::ChunkSigner;
 use super::encoding::unhex;
@@ -8,7 +8,6 @@ use super::payload_mode::PayloadMode;
 use super::refusal::sigv4a_not_implemented;
 use super::request::SignedRequest;
 use crate::error::{ErrorCode, Result, S3Error};
-use crate::headers::first_value;
 
 pub(super) const HEADER: &str = "x-amz-content-sha256";
 pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
@@ -68,7 +67,8 @@ impl ContentSha256 {
 /// Returns the header's text, if it was sent. A value that is not visible ASCII is
 /// `InvalidArgument`.
 pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>> {
-    let Some(value) = first_value(headers, HEADER) else { return Ok(None) };
+    const NAME: HeaderName = HeaderName::from_static(HEADER);
+    let Some(value) = headers.get(NAME) else { return Ok(None) };
     match value.to_str() {
         Ok(text) => Ok(Some(text.trim())),
         Err(_) => Err(invalid(&String::from_utf8_lossy(value.as_bytes()))),

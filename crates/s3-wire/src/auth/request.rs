@@ -1,6 +1,5 @@
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, Method};
 
-use crate::headers::first_value;
 use crate::query::Query;
 
 /// The parts of a request that signatures cover.
@@ -49,10 +48,10 @@ impl SigningPolicy {
     }
 }
 
+/// The header with the token of temporary credentials.
+pub(super) const SECURITY_TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
+
 /// Returns a header's text; `None` if the header is missing, empty or not visible ASCII.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    first_value(headers, name)
-        .and_then(|value| value.to_str().ok())
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
+pub(super) fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
 }

@@ -5,6 +5,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use s3_types::Timestamp;
 
@@ -12,7 +13,7 @@ use super::content_sha256::anonymous_payload;
 use super::encoding::normalised_path;
 use super::payload_mode::PayloadMode;
 use super::refusal::mismatch;
-use super::request::{SignedRequest, header};
+use super::request::{SECURITY_TOKEN, SignedRequest, header};
 use super::window::{check_expiry, check_skew, request_time};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::headers::{all_values, has};
@@ -54,7 +55,7 @@ impl SigV2Authorization {
         let parts = components.trim().split_once(':').filter(|(access_key, _)| !access_key.is_empty());
         let (access_key, signature) = parts.ok_or_else(|| {
             let message = "AWS authorization header is invalid.  Expected AwsAccessKeyId:signature";
-            let sent = header(request.headers, "authorization").unwrap_or_default();
+            let sent = header(request.headers, AUTHORIZATION).unwrap_or_default();
             S3Error::invalid_argument("Authorization", sent, message)
         })?;
         let (time, sent) = request_time(request.headers)?;
@@ -64,7 +65,7 @@ impl SigV2Authorization {
             access_key: access_key.into(),
             signature: signature.into(),
             date: date.into(),
-            security_token: header(request.headers, "x-amz-security-token").map(Into::into),
+            security_token: header(request.headers, SECURITY_TOKEN).map(Into::into),
             presigned: false,
         })
     }
@@ -87,7 +88,7 @@ impl SigV2Authorization {
             S3Error::with_message(ErrorCode::AccessDenied, message)
         })?;
         check_expiry(end_second, None, now)?;
-        let token = header(request.headers, "x-amz-security-token");
+        let token = header(request.headers, SECURITY_TOKEN);
         Ok(Self {
             access_key: access_key.into(),
             signature: signature.into(),

@@ -13,7 +13,7 @@ use super::encoding::{Hex, hex, hex_str, normalised_path, sha256};
 use super::key::{Credential, SigningKey, SigningKeyCache};
 use super::payload_mode::PayloadMode;
 use super::refusal::{mismatch, shown, sigv4a_not_implemented};
-use super::request::{SignedRequest, SigningPolicy, header};
+use super::request::{SECURITY_TOKEN, SignedRequest, SigningPolicy, header};
 use super::scope::{Place, parse_credential};
 use super::window::{check_expiry, check_skew, request_time};
 use crate::error::{ErrorCode, Result, S3Error};
@@ -61,7 +61,7 @@ impl SigV4Authorization {
             signature: signature.into(),
             time: basic,
             signed_at: time,
-            security_token: header(request.headers, "x-amz-security-token").map(Into::into),
+            security_token: header(request.headers, SECURITY_TOKEN).map(Into::into),
             presigned: false,
         })
     }
@@ -332,7 +332,7 @@ fn query_error(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
 }
 
 fn security_token<'a>(query: &'a Query<'_>, headers: &'a HeaderMap) -> Option<&'a str> {
-    query.get_non_empty("X-Amz-Security-Token").or_else(|| header(headers, "x-amz-security-token"))
+    query.get_non_empty("X-Amz-Security-Token").or_else(|| header(headers, SECURITY_TOKEN))
 }
 
 fn parse_expires(text: &str) -> Result<i64> {

@@ -1,18 +1,18 @@
 //! Checks whether a signature is valid at the present time.
 
-use http::HeaderMap;
 use http::header::DATE;
+use http::{HeaderMap, HeaderName};
 use s3_types::Timestamp;
 
 use crate::error::{ErrorCode, Result, S3Error};
-use crate::headers::first_value;
 use crate::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{format_iso8601, parse_http_date, parse_iso_basic};
 
 /// Returns the time at which a request with an `Authorization` header was signed, and its text:
 /// those of `x-amz-date` or, if that is missing, of `Date`.
 pub(super) fn request_time(headers: &HeaderMap) -> Result<(Timestamp, &str)> {
-    let text = first_value(headers, "x-amz-date").or_else(|| headers.get(DATE));
+    const AMZ_DATE: HeaderName = HeaderName::from_static("x-amz-date");
+    let text = headers.get(AMZ_DATE).or_else(|| headers.get(DATE));
     let text = text.and_then(|value| value.to_str().ok());
     let time = text.and_then(|text| parse_iso_basic(text).or_else(|| parse_http_date(text)));
     // No request was signed before 1970: such a date is broken, not skewed.

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag};
 
 use super::text::{joined, lossless};
@@ -108,11 +108,11 @@ pub fn complete_checksum(headers: &HeaderMap) -> Result<CompleteChecksum> {
 /// True if checksums are asked for (`x-amz-checksum-mode: ENABLED`). Any other value is
 /// `InvalidRequest`.
 pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
-    const NAME: &str = "x-amz-checksum-mode";
-    match lossless(headers, NAME) {
+    const NAME: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
+    match headers.get(NAME) {
         None => Ok(false),
-        Some(mode) if mode.eq_ignore_ascii_case("enabled") => Ok(true),
-        Some(_) => Err(invalid_value(NAME)),
+        Some(mode) if mode.as_bytes().trim_ascii().eq_ignore_ascii_case(b"enabled") => Ok(true),
+        Some(_) => Err(invalid_value("x-amz-checksum-mode")),
     }
 }
 

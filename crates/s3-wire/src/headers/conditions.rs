@@ -8,6 +8,9 @@ use crate::time::{parse_http_date, parse_iso8601};
 /// Reads `If-Match`, `If-None-Match`, `If-Modified-Since`, `If-Unmodified-Since` and `If-Range` of
 /// GetObject and HeadObject.
 pub fn read_conditions(headers: &HeaderMap, now: Timestamp) -> Conditions {
+    if !has_any(headers) {
+        return Conditions::default();
+    }
     Conditions { if_range: if_range(headers), ..conditions_named(&OF_READS, headers, now) }
 }
 
@@ -69,6 +72,9 @@ fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Condi
 /// S3 accepts `If-None-Match` only with `*`, `If-Match` only with other values, and not both
 /// headers at once; conditions by date are only for reads. Everything else is `NotImplemented`.
 pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
+    if !has_any(headers) {
+        return Ok(Conditions::default());
+    }
     refuse(headers, &["If-Modified-Since", "If-Unmodified-Since"])?;
     let conditions = Conditions {
         if_match: strict_etags(headers, "if-match"),
@@ -84,6 +90,12 @@ pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
         (None, Some(ETagCondition::OneOf(_))) => Err(value_not_implemented("If-None-Match")),
         _ => Ok(conditions),
     }
+}
+
+/// True if there may be a condition. Most requests have none, and are searched once in place of
+/// once for each name.
+fn has_any(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| name.as_str().starts_with("if-"))
 }
 
 fn value_not_implemented(header: &'static str) -> S3Error {

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName};
 use s3_types::ObjectMetadata;
 use s3_types::limits::USER_METADATA_BYTES_MAX;
 
-use super::text::{decode, has, joined, lossless};
+use super::text::{decode, has, joined, lossless, trimmed};
 use super::words;
 use crate::error::{ErrorCode, Result, S3Error};
 
@@ -19,7 +19,7 @@ pub(super) const USER_PREFIX: &str = "x-amz-meta-";
 /// it, as sent, is `MetadataTooLarge`.
 pub fn object_metadata(headers: &HeaderMap) -> Result<ObjectMetadata> {
     let text = |name: HeaderName| {
-        let text = lossless(headers, name.as_str())?;
+        let text = trimmed(headers.get(&name)?);
         (!text.is_empty()).then(|| text.into_owned())
     };
     Ok(ObjectMetadata {

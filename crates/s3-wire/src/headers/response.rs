@@ -63,7 +63,10 @@ impl ObjectHeaders<'_> {
     /// Adds the headers that a 304 also has (RFC 9110, section 15.4.5).
     pub fn append_validators_to(&self, headers: &mut HeaderMap) {
         headers.insert(ETAG, etag_value(self.etag));
-        insert(headers, LAST_MODIFIED, Some(&format_http_date(self.last_modified)));
+        // Digits and letters, so that it is always a header's value.
+        if let Ok(date) = HeaderValue::try_from(format_http_date(self.last_modified)) {
+            headers.insert(LAST_MODIFIED, date);
+        }
         insert(headers, CACHE_CONTROL, self.metadata.cache_control.as_deref());
         insert(headers, EXPIRES, self.metadata.expires.as_deref());
     }
@@ -132,6 +135,9 @@ impl ResponseOverrides {
             ("response-content-encoding", CONTENT_ENCODING),
         ];
         let mut values = Vec::new();
+        if !query.iter().any(|(name, _)| name.starts_with("response-")) {
+            return Ok(Self { values });
+        }
         for (parameter, header) in NAMES {
             let Some(text) = query.get_non_empty(parameter) else { continue };
             if !is_signed {

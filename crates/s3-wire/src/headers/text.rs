@@ -39,10 +39,15 @@ pub(super) fn ascii<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// Returns the first value of `name`, trimmed, with any characters.
 pub(super) fn lossless<'h>(headers: &'h HeaderMap, name: &str) -> Option<Cow<'h, str>> {
-    first_value(headers, name).map(|value| match decode(value) {
+    first_value(headers, name).map(trimmed)
+}
+
+/// Returns a value's characters, trimmed.
+pub(super) fn trimmed(value: &HeaderValue) -> Cow<'_, str> {
+    match decode(value) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
-    })
+    }
 }
 
 /// Returns all values of `name`, joined by commas; `None` if there are none.
