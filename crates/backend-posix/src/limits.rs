@@ -214,9 +214,10 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 pub(crate) const INDEX_SLACK: usize = 8;
 /// The minimum memory for the index of one directory, so that a window serves at least a few pages.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// The share of the memory for indexes that is used in addition, for indexes of uploads and for
-/// records of listed files: one part in this many.
+/// The share of the memory for indexes that is used in addition, for indexes of uploads: one part in
+/// this many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
+/// [`UPLOAD_INDEX_SHARE`] for records of listed files.
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
 /// The memory of a record that is kept for the next listing.
 pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
