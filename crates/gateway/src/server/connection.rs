@@ -52,7 +52,7 @@ pub async fn serve(
     settings: &Arc<ConnectionSettings>,
     mut stream: Stream,
     address: Option<SocketAddr>,
-    connection_limit: ConnectionLimit,
+    limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let mut peer = Peer { address, tls: None, secure: false, proxied: false };
@@ -87,14 +87,14 @@ pub async fn serve(
             match handshake {
                 Ok(Ok(Ok(stream))) => {
                     let peer = Peer { tls: Tls::of(stream.get_ref().1), secure: true, ..peer };
-                    serve_http(settings, stream, peer, connection_limit, draining).await;
+                    serve_http(settings, stream, peer, limit, draining).await;
                 }
                 Ok(Ok(Err(stream))) => {
                     settings.gateway.connections.fail_tls();
                     let message = "A request without TLS was sent to a port that speaks TLS: use https.";
                     let error = S3Error::with_message(ErrorCode::BadRequest, message);
                     // Kept open for the reader as long as there are few of those.
-                    let place = connection_limit.linger();
+                    let place = limit.linger();
                     refuse(&settings.gateway, stream, &error, place.is_some(), draining).await;
                 }
                 Ok(Err(error)) => {
@@ -107,7 +107,7 @@ pub async fn serve(
                 }
             }
         }
-        _ => serve_http(settings, stream, peer, connection_limit, draining).await,
+        _ => serve_http(settings, stream, peer, limit, draining).await,
     }
 }
 
@@ -115,20 +115,15 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     settings: &Arc<ConnectionSettings>,
     stream: S,
     peer: Peer,
-    connection_limit: ConnectionLimit,
+    limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
     if settings.sendfile && stream.plain().is_some() {
         phase.file_parts.allow();
     }
-    let mut io = ConnectionIo::new(
-        stream,
-        settings.gateway.clone(),
-        phase.clone(),
-        settings.timeouts,
-        connection_limit.clone(),
-    );
+    let mut io =
+        ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts, limit.clone());
     let idle_timeout = settings.idle_timeout.max(settings.timeouts.header);
     let service = || {
         let (settings, phase) = (settings.clone(), phase.clone());
@@ -164,12 +159,12 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             // This one runs from the end of a response; a head that has begun has its own, shorter
             // one (ConnectionIo).
             .header_read_timeout(idle_timeout)
-            .max_buf_size(connection_limit.buffer_bytes())
+            .max_buf_size(limit.buffer_bytes())
             .max_headers(HEADER_LINES_MAX)
             // A client may shut down its sending side after the request and still read the answer.
             .half_close(true)
             .serve_connection(TokioIo::new(io), service());
-        match drive(Box::new(connection), &phase, connection_limit.park_after(), &mut draining).await {
+        match drive(Box::new(connection), &phase, limit.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
                 io.put_back(&unread);
