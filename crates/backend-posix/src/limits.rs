@@ -214,9 +214,10 @@ pub(crate) const INDEX_CHUNK_ENTRIES: usize = 512;
 pub(crate) const INDEX_SLACK: usize = 8;
 /// The minimum memory for the index of one directory, so that a window serves at least a few pages.
 pub(crate) const INDEX_BYTES_MIN: usize = if cfg!(test) { 2 << 10 } else { 4 << 20 };
-/// The share of the memory for indexes that is used in addition, for indexes of uploads and for
-/// records of listed files: one part in this many.
+/// The share of the memory for indexes that is used in addition, for indexes of uploads: one part
+/// in this many.
 pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
+/// [`UPLOAD_INDEX_SHARE`] for records of listed files.
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
 /// The memory of a record that is kept for the next listing.
 pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
@@ -252,8 +253,8 @@ pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
 /// How many objects, and how many directories, that a listing can't read are logged in a minute.
 pub(crate) const LISTING_UNREAD_LOGGED: u32 = 20;
-/// How long a directory must have been unchanged before it was read, so that its time shows the next
-/// change. This is the value if times have fractions of a second.
+/// How long a directory must have been unchanged before it was read, so that its time shows the
+/// next change. This is the value if times have fractions of a second.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 /// [`SETTLED_FINE`] if times have no fractions of a second.
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);

@@ -23,8 +23,9 @@ use crate::xml;
 const AT_ONCE: usize = 16;
 /// The number of parts at once of an object that is made in parts.
 const PARTS_AT_ONCE: usize = 4;
-/// The size from which on objects are made in parts, and the size of the parts.
+/// The size from which on objects are made in parts.
 const PARTS_FROM: u64 = 256 << 20;
+/// The size of these parts.
 const PART: u64 = 32 << 20;
 /// The duration of preparations, which have no time limit.
 const ENDLESS: Duration = Duration::from_hours(24);

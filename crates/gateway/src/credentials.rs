@@ -28,8 +28,9 @@ const ENVIRONMENT: [(&str, &[&str]); 3] = [
 const OLD_NAMES: [(&str, &str); 2] =
     [("MINIO_ACCESS_KEY", "MINIO_ROOT_USER"), ("MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD")];
 
-/// Variables with root's uid and gid on the file system.
+/// The variable with root's uid on the file system.
 const UID: &str = "SLIPWAY_ROOT_UID";
+/// The variable with root's gid on the file system.
 const GID: &str = "SLIPWAY_ROOT_GID";
 
 /// The variables read here whose names begin with `SLIPWAY_`.

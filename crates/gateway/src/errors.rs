@@ -310,7 +310,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use backend::{BackendError as B, Contention, Held};
+    use backend::{BackendError as B, Contention, BusyResource};
 
     use super::*;
 
@@ -348,7 +348,7 @@ mod tests {
     /// The code alone does not say what was busy.
     #[test]
     fn what_aborts_an_operation_is_its_cause() {
-        for error in [B::Busy(Held::Bucket), B::Busy(Held::Upload), B::BucketChanged] {
+        for error in [B::Busy(BusyResource::Bucket), B::Busy(BusyResource::Upload), B::BucketChanged] {
             let cause = error.to_string();
             let error = from_backend(error, Resource::default());
             assert_eq!(error.code(), ErrorCode::OperationAborted);

@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use crate::state_dir;
 
-/// MinIO's own directory, and the file in it that says how objects are stored.
+/// MinIO's own directory.
 const OWN: &str = ".minio.sys";
+/// The file in it that says how objects are stored.
 const FORMAT: &str = "format.json";
 /// The format whose objects are plain files.
 const PLAIN_FILES: &str = "fs";

@@ -2,9 +2,9 @@
 //! being copied.
 //!
 //! hyper writes bytes that it can read. So in place of a part of a file, a response's body gives it
-//! as many bytes of [`PLACEHOLDER`], which it queues among the others. The connection recognizes these
-//! by their address when they are to be written, and sends the part instead. The parts wait in the
-//! connection's [`FileParts`], in the same order.
+//! as many bytes of [`PLACEHOLDER`], which it queues among the others. The connection recognizes
+//! these by their address when they are to be written, and sends the part instead. The parts wait
+//! in the connection's [`FileParts`], in the same order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -58,10 +58,10 @@ pub struct FileParts {
 
 /// Parts that wait to be sent, in the order of their placeholders in hyper's queue.
 ///
-/// If hyper dropped a placeholder, its part would be sent in place of the next one: another object's
-/// bytes, unnoticed by the client. hyper drops what it has queued when a body ends early, and
-/// closes the connection. So that no object depends on that, nothing more can be sent after a body
-/// ended early.
+/// If hyper dropped a placeholder, its part would be sent in place of the next one: another
+/// object's bytes, unnoticed by the client. hyper drops what it has queued when a body ends early,
+/// and closes the connection. So that no object depends on that, nothing more can be sent after a
+/// body ended early.
 #[derive(Debug, Default)]
 struct Queue {
     parts: VecDeque<Part>,

@@ -5,8 +5,9 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 /// The number of digits of an account id.
 const DIGITS: usize = 12;
-/// The first id whose first digit is not 0, and the number of such ids.
+/// The first id whose first digit is not 0.
 const ID_FIRST: u64 = 100_000_000_000;
+/// The number of ids whose first digit is not 0.
 const IDS_MADE: u64 = 900_000_000_000;
 
 /// The error for a text that is not an account id.

@@ -9,8 +9,9 @@ use s3_wire::payload::ChunkEncoder;
 use crate::limits::AWS_CHUNK_BYTES;
 use crate::request::Trailer;
 
-/// The text of a chunk's signature in its line, and in the trailers.
+/// The length of a chunk's signature in the chunk's line.
 const CHUNK_SIGNATURE_BYTES: u64 = ";chunk-signature=".len() as u64 + 64;
+/// The length of the signature in the trailers.
 const TRAILER_SIGNATURE_BYTES: u64 = "x-amz-trailer-signature:\r\n".len() as u64 + 64;
 
 /// The framing of a body that is sent.

@@ -39,6 +39,7 @@ pub(crate) const RECORDS: &str = ".slipway,records";
 
 /// The prefix of all other reserved names.
 pub(crate) const RESERVED: &str = ".slipway,";
+/// The name of an empty component. The names and prefixes below are those of the table above.
 const EMPTY: &str = ".slipway,empty";
 const DOT: &str = ".slipway,dot";
 const DOT_DOT: &str = ".slipway,dotdot";

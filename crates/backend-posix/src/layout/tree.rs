@@ -10,7 +10,9 @@ pub(crate) const OF_GATEWAYS: [&str; 3] = ["account.toml", "credentials.toml", "
 pub(crate) const GATEWAYS: &str = "gateways";
 /// The file in it whose shared lock gateways hold, and an upgrade the exclusive one.
 pub(crate) const GATEWAYS_LOCK: &str = ",lock";
+/// The word in [`METADATA`] for records in files.
 const SIDECAR: &str = "sidecar";
+/// The word in [`METADATA`] for records in attributes.
 const ATTRIBUTES: &str = "xattr";
 /// The word that follows in a tree which the first builds must not open, because of its format:
 /// they accept only [`SIDECAR`] alone.

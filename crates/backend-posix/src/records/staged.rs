@@ -64,8 +64,8 @@ impl DeferredRecord {
         sidecars::write(bucket, directory, name, (&record.0, own.inode), current)
     }
 
-    /// Undoes [`DeferredRecord::put`] if the file could not be published. False if a record without a file
-    /// remains.
+    /// Undoes [`DeferredRecord::put`] if the file could not be published. False if a record without
+    /// a file remains.
     pub fn take_back(&self, bucket: &Bucket<'_>, (directory, name): (&Directory, &str)) -> bool {
         match self {
             Self::Companion(companion) => {

@@ -29,8 +29,9 @@ use crate::volume::trials::is_open_for_ever;
 /// This process's account. Asking the kernel each time would add a call to each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
 
-/// The bits of a mode that let others write, and those that give others any right.
+/// The bits of a mode that let others write.
 const WRITABLE: u32 = 0o022;
+/// The bits of a mode that give others any right.
 const ANY: u32 = 0o077;
 
 /// The purpose for which a directory is opened.

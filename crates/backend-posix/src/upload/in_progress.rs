@@ -44,9 +44,9 @@ pub(crate) struct Upload {
 /// Whether the removal of an upload must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// As far as the durability level demands it.
+    /// The removal must survive if the durability level demands it.
     Names,
-    /// It need not: after a power cut, the upload would be found to be completed.
+    /// The removal need not survive: after a power cut, the upload would be found to be completed.
     No,
 }
 

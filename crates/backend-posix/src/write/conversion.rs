@@ -80,8 +80,8 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`finish_interrupted`], if a `wanted` path is being converted. A caller that holds the path's lock knows
-/// that the conversion was interrupted. Only where names may be missing for a moment.
+/// [`finish_interrupted`], if a `wanted` path is being converted. A caller that holds the path's
+/// lock knows that the conversion was interrupted. Only where names may be missing for a moment.
 pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))

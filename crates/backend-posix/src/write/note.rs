@@ -1,5 +1,5 @@
-//! Notes of what is about to be done, for whoever finishes it after a crash ([`NoteContents`] has the
-//! kinds).
+//! Notes of what is about to be done, for whoever finishes it after a crash ([`NoteContents`] has
+//! the kinds).
 //!
 //! Most are about directories. A directory that a PUT made must be removed with its last object,
 //! even if a crash comes between. Searching everywhere for empty directories would take hours, so

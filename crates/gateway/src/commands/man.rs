@@ -7,7 +7,8 @@ use clap::Args;
 /// Options of `slipway man`.
 #[derive(Debug, Clone, Args)]
 pub struct ManOptions {
-    /// The directory for the pages, such as /usr/local/share/man: they are written to man1 and man5 in it
+    /// The directory for the pages, such as /usr/local/share/man: they are written to man1 and man5
+    /// in it
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 

@@ -53,7 +53,7 @@ pub async fn serve(
     settings: &Arc<ConnectionSettings>,
     mut stream: Stream,
     address: Option<SocketAddr>,
-    connection_limit: ConnectionLimit,
+    limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let mut peer = Peer { address, tls: None, secure: false, proxied: false };
@@ -88,14 +88,14 @@ pub async fn serve(
             match handshake {
                 Ok(Ok(Ok(stream))) => {
                     let peer = Peer { tls: Tls::of(stream.get_ref().1), secure: true, ..peer };
-                    serve_http(settings, stream, peer, connection_limit, draining).await;
+                    serve_http(settings, stream, peer, limit, draining).await;
                 }
                 Ok(Ok(Err(stream))) => {
                     settings.gateway.connections.fail_tls();
                     let message = "A request without TLS was sent to a port that speaks TLS: use https.";
                     let error = S3Error::with_message(ErrorCode::BadRequest, message);
                     // Kept open for the reader as long as there are few of those.
-                    let place = connection_limit.linger();
+                    let place = limit.linger();
                     refuse(&settings.gateway, stream, &error, place.is_some(), draining).await;
                 }
                 Ok(Err(error)) => {
@@ -108,7 +108,7 @@ pub async fn serve(
                 }
             }
         }
-        _ => serve_http(settings, stream, peer, connection_limit, draining).await,
+        _ => serve_http(settings, stream, peer, limit, draining).await,
     }
 }
 
@@ -116,20 +116,15 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     settings: &Arc<ConnectionSettings>,
     stream: S,
     peer: Peer,
-    connection_limit: ConnectionLimit,
+    limit: ConnectionLimit,
     mut draining: watch::Receiver<bool>,
 ) {
     let phase = Arc::new(Phase::default());
     if settings.sendfile && stream.plain().is_some() {
         phase.file_parts.allow();
     }
-    let mut io = ConnectionIo::new(
-        stream,
-        settings.gateway.clone(),
-        phase.clone(),
-        settings.timeouts,
-        connection_limit.clone(),
-    );
+    let mut io =
+        ConnectionIo::new(stream, settings.gateway.clone(), phase.clone(), settings.timeouts, limit.clone());
     let idle_timeout = settings.idle_timeout.max(settings.timeouts.header);
     let service = || {
         let (settings, phase) = (settings.clone(), phase.clone());
@@ -165,7 +160,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             // hyper's timer would be armed for each request. A head that has begun has the timer of
             // `ConnectionIo`, and a connection that waits is parked and has the timer above.
             .header_read_timeout(None)
-            .max_buf_size(connection_limit.buffer_bytes())
+            .max_buf_size(limit.buffer_bytes())
             // A client may shut down its sending side after the request and still read the answer.
             .half_close(true);
         io.many_lines = phase.many_lines.load(Relaxed);
@@ -174,7 +169,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
             builder.max_headers(HEADER_LINES_MAX);
         }
         let connection = builder.serve_connection(TokioIo::new(io), service());
-        match drive(Box::new(connection), &phase, connection_limit.park_after(), &mut draining).await {
+        match drive(Box::new(connection), &phase, limit.park_after(), &mut draining).await {
             Ok(Some((parked, unread))) => {
                 io = parked;
                 io.put_back(&unread);

@@ -17,8 +17,9 @@ const V1_MAX: usize = 107;
 const V2_FIXED: usize = 16;
 /// The longest variable part of version 2: addresses, and facts about TLS.
 const V2_REST_MAX: usize = 4 << 10;
-/// The type of the facts about TLS in version 2; also the bit that says that TLS is used.
+/// The type of the facts about TLS in version 2.
 const SSL: u8 = 0x20;
+/// The bit in these facts that says that TLS is used.
 const SSL_IS_USED: u8 = 1;
 
 /// Reads the header, and nothing beyond it. Returns the client that it names; `peer` itself if the

@@ -22,10 +22,11 @@ pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 const ATTRIBUTES: u32 = 9;
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
-/// Flags: W3C's `sampled`; that it is known whether the parent is in another process; and that it
-/// is.
+/// W3C's flag `sampled`.
 const SAMPLED: u32 = 1;
+/// OTLP's flag that it is known whether the parent is in another process.
 const KNOWS_IF_REMOTE: u32 = 0x100;
+/// OTLP's flag that the parent is in another process.
 const IS_REMOTE: u32 = 0x200;
 
 /// The span of a request that was answered, without the fields that are known only at its end.

@@ -104,10 +104,10 @@ impl FoundDocuments {
         Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
     }
 
-    /// [`FoundDocuments::read`] of a bucket that had these traits. Reads again under the lock if the
-    /// documents seem to be another bucket's, since the bucket may have just been made, or if they
-    /// seem to be missing where a name may be missing for a moment. Returns the traits with which
-    /// they were read last.
+    /// [`FoundDocuments::read`] of a bucket that had these traits. Reads again under the lock if
+    /// the documents seem to be another bucket's, since the bucket may have just been made, or if
+    /// they seem to be missing where a name may be missing for a moment. Returns the traits with
+    /// which they were read last.
     pub fn read_surely(
         store: &Store,
         place: Option<&Place<'_>>,

@@ -296,7 +296,8 @@ impl States {
         Ok(watched)
     }
 
-    /// The directory to watch from now on: the one that is watched already, if it is the same directory.
+    /// The directory to watch from now on: the one that is watched already, if it is the same
+    /// directory.
     fn hold(&self, watched: WatchedDirectory, mark: Mark) -> Arc<WatchedDirectory> {
         let is_same = |held: &Arc<WatchedDirectory>| {
             let id = file_info::of(&held.fd).map(|info| info.id());

@@ -12,8 +12,9 @@ use s3_types::Timestamp;
 use super::*;
 use crate::time::parse_iso_basic;
 
-/// The access key and secret key of AWS's examples.
+/// The access key of AWS's examples.
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+/// The secret key of AWS's examples.
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
 fn at(time: &str) -> Timestamp {
