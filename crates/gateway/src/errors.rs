@@ -310,7 +310,7 @@ const fn condition_name(condition: Condition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use backend::{BackendError as B, Contention, BusyResource};
+    use backend::{BackendError as B, BusyResource, Contention};
 
     use super::*;
 
