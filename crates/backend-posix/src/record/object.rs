@@ -43,9 +43,9 @@ pub(crate) struct ObjectContent {
 }
 
 impl ObjectContent {
-    /// The content of an object whose bytes came in one piece. A copy and a rehash make their record
-    /// here, too, and keep nothing of the old one: what one of them has to carry over becomes a
-    /// parameter.
+    /// The content of an object whose bytes came in one piece. A copy and a rehash make their
+    /// record here, too, and keep nothing of the old one: what one of them has to carry over
+    /// becomes a parameter.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
