@@ -65,8 +65,9 @@
 //! openat2("assembly1"), fstat
 //! openat2("00007.1", O_CREAT | O_EXCL)       the claim: a slot has one writer
 //! pwritev, each between flocks               the bytes
-//! fsync
-//! openat(O_TMPFILE), fsetxattr, fsync, linkat(-> "00007"), fsync
+//! sync_file_range, or fsync                  unless durability is `None`; the former of these bytes alone, where the journal keeps the order
+//! openat(O_TMPFILE), fsetxattr               the part's record; fsync, unless the journal keeps the order and the next one follows
+//! linkat(-> "00007"), fsync
 //! ```
 //! Complete reads the parts' records, one call each, seals the assembly, and publishes it like any
 //! other file.

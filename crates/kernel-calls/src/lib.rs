@@ -12,11 +12,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Flushes neither metadata nor the device's cache: after a power cut the bytes are there only if a
 /// flush of the file system's journal came later.
 pub fn write_out(file: impl AsFd) -> io::Result<()> {
+    // The length 0 stands for all that follows.
+    sync_file_range(file, 0, 0)
+}
+
+/// [`write_out`] of a part of a file. Pages that are partly in it are written whole.
+pub fn write_out_part(file: impl AsFd, part: &Range<u64>) -> io::Result<()> {
+    match part.end.saturating_sub(part.start) {
+        0 => Ok(()),
+        length => sync_file_range(file, part.start, length),
+    }
+}
+
+fn sync_file_range(file: impl AsFd, start: u64, length: u64) -> io::Result<()> {
     let flags =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let number = |value: u64| i64::try_from(value).map_err(|_| io::ErrorKind::InvalidInput);
+    let (start, length) = (number(start)?, number(length)?);
     // SAFETY: the call takes a descriptor, which is open as long as `file` is borrowed, and
     // numbers.
-    match unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, flags) } {
+    match unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), start, length, flags) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -84,6 +99,20 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
 /// Linux 6.5). Fails if the kernel does not report that, or not to processes that may not write to
 /// the file.
 pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
+    let page = page_bytes();
+    let pages = part.end.div_ceil(page).saturating_sub(part.start / page);
+    Ok(part.end <= part.start || cache_counts(file, part)?[0] >= pages)
+}
+
+/// How many pages of a part of a file have changes that are not on their way to the device yet; as
+/// [`is_cached`].
+pub fn dirty_pages(file: impl AsFd, part: &Range<u64>) -> io::Result<u64> {
+    cache_counts(file, part).map(|counts| counts[1])
+}
+
+/// The counts of pages in the page cache, the first two of which are of those that are there, and
+/// of dirty ones.
+fn cache_counts(file: impl AsFd, part: &Range<u64>) -> io::Result<[u64; 5]> {
     // From linux/mman.h, as are the arrays that stand for its structures.
     const CACHESTAT: libc::c_long = 451;
     let range = [part.start, part.end.saturating_sub(part.start)];
@@ -92,12 +121,7 @@ pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     // descriptor is open as long as `file` is borrowed.
     let result =
         unsafe { libc::syscall(CACHESTAT, file.as_fd().as_raw_fd(), range.as_ptr(), counts.as_mut_ptr(), 0) };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let page = page_bytes();
-    let pages = part.end.div_ceil(page).saturating_sub(part.start / page);
-    Ok(range[1] == 0 || counts[0] >= pages)
+    if result == 0 { Ok(counts) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The features of an ext4 file system that matter to large directories.
@@ -186,7 +210,12 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1").unwrap();
         write_out(&file).unwrap();
+        write_out_part(&file, &(0..0)).unwrap();
+        write_out_part(&file, &(0..1)).unwrap();
         let (reader, _writer) = io::pipe().unwrap();
         assert_eq!(write_out(&reader).unwrap_err().raw_os_error(), Some(libc::ESPIPE));
+        assert_eq!(write_out_part(&reader, &(0..1)).unwrap_err().raw_os_error(), Some(libc::ESPIPE));
+        let beyond = write_out_part(&file, &(0..u64::MAX)).unwrap_err();
+        assert_eq!(beyond.kind(), io::ErrorKind::InvalidInput);
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct Slot {
     /// True if other machines may write to the same file, and written data may stay in their
     /// memory.
     shared: bool,
+    /// True if the part's bytes need only be on the device before its name is flushed: the file
+    /// system's journal keeps the order of changes.
+    ordered: bool,
     /// True if a part may have been published whose record says that its bytes are in this slot.
     published: bool,
 }
@@ -81,7 +84,9 @@ impl Slot {
             Err(errno) => return Err(errno).op("claim a slot"),
         }
         let directory = part.directory.clone();
-        let slot = Self { layout, directory, claim, start, size_bytes, shared, published: false };
+        // The assembly and the part's name are on the same device as the upload's directory.
+        let ordered = !shared && bucket.store.keeps_order(device);
+        let slot = Self { layout, directory, claim, start, size_bytes, shared, ordered, published: false };
         slot.leave();
         Ok(Some((file, slot)))
     }
@@ -117,9 +122,7 @@ impl Window for Slot {
     fn note(&self, bucket: &Bucket<'_>, assembly: &OwnedFd, size_bytes: u64) -> Result<(Staged, u8)> {
         // Held until the part is published: from then on, nobody else takes the slot for free.
         self.enter(size_bytes)?;
-        if bucket.store.options.durability.syncs_data() || self.shared {
-            rustix::fs::fsync(assembly).op("sync a file")?;
-        }
+        self.flush(bucket, assembly, size_bytes)?;
         let staged = match Staged::create(bucket, &self.directory) {
             Err(Fail::LostRace(_)) => return Err(BackendError::NoSuchUpload),
             result => result.map_err(Fail::for_good)?,
@@ -145,8 +148,86 @@ impl Window for Slot {
     }
 }
 
+impl Slot {
+    /// Brings the part's bytes to the device, before anything says that they are there. Where the
+    /// journal keeps the order, only these bytes, and not those of the parts that others are
+    /// writing to the same file: the blocks and the size of the file are in the journal once the
+    /// bytes are written, before the part's record and name, one of which is flushed (decision
+    /// 0007).
+    fn flush(&self, bucket: &Bucket<'_>, assembly: &OwnedFd, size_bytes: u64) -> Result<()> {
+        if !bucket.store.options.durability.syncs_data() && !self.shared {
+            return Ok(());
+        }
+        if !self.ordered {
+            return rustix::fs::fsync(assembly).op("sync a file");
+        }
+        let part = self.start..self.start + size_bytes;
+        let written = kernel_calls::write_out_part(assembly, &part);
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)).op("flush a part")
+    }
+}
+
 /// Frees the space of a range of a file, if possible.
 pub(super) fn punch(file: &OwnedFd, start: u64, length: u64) {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let _ = rustix::fs::fallocate(file, flags, start, length);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use backend::NewUpload;
+    use bytes::Bytes;
+    use s3_types::limits::PART_BYTES_MIN;
+
+    use crate::layout::keymap::KeyPath;
+    use crate::object::Destination as _;
+    use crate::testing::{Scene, digests};
+    use crate::upload::create;
+    use crate::upload::in_progress::UploadName;
+    use crate::upload::part::PartTarget;
+
+    /// Writes two parts to an assembly, publishes the first, and returns how many pages of each are
+    /// dirty then. `None` if none was dirty before: in memory, or where the kernel counts none.
+    fn dirty_after_first(ordered: bool) -> Option<[u64; 2]> {
+        let mut scene = Scene::new();
+        scene.store.volume.ordered = ordered;
+        let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
+        let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id: id.clone() };
+        let (founded, announced) = (&scene.caches.founded, Some(PART_BYTES_MIN));
+        let parts = [1, 2].map(|number| {
+            PartTarget::open(&scene.store, founded, upload.clone(), number, announced, None).unwrap().0
+        });
+        let body = Bytes::from(vec![7; usize::try_from(PART_BYTES_MIN).unwrap()]);
+        let stages = parts.each_ref().map(|part| {
+            let mut stage = part.stage(&scene.store).unwrap();
+            stage.staged.append(std::slice::from_ref(&body)).unwrap();
+            stage
+        });
+        let assembly = File::open(scene.path().join(format!(".slipway/uploads/{id}/assembly1"))).ok()?;
+        let dirty = || {
+            let part = |n: u64| (n * PART_BYTES_MIN)..(n + 1) * PART_BYTES_MIN;
+            [0, 1].map(|n| kernel_calls::dirty_pages(&assembly, &part(n)).unwrap_or(0))
+        };
+        if dirty().contains(&0) {
+            return None;
+        }
+        let [first, _second] = stages;
+        parts[0].publish(&scene.store, Some(first), digests(&body)).unwrap();
+        Some(dirty())
+    }
+
+    /// Where the journal keeps the order, a part waits for its own bytes and not for those that
+    /// others write to the same file.
+    #[test]
+    fn a_part_flushes_its_own_bytes_alone() {
+        let Some(all) = dirty_after_first(false) else {
+            return eprintln!("\n*** SKIPPED: no dirty pages here, so flushes of parts are NOT tested ***\n");
+        };
+        assert_eq!(all, [0, 0]);
+        // The kernel may write the other one at any time by itself.
+        let seen = (0..20).find_map(|_| dirty_after_first(true).filter(|[_, other]| *other > 0));
+        assert_eq!(seen.map(|[own, _]| own), Some(0));
+    }
 }

@@ -53,7 +53,8 @@ impl Staged {
         let Some(mut window) = self.window.take() else { return self.seal(bucket, owner, record) };
         let noted = window.note(bucket, &self.file, self.size_bytes).and_then(|(note, assembly)| {
             (record.assembly, record.size_bytes) = (Some(assembly), Some(self.size_bytes));
-            note.seal(bucket, owner, record)
+            // Its flush, or that of its name, comes after what belongs to the bytes in the journal.
+            note.seal_for_name(bucket, owner, record)
         });
         match noted {
             Ok(mut note) => {
