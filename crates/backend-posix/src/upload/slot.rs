@@ -195,9 +195,9 @@ mod tests {
         scene.store.volume.ordered = ordered;
         let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
         let upload = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id: id.clone() };
-        let (founded, announced) = (&scene.caches.founded, Some(PART_BYTES_MIN));
+        let (own_assemblies, announced) = (&scene.caches.own_assemblies, Some(PART_BYTES_MIN));
         let parts = [1, 2].map(|number| {
-            PartTarget::open(&scene.store, founded, upload.clone(), number, announced, None).unwrap().0
+            PartTarget::open(&scene.store, own_assemblies, upload.clone(), number, announced, None).unwrap().0
         });
         let body = Bytes::from(vec![7; usize::try_from(PART_BYTES_MIN).unwrap()]);
         let stages = parts.each_ref().map(|part| {
