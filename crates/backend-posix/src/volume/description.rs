@@ -6,10 +6,10 @@
 
 use rustix::fd::AsFd;
 
-use super::journal;
 use super::kind::Kind;
 use super::lack::Lack;
 use super::mounts::Mounted;
+use super::ordering;
 use crate::error::Io;
 use crate::fs::file_info;
 
@@ -175,7 +175,7 @@ impl Volume {
     /// [`Volume::of`] a file on `device`.
     pub fn on(device: u64, file: impl AsFd) -> Io<Self> {
         let kind = Kind::of(file)?;
-        let ordered = journal::keeps_order(kind, device);
+        let ordered = ordering::keeps_order(kind, device);
         let locks = locks_of(kind, Mounted::of(device).as_ref());
         Ok(Self { locks, ordered, ..Self::of_kind(kind) })
     }
