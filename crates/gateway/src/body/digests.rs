@@ -59,13 +59,13 @@ impl<'a> DigestPlan<'a> {
             checksums.as_ref().is_some_and(Checksums::needs_md5) || expected.content_md5.is_some();
         let needs_sha256 = large && (body.leave_sha256() || algorithm == Some(ChecksumAlgorithm::Sha256));
         let slow = if large && (needs_md5 || needs_sha256) {
-            Slow::Elsewhere(Elsewhere {
+            Md5AndSha256::Elsewhere(Elsewhere {
                 md5: needs_md5.then(|| self.services.md5.stream()),
                 sha256: needs_sha256.then(|| self.services.sha256.stream()),
                 small: BytesMut::new(),
             })
         } else {
-            Slow::Here(needs_md5.then(Md5::new))
+            Md5AndSha256::Here(needs_md5.then(Md5::new))
         };
         BodyDigests { slow, signed, checksums }
     }
@@ -73,7 +73,7 @@ impl<'a> DigestPlan<'a> {
 
 /// The digests of a body that is being received.
 pub(super) struct BodyDigests {
-    slow: Slow,
+    slow: Md5AndSha256,
     /// The SHA-256 that the client signed.
     signed: Option<[u8; 32]>,
     /// `None` if no digest is wanted.
@@ -104,7 +104,7 @@ impl Computed {
 }
 
 /// How the MD5 and SHA-256 of a body are computed.
-enum Slow {
+enum Md5AndSha256 {
     /// The MD5 is computed here, if it is wanted, and the SHA-256 by the decoder.
     Here(Option<Md5>),
     Elsewhere(Elsewhere),
@@ -113,9 +113,9 @@ enum Slow {
 impl BodyDigests {
     pub async fn update(&mut self, piece: &Bytes) {
         match &mut self.slow {
-            Slow::Here(None) => {}
-            Slow::Here(Some(md5)) => md5.update(piece),
-            Slow::Elsewhere(elsewhere) => elsewhere.update(piece).await,
+            Md5AndSha256::Here(None) => {}
+            Md5AndSha256::Here(Some(md5)) => md5.update(piece),
+            Md5AndSha256::Elsewhere(elsewhere) => elsewhere.update(piece).await,
         }
         if let Some(checksums) = &mut self.checksums {
             checksums.update(piece);
@@ -124,8 +124,8 @@ impl BodyDigests {
 
     pub async fn finish(self) -> Result<Computed> {
         let (md5, sha256) = match self.slow {
-            Slow::Here(md5) => (md5.map(Md5::finish), None),
-            Slow::Elsewhere(elsewhere) => elsewhere.finish().await.ok_or_else(lost)?,
+            Md5AndSha256::Here(md5) => (md5.map(Md5::finish), None),
+            Md5AndSha256::Elsewhere(elsewhere) => elsewhere.finish().await.ok_or_else(lost)?,
         };
         // What was signed and is not what came is found out by whoever verifies it.
         let sha256_or_signed = sha256.or(self.signed);
