@@ -41,7 +41,8 @@ class Campaign:
         # Numbers of faults mean something for one draw alone.
         draw = f"{options.seed}-{options.count}"
         self.file, self.reached = self.at / f"state-{draw}.json", self.at / f"reached-{draw}.json"
-        state = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.verdicts = Path(__file__).with_name(f"verdicts-{draw}.json")
+        state = json.loads(self.file.read_text()) if self.file.exists() else self.committed()
         self.drawn: list[str] = state.get("drawn", [])
         self.refused: set[str] = set(state.get("refused", []))
         self.is_built: bool = state.get("is_built", False)
@@ -49,6 +50,16 @@ class Campaign:
         told = tomllib.loads(EQUIVALENT.read_text())["equivalent"] if EQUIVALENT.exists() else []
         self.equivalent = {entry["fault"] for entry in told}
         self.tree = Tree(REPOSITORY, self.at, options.cargo)
+
+    def committed(self) -> dict:
+        """The state that follows from the verdicts in the repository: the draw, and which test caught each fault."""
+        verdicts = json.loads(self.verdicts.read_text()) if self.verdicts.exists() else {}
+        results = {name: {"caught": test, "tried": [], "seconds": 0.0} for name, test in verdicts.items()}
+        return {"drawn": list(verdicts), "results": results}
+
+    def keep(self) -> None:
+        verdicts = {name: self.results.get(name, {}).get("caught", "") for name in self.drawn}
+        self.verdicts.write_text(json.dumps(verdicts, indent=1) + "\n")
 
     def save(self) -> None:
         state = {
@@ -104,6 +115,8 @@ class Campaign:
         elif any(map(self.is_open, looked_at.values())):
             self.search(suites, looked_at)
         turn.give_back()
+        if self.options.keep:
+            self.keep()
         return self.report(faults)
 
     def search(self, suites: Suites, looked_at: dict[int, Site]) -> None:
@@ -213,6 +226,7 @@ def main() -> int:
         help="these test programs: backend-posix/lib; or 'PROGRAM MODULE'",
     )
     parser.add_argument("--again", action="store_true", help="only whether what was caught before still is")
+    parser.add_argument("--keep", action="store_true", help="write the verdicts into the repository")
     parser.add_argument("--cargo", default="cargo", help="the command for cargo")
     parser.add_argument("--lock", type=Path, help="a file to lock while tests run")
     parser.add_argument("--directory", type=Path, default=REPOSITORY / "target" / "seeded-faults")
