@@ -4,7 +4,8 @@
 
 All faults are in one build of a copy of the workspace, each behind a switch. A first run without a fault notes which
 tests reach which. Then each fault is put on by itself, and the tests that reach it are run, quick ones first, up to
-the first that fails. The table is in target/seeded-faults/faults.md; the same command goes on where it was ended.
+the first that fails: those of Rust for all faults, then the black-box ones file by file for what is left. The table is
+in target/seeded-faults/faults.md; the same command goes on where it was ended.
 The exit status is 1 if fewer than 95 of 100 are caught. What equivalent.toml says can't be told from the program
 without it does not count."""
 
@@ -20,12 +21,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from seeded_faults.control import Control
 from seeded_faults.draw import Draw, Site, find
-from seeded_faults.suites import Ran, Suites, Turn
+from seeded_faults.suites import Suites, Turn, black_box_files, full_name
 from seeded_faults.tree import Tree
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 CAUGHT_PERCENT = 95
+# For a test that caught a fault before.
+AGAIN_SECONDS = 60
 # No more can be told apart.
 COUNT_MAX = 255
 
@@ -38,12 +41,25 @@ class Campaign:
         # Numbers of faults mean something for one draw alone.
         draw = f"{options.seed}-{options.count}"
         self.file, self.reached = self.at / f"state-{draw}.json", self.at / f"reached-{draw}.json"
-        state = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.verdicts = Path(__file__).with_name(f"verdicts-{draw}.json")
+        state = json.loads(self.file.read_text()) if self.file.exists() else self.committed()
         self.drawn: list[str] = state.get("drawn", [])
         self.refused: set[str] = set(state.get("refused", []))
         self.is_built: bool = state.get("is_built", False)
         self.results: dict[str, dict] = state.get("results", {})
+        told = tomllib.loads(EQUIVALENT.read_text())["equivalent"] if EQUIVALENT.exists() else []
+        self.equivalent = {entry["fault"] for entry in told}
         self.tree = Tree(REPOSITORY, self.at, options.cargo)
+
+    def committed(self) -> dict:
+        """The state that follows from the verdicts in the repository: the draw, and which test caught each fault."""
+        verdicts = json.loads(self.verdicts.read_text()) if self.verdicts.exists() else {}
+        results = {name: {"caught": test, "tried": [], "seconds": 0.0} for name, test in verdicts.items()}
+        return {"drawn": list(verdicts), "results": results}
+
+    def keep(self) -> None:
+        verdicts = {name: self.results.get(name, {}).get("caught", "") for name in self.drawn}
+        self.verdicts.write_text(json.dumps(verdicts, indent=1) + "\n")
 
     def save(self) -> None:
         state = {
@@ -62,9 +78,11 @@ class Campaign:
         for site in found:
             by_name.setdefault(site.name, site)
         sites = [by_name[name] for name in self.drawn if name in by_name]
-        if len(sites) < len(self.drawn):
-            gone = [name for name in self.drawn if name not in by_name]
-            sys.exit(f"the sources have changed; --seed draws anew. Gone: {gone}")
+        if gone := [name for name in self.drawn if name not in by_name]:
+            print(f"no longer in the sources, and replaced: {gone}", flush=True)
+            # The faults after them get other numbers.
+            self.is_built = False
+            self.reached.unlink(missing_ok=True)
         draw = Draw(by_name.values(), self.options.count, self.options.seed)
         while True:
             if not self.is_built:
@@ -90,65 +108,91 @@ class Campaign:
         control = Control(self.tree.control)
         turn = Turn(self.options.lock)
         suites = Suites(REPOSITORY, self.tree, control, turn, self.reached)
+        looked_at = {n: site for n, site in faults.items() if n in (self.options.only or faults)}
+        if self.options.again:
+            for number, site in looked_at.items():
+                self.again(suites, number, site)
+        elif any(map(self.is_open, looked_at.values())):
+            self.search(suites, looked_at)
+        turn.give_back()
+        if self.options.keep:
+            self.keep()
+        return self.report(faults)
+
+    def search(self, suites: Suites, looked_at: dict[int, Site]) -> None:
+        """Looks for tests that catch the faults: of the programs, then of the black-box files until nothing is left."""
         print("What the tests reach:", flush=True)
         suites.record_programs(self.options.programs)
-        if not self.options.rust_only:
-            suites.record_black_box(self.options.black_box)
+        for number, site in looked_at.items():
+            self.one(suites, number, site, is_black_box=False)
+        files = [] if self.options.rust_only else black_box_files(self.options.black_box)
+        for index, file in enumerate(files):
+            left = {n: site for n, site in looked_at.items() if self.is_open(site)}
+            print(f"{len(left)} left for {file} and {len(files) - index - 1} more: {list(left)}", flush=True)
+            if not left:
+                break
+            suites.record_black_box(file)
+            for number, site in left.items():
+                self.one(suites, number, site, is_black_box=True)
         failing = [test for test, entry in suites.known.items() if not entry["passed"]]
         if failing:
             print(f"without a fault these fail, and are left out: {failing}", flush=True)
-        for number, site in faults.items():
-            if self.options.only and number not in self.options.only:
-                continue
-            self.one(suites, number, site)
-        turn.give_back()
-        return self.report(faults)
 
-    def one(self, suites: Suites, number: int, site: Site) -> None:
+    def is_open(self, site: Site) -> bool:
+        return site.name not in self.equivalent and not self.results.get(site.name, {}).get("caught")
+
+    def one(self, suites: Suites, number: int, site: Site, *, is_black_box: bool) -> None:
         """Looks for a test that catches a fault, unless one did."""
         result = self.results.setdefault(site.name, {"caught": "", "tried": [], "seconds": 0.0})
         if result["caught"]:
             return
-        begun = time.monotonic()
-        for is_black_box in (False,) if self.options.rust_only else (False, True):
-            for program, names, seconds in suites.rounds(number, is_black_box=is_black_box):
-                names = [name for name in names if name not in result["tried"]]
-                if not names:
-                    continue
-                tests = suites.tests(names)
-                ran = suites.look(number, program, tests, seconds)
-                if not ran.passed and self.holds(suites, program, tests, seconds, ran):
-                    how = ran.failed[0] if ran.failed else ("crash" if ran.in_time else "time limit")
-                    result["caught"] = f"{program} {how}".strip()
-                    break
-                result["tried"] += names
-            if result["caught"]:
+        begun, before = time.monotonic(), len(result["tried"])
+        rounds = suites.rounds(number, set(result["tried"]), is_black_box=is_black_box)
+        for program, tests, seconds in rounds:
+            if self.catches(suites, number, result, program, tests, seconds):
                 break
         result["seconds"] = round(result["seconds"] + time.monotonic() - begun, 1)
         self.save()
-        print(f"{number:3} {site.name[:90]}: {result['caught'] or 'SURVIVED'}", flush=True)
+        told = result["caught"] or f"not by {len(result['tried']) - before} tests"
+        print(f"{number:3} {site.name[:90]}: {told}", flush=True)
 
-    @staticmethod
-    def holds(suites: Suites, program: str, tests: list[str], seconds: float, ran: Ran) -> bool:
-        """True if the fault is why: without it the same tests pass."""
-        again = [test for test in tests if any(name in test for name in ran.failed)] or tests
-        return suites.look(0, program, again, seconds).passed
+    def again(self, suites: Suites, number: int, site: Site) -> None:
+        """Looks whether the test that caught a fault before still does."""
+        result = self.results.get(site.name)
+        if not result or not result["caught"]:
+            return
+        caught, result["caught"], result["tried"] = result["caught"], "", []
+        program, test = ("", caught) if caught.startswith("tests/") else caught.split(" ", 1)
+        self.catches(suites, number, result, program, [test], AGAIN_SECONDS)
+        self.save()
+        print(f"{number:3} {site.name[:90]}: {result['caught'] or 'no longer by ' + caught}", flush=True)
+
+    def catches(
+        self, suites: Suites, number: int, result: dict, program: str, tests: list[str], seconds: float
+    ) -> bool:
+        """Runs tests with a fault, and notes the result. A failure counts if the fault is why: without it the same tests
+        pass."""
+        ran = suites.look(number, program, tests, seconds)
+        if not ran.passed and suites.look(0, program, ran.failed or tests, seconds).passed:
+            how = ran.failed[0] if ran.failed else ("crash" if ran.in_time else "time limit")
+            result["caught"] = full_name(program, how)
+            return True
+        result["tried"] += [full_name(program, test) for test in tests]
+        return False
 
     def report(self, faults: dict[int, Site]) -> bool:
         """Writes the table; true if enough are caught."""
-        told = tomllib.loads(EQUIVALENT.read_text())["equivalent"] if EQUIVALENT.exists() else []
-        equivalent = {entry["fault"]: entry["reason"] for entry in told}
         lines = ["| | place | fault | caught by | seconds |", "|---|---|---|---|---|"]
         caught, all_of, survivors = Counter(), Counter(), []
         for number, site in faults.items():
             result = self.results.get(site.name, {"caught": "", "seconds": 0})
-            told = result["caught"] or ("equivalent" if site.name in equivalent else "**nothing**")
+            told = result["caught"] or ("equivalent" if site.name in self.equivalent else "**nothing**")
             now = " ".join(site.now.split()).replace("|", "\\|")
             lines.append(
                 f"| {number} | {site.file.removeprefix('crates/')}:{site.line} `{site.function}` "
                 f"| {site.kind}, {site.what}: `{now[:80]}` | {told} | {result['seconds']} |"
             )
-            if result["caught"] or site.name not in equivalent:
+            if result["caught"] or site.name not in self.equivalent:
                 kind = (site.area, site.kind)
                 all_of[kind] += 1
                 caught[kind] += bool(result["caught"])
@@ -175,7 +219,14 @@ def main() -> int:
     parser.add_argument(
         "--black-box", nargs="*", default=[], help="these files: races for tests/test_races.py"
     )
-    parser.add_argument("--programs", nargs="*", default=[], help="these test programs: backend-posix/lib")
+    parser.add_argument(
+        "--programs",
+        nargs="*",
+        default=[],
+        help="these test programs: backend-posix/lib; or 'PROGRAM MODULE'",
+    )
+    parser.add_argument("--again", action="store_true", help="only whether what was caught before still is")
+    parser.add_argument("--keep", action="store_true", help="write the verdicts into the repository")
     parser.add_argument("--cargo", default="cargo", help="the command for cargo")
     parser.add_argument("--lock", type=Path, help="a file to lock while tests run")
     parser.add_argument("--directory", type=Path, default=REPOSITORY / "target" / "seeded-faults")
