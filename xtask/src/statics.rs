@@ -16,7 +16,7 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 28] = [
+const STATICS: [(&str, &str, &str, &str); 29] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -38,6 +38,7 @@ const STATICS: [(&str, &str, &str, &str); 28] = [
     ("gateway", "per_thread", "NEXT", "numbers the threads of the process"),
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),
     ("gateway", "send_file", "STAND_IN", "a constant that has an address, by which it is recognized"),
+    ("iam", "policies", "SOURCES", TABLE),
     ("kernel-calls", "the root", "IGNORE_SIGIO", "how a process handles a signal is the process's"),
     ("kernel-calls", "the root", "TAKEN", "descriptors that were handed over are the process's"),
     ("policy", "catalogue::actions", "KNOWN", TABLE),
