@@ -324,3 +324,61 @@ fn identity_for_roles() -> Vec<Arc<Policy>> {
         "Resource":"arn:aws:iam::111122223333:role/*"}}"#;
     vec![Arc::new(parse(document, Kind::Managed).unwrap())]
 }
+
+#[test]
+fn a_tag_may_be_in_a_variable() {
+    let action = Action::named("s3:GetObject").unwrap();
+    let party = parties(ACCOUNT)[1];
+    for (resource, condition) in [
+        ("arn:aws:s3:::bucket/${s3:ExistingObjectTag/t}", ""),
+        ("*", r#","Condition":{"StringEquals":{"s3:prefix":"${s3:ExistingObjectTag/t}"}}"#),
+        ("*", r#","Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:s3:::${s3:ExistingObjectTag/t}"}}"#),
+    ] {
+        let document = format!(
+            r#"{{"Version":"2012-10-17","Statement":{{"Effect":"Allow","Action":"s3:*","Resource":"{resource}"{condition}}}}}"#
+        );
+        let policy = parse(&document, Kind::Managed).unwrap();
+        assert!(policy.needs_object());
+        let identity = [Arc::new(policy)];
+        let documents = Documents { identity: &identity, ..Documents::default() };
+        let decided = |tag| {
+            let facts = &Context::of(&[
+                ("s3:ExistingObjectTag/t", tag),
+                ("s3:prefix", "key"),
+                ("aws:SourceArn", "arn:aws:s3:::key"),
+            ]);
+            decide(&Request { party, action, resource: Resource::Object("bucket", "key"), facts }, &documents)
+        };
+        let verdicts = [UNKNOWN, "key", "other"].map(decided);
+        assert_eq!(verdicts, [Verdict::NeedsTags, Verdict::Allow, Verdict::NoGrant], "{document}");
+    }
+}
+
+/// A canonical id is another name of an account.
+#[test]
+fn a_canonical_id_names_the_account() {
+    let document = |not: &str, effect: &str, more: &str| {
+        format!(
+            r#"{{"Version":"2012-10-17","Statement":{{"Effect":"{effect}","{not}Principal":{{"CanonicalUser":"{CANONICAL}"{more}}},
+            "Action":"s3:GetObject","Resource":"arn:aws:s3:::bucket/*"}}}}"#
+        )
+    };
+    let own = [Arc::new(of_identity(Says::Allow).unwrap())];
+    let decided = |document: &str, party: Party<'_>, identity: &[Arc<Policy>]| {
+        let policy = parse(document, Kind::Bucket("bucket")).unwrap();
+        let documents =
+            Documents { identity, resource: Some(&policy), owner: Some(ACCOUNT), ..Documents::default() };
+        let (action, resource) = (Action::named("s3:GetObject").unwrap(), Resource::Object("bucket", "key"));
+        decide(&Request { party, action, resource, facts: &Context::default() }, &documents)
+    };
+    let (stranger, user) = (parties(OTHER)[1], parties(ACCOUNT)[1]);
+    let grant = document("", "Allow", "");
+    assert_eq!(decided(&grant, stranger, &own), Verdict::Allow);
+    assert_eq!(decided(&grant, Party { canonical_id: "", ..stranger }, &own), Verdict::NoGrant);
+    assert_eq!(decided(&grant, user, &[]), Verdict::NoGrant);
+    let deny = document("", "Deny", "");
+    assert_eq!(decided(&deny, user, &own), Verdict::Deny);
+    let spared = document("Not", "Deny", &format!(r#","AWS":"{}""#, user.arn));
+    assert_eq!(decided(&spared, user, &own), Verdict::Allow);
+    assert_eq!(decided(&document("Not", "Deny", ""), user, &own), Verdict::Deny);
+}
