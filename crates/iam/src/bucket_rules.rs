@@ -1,6 +1,8 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use policy::{Kind, Malformed, Policy};
+use s3_types::BucketName;
 
 use crate::account::Account;
 
@@ -16,11 +18,35 @@ pub struct BucketRules {
     pub acl: Option<Bytes>,
     /// The public access block.
     pub public_access_block: Option<Bytes>,
+    /// The policy in the form that decides, once somebody has asked for it.
+    compiled: OnceLock<Result<Option<Box<Policy>>, Malformed>>,
 }
 
 impl BucketRules {
+    /// Makes the rules of a bucket.
+    pub const fn new(
+        owner: Arc<Account>,
+        policy: Option<Bytes>,
+        acl: Option<Bytes>,
+        public_access_block: Option<Bytes>,
+    ) -> Self {
+        Self { owner, policy, acl, public_access_block, compiled: OnceLock::new() }
+    }
+
     /// Makes the rules of a bucket without documents.
     pub const fn of_owner(owner: Arc<Account>) -> Self {
-        Self { owner, policy: None, acl: None, public_access_block: None }
+        Self::new(owner, None, None, None)
+    }
+
+    /// Returns the policy in the form that decides, which is made once. An error if the document is
+    /// not one that could be put: then it may forbid anything. `bucket` is the bucket whose rules
+    /// these are.
+    pub fn compiled(&self, bucket: &BucketName) -> Result<Option<&Policy>, &Malformed> {
+        let compile = || {
+            let parse =
+                |document: &Bytes| Policy::parse(document, Kind::Bucket(bucket.as_str())).map(Box::new);
+            self.policy.as_ref().map(parse).transpose()
+        };
+        self.compiled.get_or_init(compile).as_ref().map(Option::as_deref)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! For now there is only one identity: root, to whom everything is allowed. The types are those
 //! that users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for
-//! the key that signed, and for each action that a request needs the [`Authorizer`] gets a
-//! [`Question`], with the [`BucketRules`] and the values of [`ConditionKey`]s.
+//! the key that signed, with its [`Permissions`], and for each action that a request needs the
+//! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
+//! [`ConditionKey`]s. [`Policies`] decides by policies; the gateway still uses [`RootOnly`].
 
 mod account;
 mod authorize;
@@ -11,6 +12,7 @@ mod bucket_rules;
 mod condition_key;
 mod credential;
 mod identities;
+mod policies;
 mod session;
 
 pub use account::{Account, AccountId, InvalidAccountId};
@@ -19,6 +21,8 @@ pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
+pub use policies::Policies;
+pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
 pub use session::{
-    KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
+    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
 };

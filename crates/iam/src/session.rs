@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use policy::Policy;
 use s3_types::{RequesterFacts, Timestamp, UnixAccount};
 
 use crate::account::Account;
@@ -14,6 +15,8 @@ pub enum PrincipalKind {
     User,
     /// A role that somebody has assumed.
     Role,
+    /// Somebody for whom a user has asked for credentials, by a name of its own.
+    FederatedUser,
 }
 
 /// The user, role or root that acts with a session.
@@ -26,8 +29,13 @@ pub struct Principal {
     /// The name that answers and the log show; that of a role has its session's name. Never an
     /// access key, which is half of a credential and may be changed.
     pub name: Box<str>,
-    /// The ARN that policies name.
+    /// The ARN that policies name: that of the session for a role or a federated user.
     pub arn: Box<str>,
+    /// The ARN of the role that was assumed, or of the user who asked for the federated one.
+    pub issuer: Option<Box<str>>,
+    /// The unique id, which no other principal ever has (`aws:userid`); that of a role is followed
+    /// by a colon and the session's name.
+    pub unique_id: Option<Box<str>>,
     /// The account on the file system, if it is known.
     pub unix_account: Option<UnixAccount>,
 }
@@ -36,7 +44,9 @@ impl Principal {
     /// Makes the root of an account.
     pub fn root(account: Arc<Account>, unix_account: Option<UnixAccount>) -> Self {
         let arn = format!("arn:aws:iam::{}:root", account.id()).into();
-        Self { account, kind: PrincipalKind::Root, name: ROOT_NAME.into(), arn, unix_account }
+        let unique_id = Some(account.id().as_str().into());
+        let (kind, name) = (PrincipalKind::Root, ROOT_NAME.into());
+        Self { account, kind, name, arn, issuer: None, unique_id, unix_account }
     }
 }
 
@@ -56,20 +66,16 @@ pub enum KeyKind {
     Temporary,
 }
 
-/// A policy document that limits a session, as it was given. [`crate::Authorizer`]s interpret it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionPolicy(Box<str>);
-
-impl SessionPolicy {
-    /// Keeps a document.
-    pub fn new(document: &str) -> Self {
-        Self(document.into())
-    }
-
-    /// Returns the document.
-    pub fn document(&self) -> &str {
-        &self.0
-    }
+/// The policies that decide what a session may do, compiled. Stores share what several sessions
+/// have.
+#[derive(Debug, Clone, Default)]
+pub struct Permissions {
+    /// The policies of the principal: its own and its groups', or those of the role.
+    pub identity: Arc<[Arc<Policy>]>,
+    /// The boundary of the user or the role.
+    pub boundary: Option<Arc<Policy>>,
+    /// The policies that limit the session, one of which has to allow; `None` if nothing limits it.
+    pub session: Option<Arc<[Arc<Policy>]>>,
 }
 
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
@@ -86,8 +92,8 @@ pub struct Session {
     pub credential: Credential,
     /// The kind of that key.
     pub key_kind: KeyKind,
-    /// The policy that limits the session, if it has one.
-    pub policy: Option<SessionPolicy>,
+    /// The policies.
+    pub permissions: Permissions,
     /// The tags of the session, each key once.
     pub tags: Box<[SessionTag]>,
     /// The time from which the key is no longer accepted; `None` for a key that does not expire.
@@ -95,14 +101,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes a session that does not expire, without a policy and tags.
+    /// Makes a session that does not expire, without policies and tags.
     pub fn new(principal: Principal, credential: Credential, key_kind: KeyKind) -> Self {
         let facts = Arc::new(RequesterFacts {
             canonical_id: principal.account.canonical_id().into(),
             name: principal.name.clone(),
             unix_account: principal.unix_account,
         });
-        Self { principal, facts, credential, key_kind, policy: None, tags: Box::default(), expires: None }
+        let (permissions, tags) = (Permissions::default(), Box::default());
+        Self { principal, facts, credential, key_kind, permissions, tags, expires: None }
     }
 
     /// True if the session has ended at `now`.

@@ -29,12 +29,9 @@ impl KnownRules {
             Some(Err(_)) => (Arc::clone(account), Some("its owner is not the id of an account")),
         };
         let document = |kind| state.documents.get(&kind).cloned();
-        let rules = BucketRules {
-            owner,
-            policy: document(DocumentKind::Policy),
-            acl: document(DocumentKind::Acl),
-            public_access_block: document(DocumentKind::PublicAccessBlock),
-        };
+        let [policy, acl, public_access_block] =
+            [DocumentKind::Policy, DocumentKind::Acl, DocumentKind::PublicAccessBlock].map(document);
+        let rules = BucketRules::new(owner, policy, acl, public_access_block);
         Self { rules: Arc::new(rules), closed }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use iam::{
-    AccessKeyId, Account, AccountId, Credential, Identities, KeyKind, Principal, PrincipalKind, SecretKey,
-    Session, SessionPolicy, SessionResult, Unidentified,
+    AccessKeyId, Account, AccountId, Credential, Identities, KeyKind, Permissions, Principal, PrincipalKind,
+    SecretKey, Session, SessionResult, Unidentified,
 };
 use s3_types::Timestamp;
 
@@ -26,6 +26,8 @@ fn session(access_key: &str, key_kind: KeyKind) -> Session {
         kind: PrincipalKind::Role,
         name: "reader/monday".into(),
         arn: ROLE.into(),
+        issuer: Some("arn:aws:iam::444455556666:role/reader".into()),
+        unique_id: None,
         unix_account: None,
     };
     let credential = Credential {
@@ -51,7 +53,7 @@ impl Identities for Remote {
             ("USER", None) => session(access_key, KeyKind::User),
             ("TEMPORARY", Some(TOKEN)) => Session {
                 expires: in_a_minute(),
-                policy: Some(SessionPolicy::new("{}")),
+                permissions: Permissions { session: Some([].into()), ..Permissions::default() },
                 tags: [("team".into(), "red".into())].into(),
                 ..session(access_key, KeyKind::Temporary)
             },

@@ -1,0 +1,220 @@
+//! The authorizer that decides by policies, and what a request has for their condition keys.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use policy::{
+    Action, Documents, Explanation, Facts, Key, Party, PartyKind, Request, Value, Verdict, all_keys,
+};
+use s3_types::{NeededFacts, S3Action};
+
+use crate::authorize::{Authorizer, Decision, KnownObject, Question};
+use crate::condition_key::ConditionKey;
+use crate::session::{Principal, PrincipalKind, Requester, Session};
+
+/// Decides by the policies of the session and of the bucket (docs/decisions/0039-policies.md).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Policies;
+
+impl Authorizer for Policies {
+    fn decide(&self, question: &Question<'_>) -> Decision {
+        // The key that the server was started with.
+        if question.requester.is_root() {
+            return Decision::Allow;
+        }
+        let decided = with_documents(question, policy::decide);
+        match decided {
+            Ok(Verdict::Allow) => Decision::Allow,
+            Ok(Verdict::Deny) => Decision::Deny,
+            Ok(Verdict::NoGrant) => Decision::NoGrant,
+            Ok(Verdict::NeedsTags) => Decision::NeedsObject(NeededFacts { acl: false, tags: true }),
+            Err(instead) => instead,
+        }
+    }
+}
+
+impl Policies {
+    /// Explains a decision; `None` if no document has to do with it: it is the server's root who
+    /// asks, or the bucket's policy cannot be read.
+    pub fn explain(&self, question: &Question<'_>) -> Option<Explanation> {
+        if question.requester.is_root() {
+            return None;
+        }
+        with_documents(question, Explanation::new).ok()
+    }
+}
+
+/// Makes of a question what the engine decides about. The error is the decision without it.
+fn with_documents<T>(
+    question: &Question<'_>,
+    decide: impl FnOnce(&Request<'_>, &Documents<'_>) -> T,
+) -> Result<T, Decision> {
+    let action = Action::of_s3(question.action).ok_or(Decision::NoGrant)?;
+    let (bucket, key) = (question.resource.bucket, question.resource.key);
+    let resource = match (bucket, key) {
+        (None, _) => policy::Resource::Service,
+        (Some(bucket), None) => policy::Resource::Bucket(bucket.as_str()),
+        (Some(bucket), Some(key)) => policy::Resource::Object(bucket.as_str(), key.as_str()),
+    };
+    let session = question.requester.session();
+    let party = session.map_or(Party::anonymous(), |session| party(&session.principal));
+    let mut documents = Documents::default();
+    if let (Some(rules), Some(bucket)) = (question.rules, bucket) {
+        documents.owner = Some(rules.owner.id().as_str());
+        documents.no_public = rules.public_access_block.is_some();
+        documents.resource = match rules.compiled(bucket) {
+            Ok(policy) => policy,
+            // It may deny anything; the owner's root may replace it.
+            Err(_) if is_repair(&party, question.action, documents.owner) => None,
+            Err(_) => return Err(Decision::Deny),
+        };
+    }
+    if let Some(session) = session {
+        documents.identity = &session.permissions.identity;
+        documents.boundary = session.permissions.boundary.as_deref();
+        documents.session = session.permissions.session.as_deref();
+    }
+    let facts = QuestionFacts(question);
+    Ok(decide(&Request { party, action, resource, facts: &facts }, &documents))
+}
+
+fn party(principal: &Principal) -> Party<'_> {
+    Party {
+        kind: match principal.kind {
+            PrincipalKind::Root => PartyKind::Root,
+            PrincipalKind::User => PartyKind::User,
+            PrincipalKind::Role => PartyKind::RoleSession,
+            PrincipalKind::FederatedUser => PartyKind::FederatedUser,
+        },
+        account: principal.account.id().as_str(),
+        canonical_id: principal.account.canonical_id(),
+        arn: &principal.arn,
+        issuer: principal.issuer.as_deref(),
+    }
+}
+
+/// True for what the root of a bucket's owner may do with a policy that cannot be read.
+fn is_repair(party: &Party<'_>, action: S3Action, owner: Option<&str>) -> bool {
+    let is_of_policy = matches!(
+        action,
+        S3Action::GetBucketPolicy | S3Action::PutBucketPolicy | S3Action::DeleteBucketPolicy
+    );
+    is_of_policy && party.kind == PartyKind::Root && owner == Some(party.account)
+}
+
+/// Where the value of a condition key comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The request, as the operation or the gateway knows it.
+    Request(ConditionKey),
+    /// The name of the user.
+    UserName,
+    /// The unique id of the principal.
+    UserId,
+    /// The ARN of the principal, that of the role for its sessions.
+    Arn,
+    /// The account of the principal.
+    Account,
+    /// The kind of the principal.
+    Kind,
+    /// No principal is a service, and none acts for one.
+    IsService,
+    /// A tag of the session.
+    SessionTag,
+    /// A tag of the object.
+    ObjectTag,
+    /// Nowhere: no request has it yet.
+    Nowhere,
+}
+
+/// The sources of all keys, in the order of [`all_keys`].
+static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
+    let source = |name: &str| match name {
+        "aws:username" => Source::UserName,
+        "aws:userid" => Source::UserId,
+        "aws:PrincipalArn" => Source::Arn,
+        "aws:PrincipalAccount" => Source::Account,
+        "aws:PrincipalType" => Source::Kind,
+        "aws:PrincipalIsAWSService" | "aws:ViaAWSService" => Source::IsService,
+        "aws:PrincipalTag/" => Source::SessionTag,
+        "s3:ExistingObjectTag/" => Source::ObjectTag,
+        other => {
+            let of_request = ConditionKey::ALL.iter().find(|key| key.as_str().eq_ignore_ascii_case(other));
+            of_request.map_or(Source::Nowhere, |key| Source::Request(*key))
+        }
+    };
+    all_keys().iter().map(|spec| source(spec.name)).collect()
+});
+
+struct QuestionFacts<'a, 'q>(&'a Question<'q>);
+
+impl Facts for QuestionFacts<'_, '_> {
+    fn value(&self, key: &Key) -> Value<'_> {
+        let (source, tag) = match key {
+            Key::Known(at) => (SOURCES.get(usize::from(*at)), ""),
+            Key::Tagged(at, tag) => (SOURCES.get(usize::from(*at)), &**tag),
+            Key::Foreign(_) => (None, ""),
+        };
+        let Some(source) = source else { return Value::Absent };
+        match source {
+            Source::Request(key) => (self.0.values)(*key).into(),
+            Source::IsService => Value::text("false"),
+            Source::Kind => Value::text(kind(self.0.requester)),
+            Source::ObjectTag => self.object_tag(tag),
+            Source::Nowhere => Value::Absent,
+            of_session => match self.0.requester.session() {
+                Some(session) => of_principal(*of_session, session, tag).map(Cow::Borrowed).into(),
+                None => Value::Absent,
+            },
+        }
+    }
+}
+
+impl QuestionFacts<'_, '_> {
+    fn object_tag(&self, tag: &str) -> Value<'_> {
+        match self.0.object {
+            KnownObject::NotYet if self.0.resource.key.is_some() => Value::Unknown,
+            KnownObject::NotYet | KnownObject::Missing => Value::Absent,
+            KnownObject::Facts(facts) => {
+                of_tag(facts.tags.unwrap_or_default(), tag).map(Cow::Borrowed).into()
+            }
+        }
+    }
+}
+
+fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&'s str> {
+    let principal = &session.principal;
+    match source {
+        Source::UserName => (principal.kind == PrincipalKind::User).then_some(&principal.name),
+        Source::UserId => principal.unique_id.as_deref(),
+        Source::Account => Some(principal.account.id().as_str()),
+        Source::Arn if principal.kind == PrincipalKind::Role => {
+            Some(principal.issuer.as_deref().unwrap_or(&principal.arn))
+        }
+        Source::Arn => Some(&principal.arn),
+        Source::SessionTag => of_tag(&session.tags, tag),
+        _ => None,
+    }
+}
+
+/// Finds a tag. Names of condition keys have no case, so that a tag whose key differs in that
+/// counts if there is none that is the same.
+fn of_tag<'t>(tags: &'t [(Box<str>, Box<str>)], wanted: &str) -> Option<&'t str> {
+    let same = tags.iter().find(|(key, _)| **key == *wanted);
+    let found = same.or_else(|| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(wanted)))?;
+    Some(&found.1)
+}
+
+/// Source: "IAM policy elements: Variables and tags" in the IAM User Guide, "Principal key values".
+fn kind(requester: &Requester) -> &'static str {
+    match requester.session().map(|session| session.principal.kind) {
+        None => "Anonymous",
+        Some(PrincipalKind::Root) => "Account",
+        Some(PrincipalKind::User) => "User",
+        Some(PrincipalKind::Role) => "AssumedRole",
+        Some(PrincipalKind::FederatedUser) => "FederatedUser",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use policy::{Kind, Policy};
+use s3_types::{BucketName, ObjectFacts, ObjectKey};
+
+use super::*;
+use crate::account::{Account, AccountId};
+use crate::authorize::Resource;
+use crate::bucket_rules::BucketRules;
+use crate::credential::{AccessKeyId, Credential, SecretKey};
+use crate::session::{KeyKind, Permissions};
+
+const OWNER: &str = "111122223333";
+const OTHER: &str = "444455556666";
+
+fn account(id: &str) -> Arc<Account> {
+    Arc::new(Account::new(AccountId::new(id).unwrap()))
+}
+
+fn compiled(document: &str) -> Arc<Policy> {
+    Arc::new(Policy::parse(document.as_bytes(), Kind::Managed).unwrap())
+}
+
+fn session(principal: Principal, key_kind: KeyKind, permissions: Permissions) -> Requester {
+    let credential = Credential {
+        access_key: AccessKeyId::new("somebody").unwrap(),
+        secret_key: SecretKey::new("a-secret-of-mine").unwrap(),
+    };
+    let tags = [("Team".into(), "red".into())].into();
+    let session = Session { permissions, tags, ..Session::new(principal, credential, key_kind) };
+    Requester::Session(Arc::new(session))
+}
+
+fn user(account_id: &str, policies: &[&str]) -> Requester {
+    let principal = Principal {
+        account: account(account_id),
+        kind: PrincipalKind::User,
+        name: "ann".into(),
+        arn: format!("arn:aws:iam::{account_id}:user/staff/ann").into(),
+        issuer: None,
+        unique_id: Some("AIDA1".into()),
+        unix_account: None,
+    };
+    let identity = policies.iter().map(|document| compiled(document)).collect();
+    session(principal, KeyKind::User, Permissions { identity, ..Permissions::default() })
+}
+
+fn rules_of(owner: &str, policy: Option<&str>) -> BucketRules {
+    let policy = policy.map(|text| Bytes::copy_from_slice(text.as_bytes()));
+    BucketRules::new(account(owner), policy, None, None)
+}
+
+fn decide(
+    requester: &Requester,
+    action: S3Action,
+    rules: &BucketRules,
+    object: KnownObject<'_>,
+    key: Option<&str>,
+) -> Decision {
+    let (bucket, key) = (BucketName::new("bucket").unwrap(), key.map(|key| ObjectKey::new(key).unwrap()));
+    let resource = Resource { bucket: Some(&bucket), key: key.as_ref() };
+    let values = |key| match key {
+        ConditionKey::Prefix => Some("home/ann/".into()),
+        ConditionKey::SourceIp => Some("192.0.2.7".into()),
+        _ => None,
+    };
+    let question = Question { requester, action, resource, rules: Some(rules), object, values: &values };
+    let decision = Policies.decide(&question);
+    if let Some(explanation) = Policies.explain(&question) {
+        assert_eq!(explanation.verdict == Verdict::Allow, decision == Decision::Allow);
+    }
+    decision
+}
+
+const HOME: &str = r#"{"Version":"2012-10-17","Statement":[
+    {"Effect":"Allow","Action":"s3:ListBucket","Resource":"arn:aws:s3:::bucket",
+     "Condition":{"StringLike":{"s3:prefix":"home/${aws:username}/*"},"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}}},
+    {"Effect":"Allow","Action":"s3:*Object","Resource":"arn:aws:s3:::bucket/home/${aws:username}/*"},
+    {"Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::bucket/${aws:PrincipalTag/team}/*"}]}"#;
+
+#[test]
+fn a_user_has_what_its_policies_say() {
+    use Decision::{Allow, NoGrant};
+    let (ann, rules) = (user(OWNER, &[HOME]), rules_of(OWNER, None));
+    let may = |action, key| decide(&ann, action, &rules, KnownObject::NotYet, key);
+    assert_eq!(may(S3Action::ListBucket, None), Allow);
+    assert_eq!(may(S3Action::PutObject, Some("home/ann/x")), Allow);
+    assert_eq!(may(S3Action::PutObject, Some("home/bob/x")), NoGrant);
+    assert_eq!(may(S3Action::GetObject, Some("red/x")), Allow);
+    assert_eq!(may(S3Action::GetObject, Some("blue/x")), NoGrant);
+    assert_eq!(may(S3Action::PutObjectAcl, Some("home/ann/x")), NoGrant);
+    // The same policies, in another account, are one of two sides.
+    let stranger = user(OTHER, &[HOME]);
+    let asks = |rules: &BucketRules| {
+        decide(&stranger, S3Action::PutObject, rules, KnownObject::NotYet, Some("home/ann/x"))
+    };
+    assert_eq!(asks(&rules), NoGrant);
+    let granted = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"AWS":"444455556666"},
+        "Action":"s3:PutObject","Resource":"arn:aws:s3:::bucket/*"}}"#;
+    let granting = rules_of(OWNER, Some(granted));
+    assert_eq!(asks(&granting), Allow);
+}
+
+#[test]
+fn the_key_of_the_server_may_do_everything() {
+    let deny = r#"{"Statement":{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::bucket/*"}}"#;
+    let rules = rules_of(OWNER, Some(deny));
+    let root = |key_kind| session(Principal::root(account(OWNER), None), key_kind, Permissions::default());
+    let ask = |requester| decide(&requester, S3Action::GetObject, &rules, KnownObject::NotYet, Some("x"));
+    assert_eq!(ask(root(KeyKind::Root)), Decision::Allow);
+    assert_eq!(ask(root(KeyKind::User)), Decision::Deny);
+    assert_eq!(ask(Requester::Anonymous), Decision::Deny);
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_denies_all_but_its_repair() {
+    let rules = rules_of(OWNER, Some("{"));
+    let root = |id| session(Principal::root(account(id), None), KeyKind::User, Permissions::default());
+    let ask = |requester: &Requester, action| decide(requester, action, &rules, KnownObject::NotYet, None);
+    for action in [S3Action::GetBucketPolicy, S3Action::PutBucketPolicy, S3Action::DeleteBucketPolicy] {
+        assert_eq!(ask(&root(OWNER), action), Decision::Allow);
+        assert_eq!(ask(&root(OTHER), action), Decision::Deny);
+    }
+    assert_eq!(ask(&root(OWNER), S3Action::ListBucket), Decision::Deny);
+    assert_eq!(ask(&user(OWNER, &[HOME]), S3Action::ListBucket), Decision::Deny);
+}
+
+/// A closure has one lifetime for all objects.
+fn ask(requester: &Requester, rules: &BucketRules, object: KnownObject<'_>) -> Decision {
+    decide(requester, S3Action::GetObject, rules, object, Some("x"))
+}
+
+#[test]
+fn tags_of_objects_are_asked_for() {
+    let tagged = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:GetObject","Resource":"*",
+        "Condition":{"StringEquals":{"s3:ExistingObjectTag/team":"${aws:PrincipalTag/Team}"}}}}"#;
+    let (ann, rules) = (user(OWNER, &[tagged]), rules_of(OWNER, None));
+    let needed = Decision::NeedsObject(NeededFacts { acl: false, tags: true });
+    assert_eq!(ask(&ann, &rules, KnownObject::NotYet), needed);
+    assert_eq!(ask(&ann, &rules, KnownObject::Missing), Decision::NoGrant);
+    for (value, wanted) in [("red", Decision::Allow), ("blue", Decision::NoGrant)] {
+        let tags: [(Box<str>, Box<str>); 1] = [("team".into(), value.into())];
+        let facts = ObjectFacts { tags: Some(&tags), ..ObjectFacts::default() };
+        assert_eq!(ask(&ann, &rules, KnownObject::Facts(&facts)), wanted);
+    }
+    assert_eq!(ask(&ann, &rules, KnownObject::Facts(&ObjectFacts::default())), Decision::NoGrant);
+}
+
+/// The keys of which no request has a value yet. Those of the first list get one with tags, ACLs,
+/// locks, encryption and the stores of identities; the others belong to what is only at AWS.
+#[test]
+fn keys_without_data() {
+    let later = "aws:FederatedProvider aws:MultiFactorAuthAge aws:MultiFactorAuthPresent aws:RequestTag/ \
+        aws:ResourceTag/ aws:SourceIdentity aws:TagKeys aws:TokenIssueTime iam:PermissionsBoundary \
+        iam:PolicyARN iam:ResourceTag/ s3:BucketTag/ s3:RequestObjectTag/ s3:RequestObjectTagKeys \
+        s3:object-lock-event-hold s3:object-lock-event-hold-duration-days s3:object-lock-legal-hold \
+        s3:object-lock-mode s3:object-lock-remaining-retention-days s3:object-lock-retain-until-date \
+        s3:x-amz-grant-full-control s3:x-amz-grant-read s3:x-amz-grant-read-acp s3:x-amz-grant-write \
+        s3:x-amz-grant-write-acp s3:x-amz-server-side-encryption \
+        s3:x-amz-server-side-encryption-aws-kms-key-id s3:x-amz-server-side-encryption-customer-algorithm \
+        sts:DurationSeconds sts:ExternalId sts:RoleSessionName sts:SourceIdentity sts:TransitiveTagKeys";
+    let never = "aws:AssumedRoot aws:CalledVia aws:CalledViaAWSMCP aws:CalledViaFirst aws:CalledViaLast \
+        aws:ChatbotSourceArn aws:Ec2InstanceSourcePrivateIPv4 aws:Ec2InstanceSourceVpc aws:IsMcpServiceAction \
+        aws:PrincipalOrgID aws:PrincipalOrgPaths aws:PrincipalServiceName aws:PrincipalServiceNamesList \
+        aws:ResourceOrgID aws:ResourceOrgPaths aws:SourceAccount aws:SourceArn aws:SourceOrgID \
+        aws:SourceOrgPaths aws:SourceOwner aws:SourceVpc aws:SourceVpcArn aws:SourceVpce aws:ViaAWSMCPService \
+        aws:VpcSourceIp aws:VpceAccount aws:VpceOrgID aws:VpceOrgPaths s3:AccessGrantScope \
+        s3:AccessGrantsInstanceArn s3:AccessGrantsLocationScope s3:AccessPointNetworkOrigin s3:AccessPointTag/ \
+        s3:DataAccessPointAccount s3:DataAccessPointArn s3:ExistingJobOperation s3:ExistingJobPriority \
+        s3:InventoryAccessibleOptionalFields s3:JobSuspendedCause s3:RequestJobOperation s3:RequestJobPriority \
+        s3:annotation-prefix s3:deliverySourceArn s3:destinationRegion s3:isReplicationPauseRequest s3:logType \
+        s3:max-annotation-results s3:resourceArnBeingAuthorized s3:x-amz-object-annotation-directive \
+        s3:x-amz-object-if-match";
+    let mut wanted: Vec<_> = later.split_whitespace().chain(never.split_whitespace()).collect();
+    let is_ours = |name: &str| ["aws:", "s3:"].iter().any(|service| name.starts_with(service));
+    let without = all_keys().iter().zip(&*SOURCES).filter(|(_, source)| **source == Source::Nowhere);
+    let mut found: Vec<_> = without.map(|(spec, _)| spec.name).filter(|name| is_ours(name)).collect();
+    wanted.retain(|name| is_ours(name));
+    wanted.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn every_value_of_a_request_has_its_key() {
+    for key in ConditionKey::ALL {
+        assert!(SOURCES.contains(&Source::Request(*key)), "{}", key.as_str());
+    }
+}

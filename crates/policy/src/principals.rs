@@ -1,0 +1,178 @@
+//! Principals that statements name.
+
+use crate::arn::split;
+use crate::fault::Fault;
+use crate::party::{Party, PartyKind};
+
+/// How strongly a statement names a requester. A later one counts, if several are so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bond {
+    /// By its account.
+    Account,
+    /// By the role, or by the user who federated.
+    Issuer,
+    /// By its own ARN.
+    Own,
+    /// As everybody.
+    Everyone,
+}
+
+/// A list of principals.
+#[derive(Debug, Clone, Default)]
+pub struct Principals {
+    /// True for `NotPrincipal`.
+    pub not: bool,
+    everyone: bool,
+    accounts: Vec<Box<str>>,
+    canonical_ids: Vec<Box<str>>,
+    arns: Vec<Box<str>>,
+    services: Vec<Box<str>>,
+    providers: Vec<Box<str>>,
+}
+
+/// The digits of an account id.
+const ACCOUNT_DIGITS: usize = 12;
+/// The characters of a canonical id.
+const CANONICAL_CHARS: usize = 64;
+
+impl Principals {
+    /// Adds everybody.
+    pub fn add_everyone(&mut self) {
+        self.everyone = true;
+    }
+
+    /// Adds a principal. `kind` is the name that it has in the document: `AWS`, `Service`, ...
+    pub fn add(&mut self, kind: &str, name: &str) -> Result<(), Fault> {
+        let wrong =
+            || Fault::Principal(format!("\"{kind}\":\"{}\"", name.chars().take(200).collect::<String>()));
+        let list = match kind {
+            "AWS" if name == "*" => {
+                self.everyone = true;
+                return Ok(());
+            }
+            "AWS" if is_account(name) => &mut self.accounts,
+            "AWS" => match arn(name) {
+                Some(Arn::Root(account)) => {
+                    self.accounts.push(account.into());
+                    return Ok(());
+                }
+                Some(Arn::Named) => &mut self.arns,
+                None => return Err(wrong()),
+            },
+            "CanonicalUser" if is_canonical_id(name) => &mut self.canonical_ids,
+            "Service" if is_service(name) => &mut self.services,
+            "Federated" if is_provider(name) => &mut self.providers,
+            _ => return Err(wrong()),
+        };
+        list.push(name.into());
+        Ok(())
+    }
+
+    /// Returns how the list names a requester; `None` if it does not. `NotPrincipal` is not looked
+    /// at.
+    pub fn bond(&self, party: &Party<'_>) -> Option<Bond> {
+        let has = |list: &[Box<str>], name: &str| list.iter().any(|one| **one == *name);
+        if self.everyone {
+            return Some(Bond::Everyone);
+        }
+        match party.kind {
+            PartyKind::Anonymous => return None,
+            PartyKind::Service => return has(&self.services, party.arn).then_some(Bond::Own),
+            PartyKind::Federated => return has(&self.providers, party.arn).then_some(Bond::Own),
+            PartyKind::Root | PartyKind::User | PartyKind::RoleSession | PartyKind::FederatedUser => {}
+        }
+        if has(&self.arns, party.arn) {
+            return Some(Bond::Own);
+        }
+        if party.issuer.is_some_and(|issuer| has(&self.arns, issuer)) {
+            return Some(Bond::Issuer);
+        }
+        if has(&self.accounts, party.account) || has(&self.canonical_ids, party.canonical_id) {
+            // For its root, that is itself.
+            return Some(if party.kind == PartyKind::Root { Bond::Own } else { Bond::Account });
+        }
+        None
+    }
+
+    /// True if the list has the requester's whole chain: its account, the role or the user who
+    /// federated, and itself. `NotPrincipal` spares nobody else.
+    pub fn has_chain(&self, party: &Party<'_>) -> bool {
+        let has = |list: &[Box<str>], name: &str| list.iter().any(|one| **one == *name);
+        if self.everyone {
+            return true;
+        }
+        match party.kind {
+            PartyKind::Anonymous => false,
+            PartyKind::Service => has(&self.services, party.arn),
+            PartyKind::Federated => has(&self.providers, party.arn),
+            PartyKind::Root | PartyKind::User | PartyKind::RoleSession | PartyKind::FederatedUser => {
+                let account =
+                    has(&self.accounts, party.account) || has(&self.canonical_ids, party.canonical_id);
+                let issuer = party.issuer.is_none_or(|issuer| has(&self.arns, issuer));
+                account && issuer && (party.kind == PartyKind::Root || has(&self.arns, party.arn))
+            }
+        }
+    }
+}
+
+fn is_account(text: &str) -> bool {
+    text.len() == ACCOUNT_DIGITS && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_canonical_id(text: &str) -> bool {
+    text.len() == CANONICAL_CHARS && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// True for a text of letters of names and ARNs, without wildcards.
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "+=,.@_-/".contains(c);
+    !text.is_empty() && text.chars().all(allowed)
+}
+
+/// The ARN of a principal.
+enum Arn<'a> {
+    /// The root of this account, which stands for the account.
+    Root(&'a str),
+    /// A user, a role or a session.
+    Named,
+}
+
+/// Reads the ARN of a principal; `None` for what is not one.
+fn arn(text: &str) -> Option<Arn<'_>> {
+    let [_, partition, service, region, account, resource] = split(text)?;
+    if partition != "aws" || !region.is_empty() || !is_account(account) {
+        return None;
+    }
+    if service == "iam" && resource == "root" {
+        return Some(Arn::Root(account));
+    }
+    let (kind, name) = resource.split_once('/')?;
+    let is_named = is_name(name) && !name.starts_with('/') && !name.ends_with('/');
+    let is_known = match (service, kind) {
+        ("iam", "user" | "role") | ("sts", "federated-user") => true,
+        ("sts", "assumed-role") => name.split_once('/').is_some_and(|(_, session)| !session.contains('/')),
+        _ => false,
+    };
+    (is_known && is_named).then_some(Arn::Named)
+}
+
+fn is_service(text: &str) -> bool {
+    text.contains('.') && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
+}
+
+/// True for the ARN of a provider, or the name of one that AWS knows.
+fn is_provider(text: &str) -> bool {
+    match split(text) {
+        Some([_, "aws", "iam", "", account, resource]) => {
+            let provider = resource
+                .split_once('/')
+                .filter(|(kind, _)| matches!(*kind, "oidc-provider" | "saml-provider"));
+            is_account(account)
+                && provider.is_some_and(|(_, name)| {
+                    name.chars().all(|c| c.is_ascii_graphic() && !"*?".contains(c)) && !name.is_empty()
+                })
+        }
+        Some(_) => false,
+        None => is_service(text),
+    }
+}
