@@ -141,10 +141,11 @@ fn tags_of_objects_are_asked_for() {
     assert_eq!(ask(&ann, &rules, KnownObject::Missing), Decision::NoGrant);
     for (value, wanted) in [("red", Decision::Allow), ("blue", Decision::NoGrant)] {
         let tags: [(Box<str>, Box<str>); 1] = [("team".into(), value.into())];
-        let facts = ObjectFacts { tags: Some(&tags), ..ObjectFacts::default() };
+        let facts = ObjectFacts { owner: None, acl: None, tags: Some(&tags) };
         assert_eq!(ask(&ann, &rules, KnownObject::Facts(&facts)), wanted);
     }
-    assert_eq!(ask(&ann, &rules, KnownObject::Facts(&ObjectFacts::default())), Decision::NoGrant);
+    let untagged = ObjectFacts { owner: None, acl: None, tags: None };
+    assert_eq!(ask(&ann, &rules, KnownObject::Facts(&untagged)), Decision::NoGrant);
 }
 
 /// The keys of which no request has a value yet. Those of the first list get one with tags, ACLs,
