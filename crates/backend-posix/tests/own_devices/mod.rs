@@ -34,6 +34,12 @@ struct OwnDevices {
     root: PathBuf,
 }
 
+/// True if there is something in a bucket without objects that is not the server's own.
+fn holds_something(bucket: &Path) -> bool {
+    let names = std::fs::read_dir(bucket).unwrap().map(|entry| entry.unwrap().file_name());
+    names.into_iter().any(|name| !name.to_string_lossy().starts_with(".slipway"))
+}
+
 impl OwnDevices {
     /// Aborts the uploads of a bucket. False if there are none.
     async fn abort_uploads(&self, cx: &Context, bucket: &BucketName) -> bool {
@@ -106,7 +112,11 @@ impl Backend for OwnDevices {
                 if !self.inner.list_objects(cx, &query).await?.items.is_empty() {
                     return Err(BackendError::BucketNotEmpty);
                 }
-                unmount(self.root.join(bucket.as_str()), UnmountFlags::empty()).unwrap();
+                let path = self.root.join(bucket.as_str());
+                if holds_something(&path) {
+                    return Err(BackendError::BucketHoldsFiles);
+                }
+                unmount(path, UnmountFlags::DETACH).unwrap();
                 self.inner.delete_bucket(cx, bucket).await
             }
             // Uploads of a subvolume cannot be set aside.
