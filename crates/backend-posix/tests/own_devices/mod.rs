@@ -34,10 +34,13 @@ struct OwnDevices {
     root: PathBuf,
 }
 
-/// True if there is something in a bucket without objects that is not the server's own.
-fn holds_something(bucket: &Path) -> bool {
-    let names = std::fs::read_dir(bucket).unwrap().map(|entry| entry.unwrap().file_name());
-    names.into_iter().any(|name| !name.to_string_lossy().starts_with(".slipway"))
+/// True if a directory of a bucket without objects has a file, at any depth, that is not the
+/// server's own. Empty directories go with their bucket.
+fn holds_files(directory: &Path) -> bool {
+    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()).any(|entry| {
+        let own = entry.file_name().to_string_lossy().starts_with(".slipway");
+        !own && (!entry.file_type().unwrap().is_dir() || holds_files(&entry.path()))
+    })
 }
 
 impl OwnDevices {
@@ -113,7 +116,7 @@ impl Backend for OwnDevices {
                     return Err(BackendError::BucketNotEmpty);
                 }
                 let path = self.root.join(bucket.as_str());
-                if holds_something(&path) {
+                if holds_files(&path) {
                     return Err(BackendError::BucketHoldsFiles);
                 }
                 unmount(path, UnmountFlags::DETACH).unwrap();
