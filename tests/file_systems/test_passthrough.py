@@ -171,6 +171,21 @@ def test_changing_inodes(show):
         assert path.stat().st_ino == os.fstat(file.fileno()).st_ino == number, "while it is open"
 
 
+def test_links_apart(show):
+    top = show("--links-apart")
+    (top / "a").write_bytes(b"1")
+    (top / "d").mkdir()
+    os.link(top / "a", top / "d" / "b")
+    numbers = [(top / name).stat().st_ino for name in ("a", "d/b", "a", "d/b")]
+    assert numbers[:2] == numbers[2:] and numbers[0] != numbers[1]
+    (top / "a").write_bytes(b"22")
+    assert (top / "d" / "b").read_bytes() == b"22" and (top / "a").stat().st_nlink == 1
+    (top / "a").rename(top / "d" / "c")
+    assert (top / "d" / "c").stat().st_ino == numbers[0]
+    (top / "d" / "c").rename(top / "d" / "b")
+    assert sorted(os.listdir(top / "d")) == ["b", "c"], "two names of one file"
+
+
 def test_no_statfs(show):
     shown = os.statvfs(show("--no-statfs"))
     assert (shown.f_blocks, shown.f_bavail, shown.f_files) == (0, 0, 0)
