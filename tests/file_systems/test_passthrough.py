@@ -242,6 +242,21 @@ def test_an_upload_is_completed_whatever_its_parts_are_numbered(show, make_serve
     assert bucket.read("key") == b"".join(parts)
 
 
+def test_a_file_whose_link_is_a_file_of_its_own_becomes_a_directory(show, make_server):
+    """As on sshfs: the two names of the file that goes into the directory have different inode numbers."""
+    tree = show("--links-apart") / "tree"
+    tree.mkdir()
+    bucket = Bucket(make_server(tree=tree), "bucket").create()
+    bucket.put("both", b"1", headers={"x-amz-meta-a": "b"})
+    bucket.put("both/below", b"2")
+    assert (bucket.read("both"), bucket.read("both/below")) == (b"1", b"2")
+    assert bucket.head("both").headers["x-amz-meta-a"] == "b"
+    assert sorted(os.listdir(bucket.tree / "both")) == [".slipway,self", "below"]
+    for key in ("both/below", "both"):
+        expect.ok(bucket.delete(key), 204)
+    assert sorted(os.listdir(bucket.tree)) == [".slipway"]
+
+
 def test_a_lost_answer_is_nothing_that_is_lacking(show, make_server):
     """What is tried at the start was done, whatever the answer to a second try says of it."""
     tree = show("--lose=link,mkdir", "--share=1", "--for=slipway,tokio-rt-worker") / "tree"
