@@ -16,7 +16,8 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.data import MIB, PART, pattern
-from support.server import REPOSITORY, StartFailed, binary
+from support.lacks import table_of_lacks
+from support.server import StartFailed, binary
 from support.wire import poll
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems")
@@ -250,15 +251,6 @@ def with_ntfs(place: Path, mount, options: str) -> Path:
     disk = image(place.with_name(f"{place.name}.img"))
     subprocess.run(["mkfs.ntfs", "--force", "--quick", disk], check=True, capture_output=True)
     return mount("-o", options, disk, place, command="lowntfs-3g")
-
-
-def table_of_lacks() -> dict[str, tuple[str, str]]:
-    """What becomes of a tree whose file system lacks something, and what is said of it, as SEMANTICS has it."""
-    text = (REPOSITORY / "docs" / "SEMANTICS.md").read_text()
-    lines = itertools.dropwhile(lambda line: not line.startswith("| lack |"), text.splitlines())
-    rows = itertools.takewhile(lambda line: line.startswith("|"), itertools.islice(lines, 2, None))
-    cells = (line.strip("| ").split(" | ") for line in rows)
-    return {name: (what, says) for name, what, says in cells}
 
 
 TABLE = table_of_lacks()

@@ -353,6 +353,8 @@ OF_OURS: dict[str, Callable[[Path, ExitStack], Mounted]] = {
     "lost-answers": passthrough("--lose=link,mkdir,unlink", "--share=5", "--for=slipway,tokio-rt-worker"),
     "whole-seconds": passthrough("--whole-seconds"),
     "changing-inodes": passthrough("--changing-inodes", mounts=2),
+    # As sshfs has them.
+    "links-apart": passthrough("--links-apart"),
     "no-statfs": passthrough("--no-statfs"),
 }
 KINDS: dict[str, Callable[[Path, ExitStack], Mounted]] = {

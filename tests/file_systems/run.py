@@ -23,7 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from file_systems import mounts, probes
+from file_systems import mounts, probes, results
+from file_systems.results import Result
+from support.lacks import table_of_lacks
 from support.server import KEYS, Server, StartFailed, binary
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -64,12 +66,10 @@ MORE_ENV = {"bindfs": SHALLOW, "moosefs": SHALLOW, "sshfs": SHALLOW | FEWER} | d
 BOUNDED = ["bindfs", "bindfs-plain", "sshfs", "exfat", "ntfs"]
 # They keep no extended attributes: served only with records in files, refused without.
 SIDECAR = {"SLIPWAY_METADATA": "sidecar"}
-NO_ATTRIBUTES = "has no user extended attributes"
 WITHOUT_ATTRIBUTES = ["sshfs", "exfat"]
-# Where a gateway must refuse to serve at all, with a sentence that has this. Then there is nothing
-# else to test.
-ONE_NAME = "does not distinguish the names KEY and key"
-MUST_REFUSE = {"no-case": ONE_NAME, "no-links": "no hard links", "exfat": ONE_NAME}
+# Where a gateway must refuse to serve at all, for what is lacking. Then there is nothing else to
+# test.
+MUST_REFUSE = {"no-case": "names by case", "no-links": "hard links", "exfat": "names by case"}
 # What fails today, by file system and suite (tests/README.md says why), and so is no failure of a
 # run.
 KNOWN: dict[str, set[str]] = {
@@ -86,11 +86,17 @@ def rust_suites(copies: Path) -> dict[str, Path]:
     return {program.name.rpartition("-")[0]: Path(shutil.copy(program, copies)) for program in programs}
 
 
+# How they are told, by cargo's last line or pytest's.
+TOLD = {"error": "failed", "errors": "failed", "xfailed": results.EXPECTED}
+
+
 def counts(log: Path) -> Counter[str]:
     """How many tests passed, failed and were skipped, by the last line that tells, of cargo's kind or of pytest's."""
     lines = log.read_text(errors="replace").splitlines()
-    numbers = [re.findall(r"(\d+) (passed|failed|skipped)\b", line) for line in lines]
-    found = Counter({what: int(number) for number, what in next(filter(None, reversed(numbers)), [])})
+    numbers = [re.findall(r"(\d+) (passed|failed|skipped|errors?|xfailed)\b", line) for line in lines]
+    found: Counter[str] = Counter()
+    for number, what in next(filter(None, reversed(numbers)), []):
+        found[TOLD.get(what, what)] += int(number)
     # A Rust test that can say nothing here says so, and passes.
     silent = sum("*** SKIPPED" in line for line in lines)
     found["passed"] -= silent
@@ -130,6 +136,8 @@ def suite(
     found = counts(log)
     if status != 0:
         found["failed"] += not found["failed"]
+    outcome = "passed" if status == 0 else f"fails ({found['failed']}), as is known" if known else "failed"
+    results.keep(log.parent, Result(name, outcome, found))
     verdict = "ok" if status == 0 else f"FAILED ({status}), see {log}"
     if known:
         verdict = "ok now: KNOWN tells otherwise" if status == 0 else f"fails ({status}), as is known"
@@ -138,18 +146,26 @@ def suite(
     return found
 
 
-def refused(why: str, directory: Path, log: Path, env: dict[str, str]) -> Counter[str]:
-    """Starts a gateway, which must say why it does not serve the tree: `why` is part of that."""
+def refused(lack: str, directory: Path, log: Path, env: dict[str, str]) -> Counter[str]:
+    """Starts a gateway, which must not serve the tree for what it lacks, and say the sentence that SEMANTICS.md has for that."""
+    what, says = table_of_lacks()[lack]
+    assert what == "refused", lack
     # Of the suites' own variables it would say that they are none of its.
     own = {name: value for name, value in env.items() if name in ("TMPDIR", *SIDECAR)}
     try:
         Server(directory, log=log, env=KEYS | own).stop()
+        said = "it was served"
     except StartFailed as failure:
-        right = why in str(failure)
-        print(f"  {'serve':<24} {'refused, as expected' if right else f'FAILED: {failure}'}", flush=True)
-        return Counter(passed=1) if right else Counter(failed=1)
-    print(f"  {'serve':<24} FAILED: it was expected to be refused", flush=True)
-    return Counter(failed=1)
+        said = str(failure)
+    right = f"cannot be served: {says}\n" in f"{said}\n"
+    results.keep(log.parent, Result(lack, results.REFUSED if right else f"not refused: {said}"))
+    print(f"  {'serve':<24} {f'refused: {lack}' if right else f'FAILED: {said}'}", flush=True)
+    return Counter(passed=1) if right else Counter(failed=1)
+
+
+def logs_of(kind: str) -> Path:
+    """Where its output is, and what was found: with records in files everywhere, apart."""
+    return LOGS / (f"{kind}-sidecar" if SIDECAR.items() <= os.environ.items() else kind)
 
 
 def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> Counter[str]:
@@ -161,7 +177,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
 def check_mounted(
     kind: str, made: mounts.Mounted, programs: dict[str, Path], options: argparse.Namespace
 ) -> Counter[str]:
-    logs = LOGS / kind
+    logs = logs_of(kind)
     logs.mkdir(parents=True, exist_ok=True)
     for probe, answer in probes.table(made.directory, made.second).items():
         print(f"  {probe:<24} {answer}")
@@ -170,18 +186,18 @@ def check_mounted(
     if options.probes:
         return Counter()
     known = KNOWN.get(kind, set())
-    results, env = [], {"TMPDIR": str(temporary), **made.env, **MORE_ENV.get(kind, {})}
+    found, env = [], {"TMPDIR": str(temporary), **made.env, **MORE_ENV.get(kind, {})}
     if kind in WITHOUT_ATTRIBUTES and not SIDECAR.items() <= os.environ.items():
-        results.append(refused(NO_ATTRIBUTES, temporary, logs / "serve.log", env))
+        found.append(refused("attributes", temporary, logs / "serve.log", env))
         env |= SIDECAR
     if kind in MUST_REFUSE:
         tree = mounts.directory(temporary, "tree")
-        results.append(refused(MUST_REFUSE[kind], tree, logs / "serve.log", env))
-        return sum(results, Counter())
+        found.append(refused(MUST_REFUSE[kind], tree, logs / "serve.log", env))
+        return sum(found, Counter())
     wanted = wanted_suites(kind, programs, options)
     for name in filter(programs.get, wanted):
         command, where = [str(programs[name]), "--show-output"], REPOSITORY / "crates/backend-posix"
-        results.append(suite(name, command, where, logs / f"{name}.log", env, name in known))
+        found.append(suite(name, command, where, logs / f"{name}.log", env, name in known))
         mounts.unmount_below(made.directory)
     if kind in BOUNDED:
         env |= SHALLOW
@@ -194,9 +210,9 @@ def check_mounted(
         base = f"--basetemp={temporary / name}"
         command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", base, f"{name}.py"]
         log = logs / f"{name}.log"
-        results.append(suite(name, command, REPOSITORY / "tests", log, env, name in known))
+        found.append(suite(name, command, REPOSITORY / "tests", log, env, name in known))
         mounts.unmount_below(made.directory)
-    return sum(results, Counter())
+    return sum(found, Counter())
 
 
 def wanted_suites(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> list[str]:
@@ -213,6 +229,9 @@ def main() -> int:
     known = f"of {', '.join(mounts.KINDS)}; default all"
     parser.add_argument("kinds", nargs="*", metavar="FILE-SYSTEM", help=known)
     parser.add_argument("--probes", action="store_true", help="only find out what they can do")
+    parser.add_argument(
+        "--table", action="store_true", help="only show what the last runs found, in Markdown"
+    )
     parser.add_argument("--all", action="store_true", help="all suites (hours)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many file systems at a time")
     parser.add_argument("--only", action="append", metavar="SUITE", help="run a suite, and others named so")
@@ -220,6 +239,9 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.kinds) - set(mounts.KINDS):
         parser.error(f"no such file system: {', '.join(sorted(unknown))}")
+    if options.table:
+        print(results.table(sorted(LOGS.glob("*/"))))
+        return 0
     # So that what was made is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     kinds = options.kinds or list(mounts.KINDS)
@@ -277,7 +299,7 @@ def side_by_side(kinds: list[str], jobs: int) -> dict[str, Counter[str]]:
 
 
 def run_log(kind: str) -> Path:
-    path = LOGS / kind / "run.log"
+    path = logs_of(kind) / "run.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 

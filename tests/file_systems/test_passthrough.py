@@ -171,6 +171,21 @@ def test_changing_inodes(show):
         assert path.stat().st_ino == os.fstat(file.fileno()).st_ino == number, "while it is open"
 
 
+def test_links_apart(show):
+    top = show("--links-apart")
+    (top / "a").write_bytes(b"1")
+    (top / "d").mkdir()
+    os.link(top / "a", top / "d" / "b")
+    numbers = [(top / name).stat().st_ino for name in ("a", "d/b", "a", "d/b")]
+    assert numbers[:2] == numbers[2:] and numbers[0] != numbers[1]
+    (top / "a").write_bytes(b"22")
+    assert (top / "d" / "b").read_bytes() == b"22" and (top / "a").stat().st_nlink == 1
+    (top / "a").rename(top / "d" / "c")
+    assert (top / "d" / "c").stat().st_ino == numbers[0]
+    (top / "d" / "c").rename(top / "d" / "b")
+    assert sorted(os.listdir(top / "d")) == ["b", "c"], "two names of one file"
+
+
 def test_no_statfs(show):
     shown = os.statvfs(show("--no-statfs"))
     assert (shown.f_blocks, shown.f_bavail, shown.f_files) == (0, 0, 0)
@@ -225,6 +240,21 @@ def test_an_upload_is_completed_whatever_its_parts_are_numbered(show, make_serve
     parts = [pattern(PART + number, number) for number in range(12)]
     bucket.upload("key", parts)
     assert bucket.read("key") == b"".join(parts)
+
+
+def test_a_file_whose_link_is_a_file_of_its_own_becomes_a_directory(show, make_server):
+    """As on sshfs: the two names of the file that goes into the directory have different inode numbers."""
+    tree = show("--links-apart") / "tree"
+    tree.mkdir()
+    bucket = Bucket(make_server(tree=tree), "bucket").create()
+    bucket.put("both", b"1", headers={"x-amz-meta-a": "b"})
+    bucket.put("both/below", b"2")
+    assert (bucket.read("both"), bucket.read("both/below")) == (b"1", b"2")
+    assert bucket.head("both").headers["x-amz-meta-a"] == "b"
+    assert sorted(os.listdir(bucket.tree / "both")) == [".slipway,self", "below"]
+    for key in ("both/below", "both"):
+        expect.ok(bucket.delete(key), 204)
+    assert sorted(os.listdir(bucket.tree)) == [".slipway"]
 
 
 def test_a_lost_answer_is_nothing_that_is_lacking(show, make_server):

@@ -52,8 +52,7 @@ def check(kind: str, programs: dict[str, Path], options: argparse.Namespace) -> 
     """Boots a machine on a fresh file system, and shows what it says."""
     suites, make = KINDS[kind]
     results = run.LOGS / f"uml-{kind}"
-    shutil.rmtree(results, ignore_errors=True)
-    results.mkdir(parents=True)
+    results.mkdir(parents=True, exist_ok=True)
     # The machine reads them by its root, which may lack what is in this one's /tmp.
     named = {name: shutil.copy(program, results / name) for name, program in programs.items()}
     server = shutil.copy(binary(), results / "slipway")

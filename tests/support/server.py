@@ -24,7 +24,7 @@ KEYS = {"SLIPWAY_ROOT_ACCESS_KEY": ACCESS_KEY, "SLIPWAY_ROOT_SECRET_KEY": SECRET
 NOBODY = 65534
 # Buckets are hosts below this name too, on the server that most tests share.
 DOMAIN = "s3.slipway.test"
-START_SECONDS = 20
+START_SECONDS = float(os.environ.get("SLIPWAY_START_SECONDS", "20"))
 # Records are in files, in this directory beside those that they are of, where the environment asks
 # for that.
 RECORDS = ".slipway,records"

@@ -27,6 +27,7 @@
 
 static struct {
     int no_case, no_links, no_attributes, rename_flags, nfs_locks, whole_seconds, changing_inodes, no_statfs;
+    int links_apart;
     const char *lose, *victims;
     unsigned share;
     struct { const char *operation, *pattern; } failures[FAILURES];
@@ -80,7 +81,8 @@ struct node {
     dev_t device;
     ino_t inode, shown_inode;
     uint64_t lookups;
-    char name[NAME_MAX + 1]; /* by which it was looked up last */
+    fuse_ino_t parent;       /* where, and the name by which, it was looked up last */
+    char name[NAME_MAX + 1];
 };
 
 static struct node *nodes[BUCKETS];
@@ -122,18 +124,27 @@ static int node_fails(fuse_req_t req, const char *operation, fuse_ino_t id) {
 static int stat_of(struct node *node, int fd, struct stat *stat) {
     if (fstatat(fd, "", stat, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == -1)
         return errno;
-    if (asked.changing_inodes)
+    if (asked.changing_inodes || asked.links_apart)
         stat->st_ino = node->shown_inode;
+    if (asked.links_apart && !S_ISDIR(stat->st_mode))
+        stat->st_nlink = 1;
     if (asked.whole_seconds)
         stat->st_atim.tv_nsec = stat->st_mtim.tv_nsec = stat->st_ctim.tv_nsec = 0;
     return 0;
+}
+
+/* True if two names of a file, of which one is the node's, may be one file to the kernel. */
+static int is_one(const struct node *node, const struct stat *stat, fuse_ino_t parent, const char *name) {
+    return !asked.links_apart || S_ISDIR(stat->st_mode) ||
+           (node->parent == parent && strcmp(node->name, name) == 0);
 }
 
 /* The node of an open file, which takes over the descriptor. Another lookup of it is counted. */
 static struct node *know(int fd, const struct stat *stat, fuse_ino_t parent, const char *name) {
     static ino_t count;
     struct node **bucket = bucket_of(stat->st_dev, stat->st_ino), *node = *bucket;
-    while (node && (node->inode != stat->st_ino || node->device != stat->st_dev))
+    while (node && (node->inode != stat->st_ino || node->device != stat->st_dev ||
+                    !is_one(node, stat, parent, name)))
         node = node->next;
     if (node) {
         close(fd);
@@ -148,6 +159,7 @@ static struct node *know(int fd, const struct stat *stat, fuse_ino_t parent, con
     }
     node->lookups++;
     snprintf(node->name, sizeof node->name, "%s", name);
+    node->parent = parent;
     if (asked.changing_inodes && !S_ISDIR(stat->st_mode) && renewed_count < RENEWED) {
         renewed[renewed_count].parent = parent;
         strcpy(renewed[renewed_count++].name, node->name);
@@ -194,6 +206,20 @@ static void forget(fuse_ino_t id, uint64_t count) {
         close(node->fd);
         free(node);
     }
+}
+
+/* A file has another name, and keeps its number. */
+static void renamed(fuse_ino_t parent, const char *name, fuse_ino_t to, const char *new_name) {
+    struct stat stat;
+    if (fstatat(fd_of(to), new_name, &stat, AT_SYMLINK_NOFOLLOW) == -1)
+        return;
+    pthread_mutex_lock(&nodes_mutex);
+    for (struct node *node = *bucket_of(stat.st_dev, stat.st_ino); node; node = node->next)
+        if (node->inode == stat.st_ino && node->device == stat.st_dev && is_one(node, &stat, parent, name)) {
+            node->parent = to;
+            snprintf(node->name, sizeof node->name, "%s", new_name);
+        }
+    pthread_mutex_unlock(&nodes_mutex);
 }
 
 /* Has the kernel forget files, whose nodes and numbers go then unless someone has them open. */

@@ -17,6 +17,8 @@
  *   --whole-seconds      no time has a fraction
  *   --changing-inodes    a file that no one has open gets another number every tenth of a second,
  *                        and has another one by another mount
+ *   --links-apart        each name of a file is a file of its own, with a number of its own and one
+ *                        link
  *   --no-statfs          all sizes of the file system are 0
  *   --lose=NAME,...      answers of link, mkdir, unlink, rmdir or rename get lost. What the client
  *                        hears is the answer to its second try: EEXIST for the first two, ENOENT
@@ -224,6 +226,8 @@ static void do_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
     lock_names();
     struct name from = actual(parent, name), there = actual(to, new_name);
     int error = renameat2(fd_of(parent), from.text, fd_of(to), there.text, flags) == -1 ? errno : 0;
+    if (!error && asked.links_apart)
+        renamed(parent, from.text, to, there.text);
     unlock_names();
     fuse_reply_err(req, !error && is_lost(req, "rename") ? ENOENT : error);
 }
@@ -360,7 +364,7 @@ static void do_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t offset,
     seekdir(stream, offset);
     while ((errno = 0, entry = readdir(stream))) {
         struct stat stat = {.st_ino = entry->d_ino, .st_mode = (mode_t)entry->d_type << 12};
-        if (asked.changing_inodes)
+        if (asked.changing_inodes || asked.links_apart)
             stat.st_ino = UINT32_MAX; /* as libfuse says it of one that is not known */
         size_t length =
             fuse_add_direntry(req, bytes + used, size - used, entry->d_name, &stat, entry->d_off);
@@ -434,6 +438,7 @@ static void read_options(int count, char **words) {
         {"nfs-locks", no_argument, &asked.nfs_locks, 1},
         {"whole-seconds", no_argument, &asked.whole_seconds, 1},
         {"changing-inodes", no_argument, &asked.changing_inodes, 1},
+        {"links-apart", no_argument, &asked.links_apart, 1},
         {"no-statfs", no_argument, &asked.no_statfs, 1},
         {"lose", required_argument, NULL, 'l'},
         {"share", required_argument, NULL, 's'},

@@ -235,6 +235,9 @@ pub(crate) fn take_in(
             "another program replaced a file while it was being turned into a directory: the newer file is kept"
         );
         rustix::fs::renameat(above, name, directory, SELF).attempt("replace a file")?;
+        // Where each name of a file has its own inode number, it may be the same file nevertheless:
+        // then both names stay.
+        let _ = rustix::fs::unlinkat(above, name, AtFlags::empty());
     } else {
         return Ok(false);
     }

@@ -94,9 +94,12 @@ pub(crate) fn prepare<'p>(
 }
 
 /// True if the file is still there. False also for a directory or a link that got its inode number
-/// after it was removed.
-fn is_still(file: &FileInfo, there: &FileInfo) -> bool {
-    there.is_file() && there.id() == file.id()
+/// after it was removed. Where inode numbers do not last, each name of a file may have its own:
+/// size and mtime have to do.
+fn is_still(bucket: &Bucket<'_>, file: &FileInfo, (above, there): (impl AsFd, &FileInfo)) -> bool {
+    let is_same = there.id() == file.id()
+        || there.stamp == file.stamp && bucket.store.lasting_inode(above, there).is_none();
+    there.is_file() && is_same
 }
 
 impl Prepared<'_> {
@@ -122,14 +125,15 @@ impl Prepared<'_> {
         match rustix::fs::linkat(*parent, *name, &*directory, SELF, AtFlags::empty()) {
             // Said of a directory, which another program has put there since.
             Err(errno @ Errno::PERM)
-                if !file_info::at(*parent, name).is_ok_and(|there| is_still(file, &there)) =>
+                if !file_info::at(*parent, name)
+                    .is_ok_and(|there| is_still(bucket, file, (*parent, &there))) =>
             {
                 return Err(Fail::lost_to("link a file", errno));
             }
             linked => linked.attempt("link a file")?,
         }
         let linked = file_info::at(&*directory, SELF).attempt("look up a name")?;
-        if !is_still(file, &linked) {
+        if !is_still(bucket, file, (&*directory, &linked)) {
             return Err(Fail::lost("link a file that was replaced"));
         }
         // Elsewhere the order is the journal's: whoever finds the exchange after a power cut finds

@@ -34,6 +34,15 @@ struct OwnDevices {
     root: PathBuf,
 }
 
+/// True if a directory of a bucket without objects has a file, at any depth, that is not the
+/// server's own. Empty directories go with their bucket.
+fn holds_files(directory: &Path) -> bool {
+    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap()).any(|entry| {
+        let own = entry.file_name().to_string_lossy().starts_with(".slipway");
+        !own && (!entry.file_type().unwrap().is_dir() || holds_files(&entry.path()))
+    })
+}
+
 impl OwnDevices {
     /// Aborts the uploads of a bucket. False if there are none.
     async fn abort_uploads(&self, cx: &Context, bucket: &BucketName) -> bool {
@@ -106,7 +115,11 @@ impl Backend for OwnDevices {
                 if !self.inner.list_objects(cx, &query).await?.items.is_empty() {
                     return Err(BackendError::BucketNotEmpty);
                 }
-                unmount(self.root.join(bucket.as_str()), UnmountFlags::empty()).unwrap();
+                let path = self.root.join(bucket.as_str());
+                if holds_files(&path) {
+                    return Err(BackendError::BucketHoldsFiles);
+                }
+                unmount(path, UnmountFlags::DETACH).unwrap();
                 self.inner.delete_bucket(cx, bucket).await
             }
             // Uploads of a subvolume cannot be set aside.
