@@ -11,7 +11,10 @@ mod bucket_rules;
 mod condition_key;
 mod credential;
 mod identities;
+mod sealing;
 mod session;
+mod text;
+mod unique_id;
 
 pub use account::{Account, AccountId, InvalidAccountId};
 pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootOnly, Values};
@@ -19,6 +22,8 @@ pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use identities::{Found, Identities, RootIdentity, Unidentified};
+pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
 };
+pub use unique_id::{Fill, IdKind, InvalidUniqueId, NoRandomNumbers, UniqueId, system_random};
