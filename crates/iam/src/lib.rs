@@ -1,6 +1,8 @@
 //! Identities, and decisions about the permissions of requests.
 //!
-//! There is one identity for now: root, to whom everything is allowed. The types are those that
+//! There is one identity for now: root, to whom everything is allowed. Accounts with users and
+//! policies ([`model`]), secrets that are sealed with [`MasterKeys`] and the tokens of sessions
+//! ([`TokenKeys`]) are there, and nothing uses them yet. The types are those that
 //! users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for the key
 //! that signed, and for each action that a request needs the [`Authorizer`] gets a [`Question`],
 //! with the [`BucketRules`] and the values of [`ConditionKey`]s.
@@ -11,9 +13,11 @@ mod bucket_rules;
 mod condition_key;
 mod credential;
 mod identities;
+pub mod model;
 mod sealing;
 mod session;
 mod text;
+mod tokens;
 mod unique_id;
 
 pub use account::{Account, AccountId, InvalidAccountId};
@@ -25,5 +29,9 @@ pub use identities::{Found, Identities, RootIdentity, Unidentified};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionPolicy, SessionTag,
+};
+pub use tokens::{
+    Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
+    Who,
 };
 pub use unique_id::{Fill, IdKind, InvalidUniqueId, NoRandomNumbers, UniqueId, system_random};

@@ -20,11 +20,6 @@ fn keys(lines: &[&str]) -> MasterKeys {
     MasterKeys::read(&lines.join("\n")).unwrap()
 }
 
-fn zeros(bytes: &mut [u8]) -> Result<(), NoRandomNumbers> {
-    bytes.fill(0);
-    Ok(())
-}
-
 #[test]
 fn a_secret_opens_for_whom_it_was_sealed() {
     let (account, access_key) = (account(), access_key());
@@ -48,11 +43,16 @@ fn a_secret_opens_for_whom_it_was_sealed() {
     }
 }
 
-/// What was sealed once has to open always: names of keys, derivation and form may not change.
+/// What was sealed once has to open always: names of keys, derivation and form may not change. The
+/// text is what another implementation (Python's cryptography) makes of the same.
 #[test]
 fn the_form_stays() {
     let (account, access_key) = (account(), access_key());
     let of = SealedFor { account: &account, owner: "AIDAAAAAAAAAAAAAAAAAA", access_key: &access_key };
+    let zeros = |bytes: &mut [u8]| {
+        bytes.fill(0);
+        Ok(())
+    };
     let sealed = keys(&[FIRST]).seal(&secret(), of, &zeros).unwrap().to_string();
     assert_eq!(
         sealed,
