@@ -5,6 +5,9 @@
 //! the key that signed, with its [`Permissions`], and for each action that a request needs the
 //! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
 //! [`ConditionKey`]s. [`Policies`] decides by policies; the gateway still uses [`RootOnly`].
+//!
+//! Nothing uses yet: accounts with users and policies ([`model`]), secrets that are sealed with
+//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]).
 
 mod account;
 mod authorize;
@@ -12,8 +15,13 @@ mod bucket_rules;
 mod condition_key;
 mod credential;
 mod identities;
+pub mod model;
 mod policies;
+mod sealing;
 mod session;
+mod text;
+mod tokens;
+mod unique_id;
 
 pub use account::{Account, AccountId, InvalidAccountId};
 pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootOnly, Values};
@@ -23,6 +31,12 @@ pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use policies::Policies;
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
+pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
 };
+pub use tokens::{
+    Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
+    Who,
+};
+pub use unique_id::{Fill, IdKind, InvalidUniqueId, NoRandomNumbers, UniqueId, system_random};

@@ -1,0 +1,74 @@
+//! What concerns an account as a whole.
+
+use super::document::AccountDocument;
+use super::error::{IamCode, IamError};
+use super::limits::{
+    ACCESS_KEYS_MAX, ATTACHED_MAX, GROUP_POLICIES_CHARS_MAX, GROUPS_MAX, GROUPS_PER_USER_MAX, POLICIES_MAX,
+    POLICY_CHARS_MAX, ROLE_POLICIES_CHARS_MAX, ROLES_MAX, TRUST_CHARS_MAX, USER_POLICIES_CHARS_MAX,
+    USERS_MAX, VERSIONS_IN_USE_MAX, VERSIONS_MAX,
+};
+use super::names::Alias;
+
+impl AccountDocument {
+    /// GetAccountSummary: what there is, and the quotas. Names and order are IAM's.
+    pub fn summary(&self) -> Vec<(&'static str, usize)> {
+        let versions = self.policies.values().map(|policy| policy.versions.len()).sum();
+        vec![
+            ("AccessKeysPerUserQuota", ACCESS_KEYS_MAX),
+            ("AccountAccessKeysPresent", usize::from(!self.root_keys.is_empty())),
+            ("AccountMFAEnabled", 0),
+            ("AccountPasswordPresent", 0),
+            ("AccountSigningCertificatesPresent", 0),
+            ("AssumeRolePolicySizeQuota", TRUST_CHARS_MAX),
+            ("AttachedPoliciesPerGroupQuota", ATTACHED_MAX),
+            ("AttachedPoliciesPerRoleQuota", ATTACHED_MAX),
+            ("AttachedPoliciesPerUserQuota", ATTACHED_MAX),
+            ("GlobalEndpointTokenVersion", 1),
+            ("GroupPolicySizeQuota", GROUP_POLICIES_CHARS_MAX),
+            ("Groups", self.groups.len()),
+            ("GroupsPerUserQuota", GROUPS_PER_USER_MAX),
+            ("GroupsQuota", GROUPS_MAX),
+            ("InstanceProfiles", 0),
+            ("InstanceProfilesQuota", 0),
+            ("MFADevices", 0),
+            ("MFADevicesInUse", 0),
+            ("Policies", self.policies.len()),
+            ("PoliciesQuota", POLICIES_MAX),
+            ("PolicySizeQuota", POLICY_CHARS_MAX),
+            ("PolicyVersionsInUse", versions),
+            ("PolicyVersionsInUseQuota", VERSIONS_IN_USE_MAX),
+            ("Providers", self.providers.len()),
+            ("RolePolicySizeQuota", ROLE_POLICIES_CHARS_MAX),
+            ("Roles", self.roles.len()),
+            ("RolesQuota", ROLES_MAX),
+            ("ServerCertificates", 0),
+            ("ServerCertificatesQuota", 0),
+            ("SigningCertificatesPerUserQuota", 0),
+            ("UserPolicySizeQuota", USER_POLICIES_CHARS_MAX),
+            ("Users", self.users.len()),
+            ("UsersQuota", USERS_MAX),
+            ("VersionsPerPolicyQuota", VERSIONS_MAX),
+        ]
+    }
+
+    /// CreateAccountAlias: an account has one, so that another takes its place. Whoever has all
+    /// accounts before them sees that no other has it.
+    pub fn set_alias(&mut self, alias: &Alias) {
+        self.alias = Some(alias.clone());
+    }
+
+    /// DeleteAccountAlias.
+    pub fn delete_alias(&mut self, alias: &Alias) -> Result<(), IamError> {
+        if self.alias.as_ref() != Some(alias) {
+            let message = format!("The account alias {alias} cannot be found.");
+            return Err(IamError::new(IamCode::NoSuchEntity, message));
+        }
+        self.alias = None;
+        Ok(())
+    }
+
+    /// Refuses all keys and sessions of an account, or accepts them again (ours).
+    pub fn set_disabled(&mut self, disabled: bool) {
+        self.disabled = disabled;
+    }
+}

@@ -1,0 +1,103 @@
+use std::fmt;
+
+/// The code of an error, as IAM names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IamCode {
+    /// A change was overtaken by others, again and again.
+    ConcurrentModification,
+    /// What is to be deleted is in use, or has something in it.
+    DeleteConflict,
+    /// The name is taken.
+    EntityAlreadyExists,
+    /// The input contradicts itself.
+    InvalidInput,
+    /// A quota is used up.
+    LimitExceeded,
+    /// A policy is not one.
+    MalformedPolicyDocument,
+    /// The name leads nowhere.
+    NoSuchEntity,
+    /// It cannot be done here.
+    NotImplemented,
+    /// Something failed that is not the client's fault.
+    ServiceFailure,
+    /// What is to be changed is built in.
+    UnmodifiableEntity,
+    /// A parameter is not of its form.
+    ValidationError,
+}
+
+impl IamCode {
+    /// Returns the code in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ConcurrentModification => "ConcurrentModification",
+            Self::DeleteConflict => "DeleteConflict",
+            Self::EntityAlreadyExists => "EntityAlreadyExists",
+            Self::InvalidInput => "InvalidInput",
+            Self::LimitExceeded => "LimitExceeded",
+            Self::MalformedPolicyDocument => "MalformedPolicyDocument",
+            Self::NoSuchEntity => "NoSuchEntity",
+            Self::NotImplemented => "NotImplemented",
+            Self::ServiceFailure => "ServiceFailure",
+            Self::UnmodifiableEntity => "UnmodifiableEntity",
+            Self::ValidationError => "ValidationError",
+        }
+    }
+}
+
+/// The error of a change: IAM's code, and its sentence where one was recorded or is documented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IamError {
+    /// The code.
+    pub code: IamCode,
+    /// The sentence, for the client.
+    pub message: String,
+}
+
+impl IamError {
+    /// Makes an error.
+    pub fn new(code: IamCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    pub(crate) fn no_user(name: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("The user with name {name} cannot be found."))
+    }
+
+    pub(crate) fn no_group(name: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("The group with name {name} cannot be found."))
+    }
+
+    pub(crate) fn no_role(name: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("The role with name {name} cannot be found."))
+    }
+
+    pub(crate) fn no_policy(arn: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("Policy {arn} was not found."))
+    }
+
+    pub(crate) fn not_attachable(arn: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("Policy {arn} does not exist or is not attachable."))
+    }
+
+    pub(crate) fn exists(kind: &str, name: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::EntityAlreadyExists, format!("{kind} with name {name} already exists."))
+    }
+
+    pub(crate) fn quota(name: &str, max: usize) -> Self {
+        Self::new(IamCode::LimitExceeded, format!("Cannot exceed quota for {name}: {max}"))
+    }
+
+    pub(crate) fn conflict(first: &str) -> Self {
+        Self::new(IamCode::DeleteConflict, format!("Cannot delete entity, must {first} first."))
+    }
+}
+
+impl fmt::Display for IamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)
+    }
+}
+
+impl std::error::Error for IamError {}

@@ -1,0 +1,174 @@
+//! Access keys.
+
+use s3_types::Timestamp;
+use zeroize::Zeroizing;
+
+use super::change::{Context, DRAWS_MAX, PolicyUse};
+use super::document::AccountDocument;
+use super::error::{IamCode, IamError};
+use super::limits::{ACCESS_KEYS_MAX, SERVICE_KEYS_MAX};
+use super::names::{Document, Name};
+use super::parts::{Key, KeyStatus};
+use crate::credential::{AccessKeyId, Credential, SecretKey};
+use crate::sealing::SealedFor;
+use crate::unique_id::NoRandomNumbers;
+
+/// The owner's name in the associated data of root's secrets.
+const ROOT_OWNER: &str = "root";
+/// The random bytes of a secret: 40 characters of base64, as AWS's have.
+const SECRET_BYTES: usize = 30;
+
+/// Whoever has a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// The root of the account.
+    Root,
+    /// A user.
+    User(Name),
+}
+
+/// What CreateAccessKey is given.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// Whose key it is.
+    pub owner: KeyOwner,
+    /// When it ends (ours).
+    pub expires: Option<Timestamp>,
+    /// The policy, which makes it a service key (ours).
+    pub policy: Option<Document>,
+}
+
+fn no_key(id: &AccessKeyId) -> IamError {
+    IamError::new(IamCode::NoSuchEntity, format!("The Access Key with id {id} cannot be found."))
+}
+
+impl AccountDocument {
+    /// Returns the keys of an owner.
+    pub fn keys_of(&self, owner: &KeyOwner) -> Result<&[Key], IamError> {
+        match owner {
+            KeyOwner::Root => Ok(&self.root_keys),
+            KeyOwner::User(name) => Ok(&self.user(name)?.keys),
+        }
+    }
+
+    fn keys_of_mut(&mut self, owner: &KeyOwner) -> Result<&mut Vec<Key>, IamError> {
+        match owner {
+            KeyOwner::Root => Ok(&mut self.root_keys),
+            KeyOwner::User(name) => Ok(&mut self.user_mut(name)?.keys),
+        }
+    }
+
+    /// CreateAccessKey. The secret is returned here, and never again.
+    pub fn create_access_key(&mut self, new: &NewKey, cx: &Context<'_>) -> Result<Credential, IamError> {
+        self.check_new_key(new, cx)?;
+        let Some(master_keys) = cx.master_keys else {
+            let why = "Access keys cannot be made: the server has no master key to keep their secrets with. `slipway \
+                       master-key new FILE` makes one.";
+            return Err(IamError::new(IamCode::NotImplemented, why));
+        };
+        let credential = Credential { access_key: self.new_access_key(cx)?, secret_key: new_secret(cx)? };
+        let owner = match &new.owner {
+            KeyOwner::Root => ROOT_OWNER,
+            KeyOwner::User(name) => self.user(name)?.id.as_str(),
+        };
+        let of = SealedFor { account: &self.account, owner, access_key: &credential.access_key };
+        let key = Key {
+            id: credential.access_key.clone(),
+            secret: Some(master_keys.seal(&credential.secret_key, of, cx.fill)?),
+            status: KeyStatus::Active,
+            created: cx.second(),
+            expires: new.expires.map(|end| Timestamp::from_second(end.as_second()).unwrap_or(end)),
+            policy: new.policy.clone(),
+        };
+        self.keys_of_mut(&new.owner)?.push(key);
+        Ok(credential)
+    }
+
+    fn check_new_key(&self, new: &NewKey, cx: &Context<'_>) -> Result<(), IamError> {
+        let keys = self.keys_of(&new.owner)?;
+        let of_services = keys.iter().filter(|key| key.is_of_service()).count();
+        if new.expires.is_some_and(|end| end <= cx.now) {
+            return Err(IamError::new(IamCode::InvalidInput, "The access key would have ended already."));
+        }
+        let Some(policy) = &new.policy else {
+            let is_full = keys.len() - of_services >= ACCESS_KEYS_MAX;
+            let quota = || IamError::quota("AccessKeysPerUser", ACCESS_KEYS_MAX);
+            return if is_full { Err(quota()) } else { Ok(()) };
+        };
+        if new.owner == KeyOwner::Root {
+            return Err(IamError::new(IamCode::InvalidInput, "A service key is a key of a user."));
+        }
+        if of_services >= SERVICE_KEYS_MAX {
+            return Err(IamError::quota("ServiceKeysPerUser", SERVICE_KEYS_MAX));
+        }
+        let max = PolicyUse::Session.chars_max();
+        cx.check_policy(PolicyUse::Session, policy, || IamError::quota("SessionPolicySize", max)).map(|_| ())
+    }
+
+    fn new_access_key(&self, cx: &Context<'_>) -> Result<AccessKeyId, IamError> {
+        for _ in 0..DRAWS_MAX {
+            let id = AccessKeyId::random(cx.fill)?;
+            if !self.keys().any(|key| key.id == id) {
+                return Ok(id);
+            }
+        }
+        Err(NoRandomNumbers.into())
+    }
+
+    /// UpdateAccessKey: switches a key off or on.
+    pub fn update_access_key(
+        &mut self,
+        owner: &KeyOwner,
+        id: &AccessKeyId,
+        status: KeyStatus,
+    ) -> Result<(), IamError> {
+        let keys = self.keys_of_mut(owner)?;
+        keys.iter_mut().find(|key| key.id == *id).ok_or_else(|| no_key(id))?.status = status;
+        Ok(())
+    }
+
+    /// DeleteAccessKey.
+    pub fn delete_access_key(&mut self, owner: &KeyOwner, id: &AccessKeyId) -> Result<(), IamError> {
+        let keys = self.keys_of_mut(owner)?;
+        let at = keys.iter().position(|key| key.id == *id).ok_or_else(|| no_key(id))?;
+        keys.remove(at);
+        Ok(())
+    }
+
+    /// Opens the secret of a key of this account.
+    pub fn secret_of(
+        &self,
+        owner: &KeyOwner,
+        id: &AccessKeyId,
+        keys: &crate::sealing::MasterKeys,
+    ) -> Result<Option<SecretKey>, SecretError> {
+        let key = self.keys_of(owner).map_err(SecretError::NoKey)?.iter().find(|key| key.id == *id);
+        let Some(sealed) = key.ok_or_else(|| SecretError::NoKey(no_key(id)))?.secret.as_ref() else {
+            return Ok(None);
+        };
+        let owner = match owner {
+            KeyOwner::Root => ROOT_OWNER,
+            KeyOwner::User(name) => self.user(name).map_err(SecretError::NoKey)?.id.as_str(),
+        };
+        let of = SealedFor { account: &self.account, owner, access_key: id };
+        keys.open(sealed, of).map(Some).map_err(SecretError::Shut)
+    }
+}
+
+/// The reason why the secret of a key cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretError {
+    /// There is no such key.
+    NoKey(IamError),
+    /// The secret does not open.
+    Shut(crate::sealing::SealedShut),
+}
+
+/// Makes a secret of 40 characters.
+fn new_secret(cx: &Context<'_>) -> Result<SecretKey, IamError> {
+    use base64::Engine as _;
+    let mut bytes = Zeroizing::new([0; SECRET_BYTES]);
+    (cx.fill)(bytes.as_mut())?;
+    let text = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(bytes.as_ref()));
+    SecretKey::new(&text).map_err(|e| IamError::new(IamCode::ServiceFailure, e.to_string()))
+}

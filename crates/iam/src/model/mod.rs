@@ -1,0 +1,41 @@
+//! Accounts with their users, groups, roles, policies and providers, as documents
+//! (docs/decisions/0040-accounts-and-users.md).
+//!
+//! An [`AccountDocument`] is all of an account. Each operation of IAM that changes something is one
+//! of its methods: it checks everything before it changes anything, and answers with IAM's own
+//! errors. [`AccountDocument::changed`] makes a change in a copy, which a store then puts in place
+//! of the document, if no other gateway was faster.
+
+mod account;
+mod arn;
+mod built_in;
+mod change;
+mod document;
+mod error;
+mod keys;
+pub mod limits;
+mod names;
+mod parts;
+mod policies;
+mod rights;
+mod rules;
+mod tagging;
+mod tags;
+#[cfg(test)]
+mod tests;
+mod users;
+
+pub use arn::{InvalidPolicyArn, PolicyArn, PolicyArnParts, arn_of};
+pub use built_in::{BUILT_IN, BuiltIn, built_in};
+pub use change::{Change, Changed, Context, PolicyCheck, PolicyFault, PolicyUse};
+pub use document::{AccountDocument, DocumentError, FORMAT};
+pub use error::{IamCode, IamError};
+pub use keys::{KeyOwner, NewKey, SecretError};
+pub use names::{Alias, Description, Document, InvalidText, Name, Path};
+pub use parts::{Group, Inline, Key, KeyStatus, ManagedPolicy, PolicyVersion, Posix, Provider, Role, User};
+pub use policies::NewPolicy;
+pub use rights::Holder;
+pub use rules::MAX_SESSION_SECONDS;
+pub use tagging::Tagged;
+pub use tags::{InvalidTag, TagKey, TagValue, Tags};
+pub use users::NewUser;
