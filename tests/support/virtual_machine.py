@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,10 +14,25 @@ from pathlib import Path
 from .guest import MARK
 
 KERNEL = "linux.uml"
+# What it does is told in the source.
+REGISTERS = Path(__file__).with_name("uml_registers.c")
+BUILT = Path(__file__).resolve().parents[2] / "target" / "uml_registers.so"
 
 
 def with_sbin() -> dict[str, str]:
     return {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+
+
+def preload() -> dict[str, str]:
+    """The environment in which the kernel runs on processors with registers that it does not know: AMX's."""
+    if "amx_tile" not in Path("/proc/cpuinfo").read_text():
+        return {}
+    if not BUILT.exists() or BUILT.stat().st_mtime < REGISTERS.stat().st_mtime:
+        with tempfile.TemporaryDirectory(dir=BUILT.parent) as directory:
+            made = Path(directory, BUILT.name)
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", made, REGISTERS], check=True)
+            made.rename(BUILT)
+    return {"LD_PRELOAD": str(BUILT)}
 
 
 class VirtualMachine:
@@ -51,7 +67,7 @@ class VirtualMachine:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             # UML keeps its guest's memory in a file, which is much faster in memory.
-            env={"PATH": with_sbin()["PATH"], "HOME": "/", "TMPDIR": "/dev/shm"},
+            env={"PATH": with_sbin()["PATH"], "HOME": "/", "TMPDIR": "/dev/shm", **preload()},
         )
         self.console: list[str] = []
         self._hear = hear
