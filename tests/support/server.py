@@ -275,4 +275,11 @@ def remove_tree(path: Path) -> None:
     if MAKER:
         mounts.unmount_below(path)
         mounts.unmount(path)
-    subprocess.run(["rm", "-rf", "--", path], check=True)
+    removed = ["rm", "-rf", "--", path]
+    # On FUSE, a file that was removed while it was open has a name until its last closing arrives
+    # there, which may be after the end of the process.
+    for _ in range(50):
+        if not subprocess.run(removed, capture_output=True).returncode:
+            return
+        time.sleep(0.1)
+    subprocess.run(removed, check=True)
