@@ -1,10 +1,16 @@
-//! System calls that rustix lacks, as safe functions. This is the only unsafe code of the storage.
+//! System calls that rustix lacks, as safe functions, and file calls as another user ([`acting`]).
+//! This is the only unsafe code of the storage.
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+pub mod accounts;
+pub mod acting;
+mod ids;
+pub mod privileges;
 
 /// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of
 /// its flags).

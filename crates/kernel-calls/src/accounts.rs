@@ -1,0 +1,121 @@
+//! The system's accounts: users and groups by the name service switch (nsswitch.conf(5)), so that
+//! directories count as well as `/etc/passwd`.
+
+use std::ffi::{CStr, CString, c_int};
+use std::mem::MaybeUninit;
+use std::{io, ptr};
+
+/// The longest entry that is read.
+const ENTRY_BYTES_MAX: usize = 1 << 20;
+/// NGROUPS_MAX of the kernel.
+const GROUPS_MAX: usize = 65_536;
+
+/// A user's ids, and all groups that the user is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The user id.
+    pub uid: u32,
+    /// The user's own group.
+    pub gid: u32,
+    /// All groups in ascending order, without the own one.
+    pub groups: Box<[u32]>,
+}
+
+/// Looks up a user by name; `None` if there is no such user. Waits for whatever the switch asks, as
+/// a directory over the network, for as long as that takes. Groups of a source that does not answer
+/// are missing: the C library does not report that.
+pub fn account_of(name: &str) -> io::Result<Option<Account>> {
+    // No name has a NUL byte.
+    let Ok(name) = CString::new(name) else { return Ok(None) };
+    let Some((uid, gid)) = ids_of(&name)? else { return Ok(None) };
+    let mut groups = groups_of(&name, gid)?;
+    groups.sort_unstable();
+    groups.dedup();
+    groups.retain(|group| *group != gid);
+    Ok(Some(Account { uid, gid, groups: groups.into() }))
+}
+
+fn ids_of(name: &CStr) -> io::Result<Option<(u32, u32)>> {
+    let mut texts = vec![0; 1024];
+    loop {
+        let mut entry = MaybeUninit::<libc::passwd>::uninit();
+        let mut found = ptr::null_mut();
+        // SAFETY: the name ends with a NUL byte, and the entry and its texts may be written to, of
+        // which the call knows the length; all live until it returns.
+        let status = unsafe {
+            libc::getpwnam_r(
+                name.as_ptr(),
+                entry.as_mut_ptr(),
+                texts.as_mut_ptr(),
+                texts.len(),
+                &raw mut found,
+            )
+        };
+        match status {
+            0 if found.is_null() => return Ok(None),
+            0 => {
+                // SAFETY: the call has written it.
+                let entry = unsafe { entry.assume_init_ref() };
+                return Ok(Some((entry.pw_uid, entry.pw_gid)));
+            }
+            libc::EINTR => {}
+            // Some switches say so of a name that is not there (getpwnam(3)).
+            libc::ENOENT | libc::ESRCH => return Ok(None),
+            libc::ERANGE if texts.len() < ENTRY_BYTES_MAX => texts.resize(texts.len() * 4, 0),
+            errno => return Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+fn groups_of(name: &CStr, gid: u32) -> io::Result<Vec<u32>> {
+    let mut groups = vec![0; 64];
+    loop {
+        let room = c_int::try_from(groups.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut count = room;
+        // SAFETY: the name ends with a NUL byte, and the call writes at most `count` numbers.
+        let status = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
+        let counted = usize::try_from(count).unwrap_or(0);
+        if status >= 0 {
+            groups.truncate(counted);
+            return Ok(groups);
+        }
+        if groups.len() >= GROUPS_MAX {
+            return Err(io::Error::other("a user is in more groups than the kernel takes"));
+        }
+        groups.resize(counted.max(groups.len() * 2).min(GROUPS_MAX), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn id(option: &str, name: &str) -> Vec<u32> {
+        let output = Command::new("id").args([option, name]).output().unwrap();
+        assert!(output.status.success(), "id {option} {name}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().map(|number| number.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn accounts_are_those_that_id_shows() {
+        for name in ["root", "nobody", "daemon", "www-data"] {
+            let account = account_of(name).unwrap().unwrap();
+            assert_eq!(vec![account.uid], id("-u", name), "{name}");
+            assert_eq!(vec![account.gid], id("-g", name), "{name}");
+            let mut all = id("-G", name);
+            all.sort_unstable();
+            all.retain(|group| *group != account.gid);
+            assert_eq!(&*account.groups, all, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_has_no_account() {
+        for name in ["", "nobody\0", "no such user", &"n".repeat(10_000), "0"] {
+            assert_eq!(account_of(name).unwrap(), None, "{name:?}");
+        }
+    }
+}
