@@ -81,6 +81,24 @@ impl IamError {
         Self::new(IamCode::NoSuchEntity, format!("Policy {arn} does not exist or is not attachable."))
     }
 
+    /// Makes the error about a boundary that is not there.
+    pub(crate) fn not_a_boundary(arn: &dyn fmt::Display) -> Self {
+        let message = format!("Scope ARN: {arn} does not exist or is not attachable.");
+        Self::new(IamCode::NoSuchEntity, message)
+    }
+
+    pub(crate) fn no_provider(arn: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("OpenIDConnect Provider not found for arn {arn}"))
+    }
+
+    /// Makes the error about a parameter that breaks one constraint of its form.
+    pub(crate) fn constraint(parameter: &str, rule: &str) -> Self {
+        let message = format!(
+            "1 validation error detected: Value at '{parameter}' failed to satisfy constraint: {rule}"
+        );
+        Self::new(IamCode::ValidationError, message)
+    }
+
     pub(crate) fn exists(kind: &str, name: &dyn fmt::Display) -> Self {
         Self::new(IamCode::EntityAlreadyExists, format!("{kind} with name {name} already exists."))
     }

@@ -37,6 +37,12 @@ pub const PROVIDERS_MAX: usize = 100;
 pub const CLIENT_IDS_MAX: usize = 100;
 /// The thumbprints of a provider.
 pub const THUMBPRINTS_MAX: usize = 5;
+/// The characters of a thumbprint: SHA-1 in hexadecimal digits.
+pub const THUMBPRINT_CHARS: usize = 40;
+/// The characters of a client id.
+pub const CLIENT_ID_CHARS_MAX: usize = 255;
+/// The characters of the URL of a provider.
+pub const PROVIDER_URL_CHARS_MAX: usize = 255;
 /// The policies attached to a user, group or role.
 pub const ATTACHED_MAX: usize = 10;
 /// The groups of a user.

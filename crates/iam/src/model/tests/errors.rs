@@ -216,9 +216,10 @@ fn policies_of_identities() {
         let missing = IamCode::NoSuchEntity;
         let not_there = format!("Policy {} does not exist or is not attachable.", arn("q"));
         refused(document.attach_policy(&holder, &arn("q")), missing, &not_there);
-        refused(document.set_boundary(&holder, Some(&arn("q"))), missing, &not_there);
+        let no_boundary = format!("Scope ARN: {} does not exist or is not attachable.", arn("q"));
+        refused(document.set_boundary(&holder, Some(&arn("q"))), missing, &no_boundary);
         let new = NewUser { boundary: Some(arn("q")), ..new_user("bob") };
-        refused(document.create_user(&new, cx), missing, &not_there);
+        refused(document.create_user(&new, cx), missing, &no_boundary);
         let detached = format!("Policy {} was not found.", arn("q"));
         refused(document.detach_policy(&holder, &arn("q")), missing, &detached);
         for index in 0..limits::ATTACHED_MAX {
