@@ -13,9 +13,14 @@ mod account;
 mod authorize;
 mod bucket_rules;
 mod condition_key;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod credential;
+mod directory;
+mod documents;
 mod identities;
 mod language;
+mod memory;
 pub mod model;
 mod policies;
 mod sealing;
@@ -29,8 +34,11 @@ pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootO
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
+pub use directory::{Directory, LoginError, Person, SecretText};
+pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreError, Tag};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use language::Language;
+pub use memory::MemoryDocuments;
 pub use policies::Policies;
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
