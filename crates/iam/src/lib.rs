@@ -43,7 +43,7 @@ pub use policies::Policies;
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
-    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
+    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
 };
 pub use tokens::{
     Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
