@@ -6,8 +6,10 @@
 //! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
 //! [`ConditionKey`]s. [`Policies`] decides by policies; the gateway still uses [`RootOnly`].
 //!
-//! Nothing uses yet: accounts with users and policies ([`model`]), secrets that are sealed with
-//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]).
+//! Nothing uses yet: the [`Registry`], a store of identities that several gateways share. It has
+//! accounts with users and policies ([`model`]) in [`Documents`], secrets that are sealed with
+//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]); each gateway has all of it in
+//! memory, as a [`Snapshot`].
 
 mod account;
 mod authorize;
@@ -23,8 +25,10 @@ mod language;
 mod memory;
 pub mod model;
 mod policies;
+mod registry;
 mod sealing;
 mod session;
+mod state;
 mod text;
 mod tokens;
 mod unique_id;
@@ -41,10 +45,12 @@ pub use language::Language;
 pub use memory::MemoryDocuments;
 pub use policies::Policies;
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
+pub use registry::{Clock, FRESH, OpenError, Registry, Unavailable};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
 };
+pub use state::{AccountState, Closed, Identity, Snapshot, Trouble};
 pub use tokens::{
     Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
     Who,

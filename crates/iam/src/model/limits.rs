@@ -18,6 +18,8 @@ pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// The characters of a policy document with all its white space.
 pub const DOCUMENT_CHARS_MAX: usize = 131_072;
 
+/// The accounts of a tree (ours).
+pub const ACCOUNTS_MAX: usize = 1_000;
 /// The users of an account.
 pub const USERS_MAX: usize = 5_000;
 /// The groups of an account.

@@ -28,11 +28,13 @@ mod tags;
 mod tests;
 mod users;
 
+pub(crate) use account::check_account_name;
 pub use arn::{InvalidPolicyArn, PolicyArn, PolicyArnParts, arn_of};
 pub use built_in::{BUILT_IN, BuiltIn, built_in};
 pub use change::{Change, Changed, Context, PolicyCheck, PolicyFault, PolicyUse};
 pub use document::{AccountDocument, DocumentError, FORMAT};
 pub use error::{IamCode, IamError};
+pub(crate) use keys::no_master_key;
 pub use keys::{KeyOwner, NewKey, SecretError};
 pub use names::{Alias, Description, Document, InvalidText, Name, Path};
 pub use parts::{Group, Inline, Key, KeyStatus, ManagedPolicy, PolicyVersion, Posix, Provider, Role, User};
