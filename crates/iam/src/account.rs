@@ -24,7 +24,7 @@ impl std::error::Error for InvalidAccountId {}
 
 /// The id of an account: 12 decimal digits, like AWS's. Clients send the id that they expect in
 /// `x-amz-expected-bucket-owner`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountId(Box<str>);
 
 impl AccountId {

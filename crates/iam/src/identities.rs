@@ -64,6 +64,11 @@ impl RootIdentity {
         Self(Arc::new(Session::new(root, credential, KeyKind::Root)))
     }
 
+    /// Returns root's session.
+    pub const fn session(&self) -> &Arc<Session> {
+        &self.0
+    }
+
     fn look(&self, access_key: &str, token: Option<&str>) -> SessionResult {
         if token.is_some() {
             return Err(Unidentified::InvalidToken);

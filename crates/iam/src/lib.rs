@@ -6,19 +6,29 @@
 //! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
 //! [`ConditionKey`]s. [`Policies`] decides by policies; the gateway still uses [`RootOnly`].
 //!
-//! Nothing uses yet: accounts with users and policies ([`model`]), secrets that are sealed with
-//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]).
+//! Nothing uses yet: the [`Registry`], a store of identities that several gateways share. It has
+//! accounts with users and policies ([`model`]) in [`Documents`], secrets that are sealed with
+//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]); each gateway has all of it in
+//! memory, as a [`Snapshot`].
 
 mod account;
 mod authorize;
 mod bucket_rules;
 mod condition_key;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 mod credential;
+mod directory;
+mod documents;
 mod identities;
+mod language;
+mod memory;
 pub mod model;
 mod policies;
+mod registry;
 mod sealing;
 mod session;
+mod state;
 mod text;
 mod tokens;
 mod unique_id;
@@ -28,13 +38,19 @@ pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootO
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
+pub use directory::{Directory, LoginError, Person, SecretText};
+pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreError, Tag};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
+pub use language::Language;
+pub use memory::MemoryDocuments;
 pub use policies::Policies;
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
+pub use registry::{Clock, FRESH, OpenError, Registry, Unavailable};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
-    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
+    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
 };
+pub use state::{AccountState, Closed, Identity, Snapshot, Trouble};
 pub use tokens::{
     Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
     Who,

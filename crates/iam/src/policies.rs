@@ -121,6 +121,10 @@ enum Source {
     IsService,
     /// A tag of the session.
     SessionTag,
+    /// When the session's token was given out.
+    TokenTime,
+    /// The source identity of the session.
+    TokenIdentity,
     /// A tag of the object.
     ObjectTag,
     /// Nowhere: no request has it yet.
@@ -137,6 +141,8 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         "aws:PrincipalType" => Source::Kind,
         "aws:PrincipalIsAWSService" | "aws:ViaAWSService" => Source::IsService,
         "aws:PrincipalTag/" => Source::SessionTag,
+        "aws:TokenIssueTime" => Source::TokenTime,
+        "aws:SourceIdentity" => Source::TokenIdentity,
         "s3:ExistingObjectTag/" => Source::ObjectTag,
         other => {
             let of_request = ConditionKey::ALL.iter().find(|key| key.as_str().eq_ignore_ascii_case(other));
@@ -193,6 +199,8 @@ fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&
         }
         Source::Arn => Some(&principal.arn),
         Source::SessionTag => of_tag(&session.tags, tag),
+        Source::TokenTime => session.token.as_ref().map(|token| &*token.issued),
+        Source::TokenIdentity => session.token.as_ref()?.source.as_deref(),
         _ => None,
     }
 }

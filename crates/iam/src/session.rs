@@ -81,6 +81,15 @@ pub struct Permissions {
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
 pub type SessionTag = (Box<str>, Box<str>);
 
+/// What conditions may ask about the session that a token stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenFacts {
+    /// When it was given out, in ISO 8601 (`aws:TokenIssueTime`).
+    pub issued: Box<str>,
+    /// The source identity (`aws:SourceIdentity`).
+    pub source: Option<Box<str>>,
+}
+
 /// The rights of a key, and the principal that has them.
 #[derive(Debug)]
 pub struct Session {
@@ -94,8 +103,10 @@ pub struct Session {
     pub key_kind: KeyKind,
     /// The policies.
     pub permissions: Permissions,
-    /// The tags of the session, each key once.
+    /// The tags of the session, each key once: those of the user or role among them.
     pub tags: Box<[SessionTag]>,
+    /// The facts of the token; `None` for a key that lasts.
+    pub token: Option<TokenFacts>,
     /// The time from which the key is no longer accepted; `None` for a key that does not expire.
     pub expires: Option<Timestamp>,
 }
@@ -109,7 +120,7 @@ impl Session {
             unix_account: principal.unix_account,
         });
         let (permissions, tags) = (Permissions::default(), Box::default());
-        Self { principal, facts, credential, key_kind, permissions, tags, expires: None }
+        Self { principal, facts, credential, key_kind, permissions, tags, token: None, expires: None }
     }
 
     /// True if the session has ended at `now`.

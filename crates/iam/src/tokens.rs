@@ -113,7 +113,7 @@ pub struct WebIdentity {
 pub struct Claims {
     /// The version of the claims: 1.
     #[serde(rename = "v")]
-    version: u8,
+    pub(crate) version: u8,
     /// The kind of the session.
     #[serde(rename = "k")]
     pub kind: SessionKind,
@@ -273,6 +273,11 @@ impl From<NoRandomNumbers> for SealError {
 pub struct SessionToken(Zeroizing<String>);
 
 impl SessionToken {
+    /// Takes a token that came with a request, and opened.
+    pub(crate) fn received(text: &str) -> Self {
+        Self(Zeroizing::new(text.to_owned()))
+    }
+
     /// Returns the token, for an answer.
     pub fn expose(&self) -> &str {
         &self.0

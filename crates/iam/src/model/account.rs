@@ -8,6 +8,16 @@ use super::limits::{
     USERS_MAX, VERSIONS_IN_USE_MAX, VERSIONS_MAX,
 };
 use super::names::Alias;
+use super::rules::is_free;
+
+/// Checks the name that people give an account.
+pub(crate) fn check_account_name(name: &str) -> Result<(), IamError> {
+    if !name.is_empty() && is_free(name) {
+        return Ok(());
+    }
+    let why = "The name of an account has 1 to 512 characters, in one line.";
+    Err(IamError::new(IamCode::InvalidInput, why))
+}
 
 impl AccountDocument {
     /// GetAccountSummary: what there is, and the quotas. Names and order are IAM's.
@@ -64,6 +74,13 @@ impl AccountDocument {
             return Err(IamError::new(IamCode::NoSuchEntity, message));
         }
         self.alias = None;
+        Ok(())
+    }
+
+    /// Gives the account another name (ours).
+    pub fn set_name(&mut self, name: &str) -> Result<(), IamError> {
+        check_account_name(name)?;
+        self.name = name.into();
         Ok(())
     }
 

@@ -1,4 +1,6 @@
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// The code of an error, as IAM names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,8 +21,12 @@ pub enum IamCode {
     NoSuchEntity,
     /// It cannot be done here.
     NotImplemented,
+    /// Policies and tags of a session take more than a token has room for.
+    PackedPolicyTooLarge,
     /// Something failed that is not the client's fault.
     ServiceFailure,
+    /// The store cannot be asked.
+    ServiceUnavailable,
     /// What is to be changed is built in.
     UnmodifiableEntity,
     /// A parameter is not of its form.
@@ -39,7 +45,9 @@ impl IamCode {
             Self::MalformedPolicyDocument => "MalformedPolicyDocument",
             Self::NoSuchEntity => "NoSuchEntity",
             Self::NotImplemented => "NotImplemented",
+            Self::PackedPolicyTooLarge => "PackedPolicyTooLarge",
             Self::ServiceFailure => "ServiceFailure",
+            Self::ServiceUnavailable => "ServiceUnavailable",
             Self::UnmodifiableEntity => "UnmodifiableEntity",
             Self::ValidationError => "ValidationError",
         }
@@ -47,18 +55,35 @@ impl IamCode {
 }
 
 /// The error of a change: IAM's code, and its sentence where one was recorded or is documented.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct IamError {
     /// The code.
     pub code: IamCode,
     /// The sentence, for the client.
     pub message: String,
+    /// What failed, for the log and not for the client.
+    cause: Option<Arc<dyn Error + Send + Sync>>,
 }
+
+/// Errors are equal if they are for the client.
+impl PartialEq for IamError {
+    fn eq(&self, other: &Self) -> bool {
+        (self.code, &self.message) == (other.code, &other.message)
+    }
+}
+
+impl Eq for IamError {}
 
 impl IamError {
     /// Makes an error.
     pub fn new(code: IamCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), cause: None }
+    }
+
+    /// Adds what failed.
+    #[must_use]
+    pub(crate) fn caused_by(self, cause: impl Error + Send + Sync + 'static) -> Self {
+        Self { cause: Some(Arc::new(cause)), ..self }
     }
 
     pub(crate) fn no_user(name: &dyn fmt::Display) -> Self {
@@ -81,6 +106,24 @@ impl IamError {
         Self::new(IamCode::NoSuchEntity, format!("Policy {arn} does not exist or is not attachable."))
     }
 
+    /// Makes the error about a boundary that is not there.
+    pub(crate) fn not_a_boundary(arn: &dyn fmt::Display) -> Self {
+        let message = format!("Scope ARN: {arn} does not exist or is not attachable.");
+        Self::new(IamCode::NoSuchEntity, message)
+    }
+
+    pub(crate) fn no_provider(arn: &dyn fmt::Display) -> Self {
+        Self::new(IamCode::NoSuchEntity, format!("OpenIDConnect Provider not found for arn {arn}"))
+    }
+
+    /// Makes the error about a parameter that breaks one constraint of its form.
+    pub(crate) fn constraint(parameter: &str, rule: &str) -> Self {
+        let message = format!(
+            "1 validation error detected: Value at '{parameter}' failed to satisfy constraint: {rule}"
+        );
+        Self::new(IamCode::ValidationError, message)
+    }
+
     pub(crate) fn exists(kind: &str, name: &dyn fmt::Display) -> Self {
         Self::new(IamCode::EntityAlreadyExists, format!("{kind} with name {name} already exists."))
     }
@@ -100,4 +143,9 @@ impl fmt::Display for IamError {
     }
 }
 
-impl std::error::Error for IamError {}
+impl Error for IamError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let cause: &(dyn Error + 'static) = self.cause.as_deref()?;
+        Some(cause)
+    }
+}

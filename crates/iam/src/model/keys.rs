@@ -42,6 +42,13 @@ fn no_key(id: &AccessKeyId) -> IamError {
     IamError::new(IamCode::NoSuchEntity, format!("The Access Key with id {id} cannot be found."))
 }
 
+/// Makes the error without a master key.
+pub(crate) fn no_master_key() -> IamError {
+    let why = "Access keys cannot be made: the server has no master key to keep their secrets with. `slipway \
+               master-key new FILE` makes one.";
+    IamError::new(IamCode::NotImplemented, why)
+}
+
 impl AccountDocument {
     /// Returns the keys of an owner.
     pub fn keys_of(&self, owner: &KeyOwner) -> Result<&[Key], IamError> {
@@ -61,11 +68,7 @@ impl AccountDocument {
     /// CreateAccessKey. The secret is returned here, and never again.
     pub fn create_access_key(&mut self, new: &NewKey, cx: &Context<'_>) -> Result<Credential, IamError> {
         self.check_new_key(new, cx)?;
-        let Some(master_keys) = cx.master_keys else {
-            let why = "Access keys cannot be made: the server has no master key to keep their secrets with. `slipway \
-                       master-key new FILE` makes one.";
-            return Err(IamError::new(IamCode::NotImplemented, why));
-        };
+        let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
         let credential = Credential { access_key: self.new_access_key(cx)?, secret_key: new_secret(cx)? };
         let owner = match &new.owner {
             KeyOwner::Root => ROOT_OWNER,
@@ -133,6 +136,55 @@ impl AccountDocument {
         let at = keys.iter().position(|key| key.id == *id).ok_or_else(|| no_key(id))?;
         keys.remove(at);
         Ok(())
+    }
+
+    /// Seals every secret anew, with the newest master key (ours). Those that do not open are left
+    /// as they are. Returns how many were sealed anew.
+    pub fn reseal(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
+        let keys = cx.master_keys.ok_or_else(no_master_key)?;
+        let account = self.account.clone();
+        self.each_key_mut(|owner, key| {
+            let of = SealedFor { account: &account, owner, access_key: &key.id };
+            let Some(sealed) = key.secret.as_ref().filter(|sealed| !keys.is_newest(sealed)) else {
+                return Ok(false);
+            };
+            let Ok(secret) = keys.open(sealed, of) else { return Ok(false) };
+            key.secret = Some(keys.seal(&secret, of, cx.fill)?);
+            Ok(true)
+        })
+    }
+
+    /// Gives up the secrets whose master key is not among those that are there (ours): the keys
+    /// become inactive. Returns how many.
+    pub fn forget_secrets(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
+        let keys = cx.master_keys.ok_or_else(no_master_key)?;
+        self.each_key_mut(|_, key| {
+            let is_lost =
+                key.secret.as_ref().is_some_and(|sealed| keys.ids().all(|id| id != sealed.key_id()));
+            if is_lost {
+                key.secret = None;
+                key.status = KeyStatus::Inactive;
+            }
+            Ok(is_lost)
+        })
+    }
+
+    /// Calls `change` with each key, and its owner as secrets are sealed for it. Counts the keys
+    /// for which it says true.
+    fn each_key_mut(
+        &mut self,
+        mut change: impl FnMut(&str, &mut Key) -> Result<bool, IamError>,
+    ) -> Result<usize, IamError> {
+        let mut count = 0;
+        for key in &mut self.root_keys {
+            count += usize::from(change(ROOT_OWNER, key)?);
+        }
+        for user in self.users.values_mut() {
+            for key in &mut user.keys {
+                count += usize::from(change(user.id.as_str(), key)?);
+            }
+        }
+        Ok(count)
     }
 
     /// Opens the secret of a key of this account.

@@ -18,6 +18,8 @@ pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// The characters of a policy document with all its white space.
 pub const DOCUMENT_CHARS_MAX: usize = 131_072;
 
+/// The accounts of a tree (ours).
+pub const ACCOUNTS_MAX: usize = 1_000;
 /// The users of an account.
 pub const USERS_MAX: usize = 5_000;
 /// The groups of an account.
@@ -37,6 +39,12 @@ pub const PROVIDERS_MAX: usize = 100;
 pub const CLIENT_IDS_MAX: usize = 100;
 /// The thumbprints of a provider.
 pub const THUMBPRINTS_MAX: usize = 5;
+/// The characters of a thumbprint: SHA-1 in hexadecimal digits.
+pub const THUMBPRINT_CHARS: usize = 40;
+/// The characters of a client id.
+pub const CLIENT_ID_CHARS_MAX: usize = 255;
+/// The characters of the URL of a provider.
+pub const PROVIDER_URL_CHARS_MAX: usize = 255;
 /// The policies attached to a user, group or role.
 pub const ATTACHED_MAX: usize = 10;
 /// The groups of a user.

@@ -139,7 +139,7 @@ impl AccountDocument {
             }
         };
         if let Some(arn) = arn.filter(|_| !exists) {
-            return Err(IamError::not_attachable(arn));
+            return Err(IamError::not_a_boundary(arn));
         }
         *boundary = arn.cloned();
         Ok(())

@@ -12,6 +12,7 @@ use super::limits::{
 };
 use super::names::Name;
 use super::parts::{Group, Key, ManagedPolicy, Provider, Role, User};
+use super::provider_url::ProviderUrl;
 use super::tags::Tags;
 use crate::unique_id::{IdKind, UniqueId};
 
@@ -155,8 +156,8 @@ fn check_policy(name: &Name, policy: &ManagedPolicy) -> Checked {
 
 fn check_provider(url: &str, provider: &Provider) -> Checked {
     let place = format!("providers.{url}");
-    let is_url = !url.is_empty() && url.len() <= 255 && url.bytes().all(|b| b.is_ascii_graphic());
-    rule(is_url, &place, "the URL of a provider has 1 to 255 printable ASCII characters")?;
+    let is_url = ProviderUrl::without_scheme(url).is_ok();
+    rule(is_url, &place, "the URL of a provider has a host, and at most 255 printable ASCII characters")?;
     check_tags(&place, &provider.tags, false)?;
     rule(provider.client_ids.len() <= CLIENT_IDS_MAX, &place, "a provider has at most 100 client ids")?;
     rule(differ(&provider.client_ids), &place, "a client id is there twice")?;

@@ -1,10 +1,11 @@
-//! Tags of users, roles and policies.
+//! Tags of users, roles, policies and providers.
 
 use super::arn::PolicyArn;
 use super::document::AccountDocument;
 use super::error::{IamCode, IamError};
 use super::limits::TAGS_MAX;
 use super::names::Name;
+use super::provider_url::ProviderArn;
 use super::rules::differ_without_case;
 use super::tags::{TagKey, Tags};
 
@@ -17,6 +18,8 @@ pub enum Tagged {
     Role(Name),
     /// A managed policy.
     Policy(PolicyArn),
+    /// An OpenID provider.
+    Provider(ProviderArn),
 }
 
 impl Tagged {
@@ -56,10 +59,11 @@ impl AccountDocument {
                 Ok(&mut self.roles.get_mut(name).ok_or_else(|| IamError::no_role(name))?.tags)
             }
             Tagged::Policy(arn) => Ok(&mut self.policy_mut(arn)?.tags),
+            Tagged::Provider(arn) => Ok(&mut self.provider_mut(arn)?.tags),
         }
     }
 
-    /// TagUser, TagRole, TagPolicy: a key that is there gets the new value.
+    /// TagUser and its likes: a key that is there gets the new value.
     pub fn tag(&mut self, of: &Tagged, new: &Tags) -> Result<(), IamError> {
         let without_case = of.without_case();
         let tags = self.tags_mut(of)?;
@@ -67,7 +71,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// UntagUser, UntagRole, UntagPolicy: keys that are not there are passed over.
+    /// UntagUser and its likes: keys that are not there are passed over.
     pub fn untag(&mut self, of: &Tagged, keys: &[TagKey]) -> Result<(), IamError> {
         let without_case = of.without_case();
         let is_one = |there: &TagKey| {

@@ -29,13 +29,8 @@ fn check_user_name(name: &Name) -> Result<(), IamError> {
     if name.as_str().len() <= USER_NAME_CHARS_MAX {
         return Ok(());
     }
-    Err(IamError::new(
-        IamCode::ValidationError,
-        format!(
-            "1 validation error detected: Value at 'userName' failed to satisfy constraint: Member must have length \
-             less than or equal to {USER_NAME_CHARS_MAX}"
-        ),
-    ))
+    let rule = format!("Member must have length less than or equal to {USER_NAME_CHARS_MAX}");
+    Err(IamError::constraint("userName", &rule))
 }
 
 impl AccountDocument {
@@ -59,7 +54,7 @@ impl AccountDocument {
             return Err(IamError::exists("User", &new.name));
         }
         if let Some(boundary) = new.boundary.as_ref().filter(|arn| !self.has_policy(arn)) {
-            return Err(IamError::not_attachable(boundary));
+            return Err(IamError::not_a_boundary(boundary));
         }
         if self.users.len() >= USERS_MAX {
             return Err(IamError::quota("UsersPerAccount", USERS_MAX));

@@ -9,7 +9,7 @@ use crate::account::{Account, AccountId};
 use crate::authorize::Resource;
 use crate::bucket_rules::BucketRules;
 use crate::credential::{AccessKeyId, Credential, SecretKey};
-use crate::session::{KeyKind, Permissions};
+use crate::session::{KeyKind, Permissions, TokenFacts};
 
 const OWNER: &str = "111122223333";
 const OTHER: &str = "444455556666";
@@ -153,7 +153,7 @@ fn tags_of_objects_are_asked_for() {
 #[test]
 fn keys_without_data() {
     let later = "aws:FederatedProvider aws:MultiFactorAuthAge aws:MultiFactorAuthPresent aws:RequestTag/ \
-        aws:ResourceTag/ aws:SourceIdentity aws:TagKeys aws:TokenIssueTime iam:PermissionsBoundary \
+        aws:ResourceTag/ aws:TagKeys iam:PermissionsBoundary \
         iam:PolicyARN iam:ResourceTag/ s3:BucketTag/ s3:RequestObjectTag/ s3:RequestObjectTagKeys \
         s3:object-lock-event-hold s3:object-lock-event-hold-duration-days s3:object-lock-legal-hold \
         s3:object-lock-mode s3:object-lock-remaining-retention-days s3:object-lock-retain-until-date \
@@ -188,4 +188,31 @@ fn every_value_of_a_request_has_its_key() {
     for key in ConditionKey::ALL {
         assert!(SOURCES.contains(&Source::Request(*key)), "{}", key.as_str());
     }
+}
+
+#[test]
+fn sessions_from_before_a_time_are_denied() {
+    // What "Revoke active sessions" writes.
+    let revoked = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"},
+        {"Effect":"Deny","Action":"*","Resource":"*","Condition":{"DateLessThan":{"aws:TokenIssueTime":"2026-11-25T12:00:00Z"}}},
+        {"Effect":"Deny","Action":"s3:PutObject","Resource":"*","Condition":{"StringEquals":{"aws:SourceIdentity":"eve"}}}]}"#;
+    let principal =
+        Principal { kind: PrincipalKind::Role, ..user(OWNER, &[]).session().unwrap().principal.clone() };
+    let of_token = |issued: &str, source: Option<&str>| {
+        let permissions = Permissions { identity: [compiled(revoked)].into(), ..Permissions::default() };
+        let Requester::Session(session) = session(principal.clone(), KeyKind::Temporary, permissions) else {
+            panic!("anonymous")
+        };
+        let token = TokenFacts { issued: issued.into(), source: source.map(Into::into) };
+        let session = Arc::into_inner(session).unwrap();
+        Requester::Session(Arc::new(Session { token: Some(token), ..session }))
+    };
+    let rules = rules_of(OWNER, None);
+    let asks = |requester, action| decide(&requester, action, &rules, KnownObject::NotYet, Some("x"));
+    assert_eq!(asks(of_token("2026-11-25T11:59:59Z", None), S3Action::GetObject), Decision::Deny);
+    assert_eq!(asks(of_token("2026-11-25T12:00:00Z", None), S3Action::GetObject), Decision::Allow);
+    assert_eq!(asks(of_token("2026-11-25T12:00:00Z", Some("eve")), S3Action::PutObject), Decision::Deny);
+    assert_eq!(asks(of_token("2026-11-25T12:00:00Z", Some("ann")), S3Action::PutObject), Decision::Allow);
+    // A key that lasts has no such time.
+    assert_eq!(asks(user(OWNER, &[revoked]), S3Action::GetObject), Decision::Allow);
 }

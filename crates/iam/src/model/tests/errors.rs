@@ -216,9 +216,10 @@ fn policies_of_identities() {
         let missing = IamCode::NoSuchEntity;
         let not_there = format!("Policy {} does not exist or is not attachable.", arn("q"));
         refused(document.attach_policy(&holder, &arn("q")), missing, &not_there);
-        refused(document.set_boundary(&holder, Some(&arn("q"))), missing, &not_there);
+        let no_boundary = format!("Scope ARN: {} does not exist or is not attachable.", arn("q"));
+        refused(document.set_boundary(&holder, Some(&arn("q"))), missing, &no_boundary);
         let new = NewUser { boundary: Some(arn("q")), ..new_user("bob") };
-        refused(document.create_user(&new, cx), missing, &not_there);
+        refused(document.create_user(&new, cx), missing, &no_boundary);
         let detached = format!("Policy {} was not found.", arn("q"));
         refused(document.detach_policy(&holder, &arn("q")), missing, &detached);
         for index in 0..limits::ATTACHED_MAX {
@@ -295,6 +296,9 @@ fn the_account() {
         document.set_alias(&lab);
         assert_eq!(document.delete_alias(&other).unwrap_err().code, IamCode::NoSuchEntity);
         document.delete_alias(&lab).unwrap();
+        assert_eq!(document.set_name("").unwrap_err().code, IamCode::InvalidInput);
+        document.set_name("Lab 2").unwrap();
+        assert_eq!(&*document.name, "Lab 2");
     });
 }
 
@@ -315,5 +319,32 @@ fn a_change_that_changes_nothing_is_not_written() {
         };
         assert!(made.document.changed(&renamed, cx).unwrap().json.is_some());
         assert!(made.document.changed(&|document, _| document.delete_user(&name("bob")), cx).is_err());
+    });
+}
+
+#[test]
+fn secrets_are_sealed_anew_or_given_up() {
+    const SECOND: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
+    with(|document, cx| {
+        document.create_user(&new_user("alice"), cx).unwrap();
+        let owner = KeyOwner::User(name("alice"));
+        let new = NewKey { owner: owner.clone(), expires: None, policy: None };
+        let made = document.create_access_key(&new, cx).unwrap();
+        document.create_access_key(&NewKey { owner: KeyOwner::Root, ..new }, cx).unwrap();
+        let both = format!("{SECOND}\nAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+        let (both, second) = (MasterKeys::read(&both).unwrap(), MasterKeys::read(SECOND).unwrap());
+        let with_keys = |keys| Context { master_keys: keys, ..context(&both, &system_random) };
+        let none = document.reseal(&with_keys(None)).unwrap_err();
+        assert_eq!(none.code, IamCode::NotImplemented);
+        let mut lost = document.clone();
+        assert_eq!(document.reseal(&with_keys(Some(&both))), Ok(2));
+        assert_eq!(document.reseal(&with_keys(Some(&both))), Ok(0));
+        let opened = document.secret_of(&owner, &made.access_key, &second).unwrap().unwrap();
+        assert_eq!(opened.expose(), made.secret_key.expose());
+        assert_eq!(document.forget_secrets(&with_keys(Some(&second))), Ok(0));
+        // Those whose key is not there any more cannot be sealed anew.
+        assert_eq!(lost.reseal(&with_keys(Some(&second))), Ok(0));
+        assert_eq!(lost.forget_secrets(&with_keys(Some(&second))), Ok(2));
+        assert!(lost.keys().all(|key| key.secret.is_none() && key.status == KeyStatus::Inactive));
     });
 }

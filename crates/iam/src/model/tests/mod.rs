@@ -7,6 +7,7 @@ use crate::sealing::MasterKeys;
 use crate::unique_id::{Fill, system_random};
 
 mod errors;
+mod federation;
 mod properties;
 mod reading;
 
@@ -64,6 +65,22 @@ fn new_user(text: &str) -> NewUser {
 fn new_policy(text: &str) -> NewPolicy {
     let (name, path) = (name(text), Path::root());
     NewPolicy { name, path, description: None, document: policy("{}"), tags: Tags::new() }
+}
+
+fn new_role(text: &str) -> NewRole {
+    NewRole {
+        name: name(text),
+        path: Path::root(),
+        trust: policy("{}"),
+        description: None,
+        max_session: None,
+        boundary: None,
+        tags: Tags::new(),
+    }
+}
+
+fn provider(url: &str) -> ProviderArn {
+    ProviderArn::new(&format!("arn:aws:iam::{ACCOUNT}:oidc-provider/{url}")).unwrap()
 }
 
 /// Calls `test` with a document and a context for changes.

@@ -29,7 +29,11 @@ impl Step {
     }
 
     fn holder(self, at: usize) -> Holder {
-        if self.0[at] & 64 == 0 { Holder::User(self.name(at)) } else { Holder::Group(self.name(at)) }
+        match self.0[at] >> 6 {
+            0 | 1 => Holder::User(self.name(at)),
+            2 => Holder::Group(self.name(at)),
+            _ => Holder::Role(self.name(at)),
+        }
     }
 
     fn owner(self, at: usize) -> KeyOwner {
@@ -44,7 +48,12 @@ impl Step {
     }
 
     fn tagged(self) -> Tagged {
-        if self.0[1] & 64 == 0 { Tagged::User(self.name(1)) } else { Tagged::Policy(self.arn(1)) }
+        match (self.0[1] >> 6, self.0[3] & 2) {
+            (0 | 1, _) => Tagged::User(self.name(1)),
+            (2, _) => Tagged::Policy(self.arn(1)),
+            (_, 0) => Tagged::Role(self.name(1)),
+            _ => Tagged::Provider(self.provider(1)),
+        }
     }
 
     fn document(self) -> Document {
@@ -113,10 +122,43 @@ impl Step {
         }
     }
 
+    fn provider(self, at: usize) -> ProviderArn {
+        provider(["idp.lab", "idp.lab/a", "idp.lab/A"][usize::from(self.0[at] % 3)])
+    }
+
+    fn of_roles(self, document: &mut AccountDocument, cx: &Context<'_>) -> Result<(), IamError> {
+        let name = self.name(1);
+        match self.0[0] % 8 {
+            0 | 1 => {
+                let boundary = (self.0[3] & 4 != 0).then(|| self.arn(2));
+                let tags = tags(&[("k", "v"), (if self.0[3] & 8 == 0 { "K" } else { "l" }, "w")]);
+                let new = NewRole { trust: self.document(), boundary, tags, ..new_role(name.as_str()) };
+                document.create_role(&new, cx).map(|_| ())
+            }
+            2 => document.delete_role(&name),
+            3 => document.update_role(&name, None, Some(u32::from(self.0[2]) * 300)),
+            4 => document.update_trust(&name, &self.document(), cx),
+            5 if self.0[3] & 1 == 0 => document.delete_provider(&self.provider(1)),
+            5 => document.set_role_disabled(&name, self.0[2] & 1 == 0),
+            6 => {
+                let url = self.provider(1).url().clone();
+                let ids = (0..self.0[3]).map(|number| number.to_string().into()).collect();
+                let prints = (0..self.0[2] % 7).map(|number| format!("{number:040}").into()).collect();
+                let new = NewProvider { url, client_ids: ids, thumbprints: prints, tags: Tags::new() };
+                document.create_provider(&new, cx).map(|_| ())
+            }
+            _ if self.0[3] & 1 == 0 => {
+                document.add_client_id(&self.provider(1), NAMES[usize::from(self.0[2] % 4)])
+            }
+            _ => document.remove_client_id(&self.provider(1), NAMES[usize::from(self.0[2] % 4)]),
+        }
+    }
+
     fn make(self, document: &mut AccountDocument, cx: &Context<'_>) -> Result<(), IamError> {
-        match self.0[0] / 8 % 3 {
+        match self.0[0] / 8 % 4 {
             0 => self.of_users(document, cx),
             1 => self.of_policies(document, cx),
+            2 => self.of_roles(document, cx),
             _ => self.of_others(document, cx),
         }
     }

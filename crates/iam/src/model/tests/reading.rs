@@ -100,6 +100,11 @@ fn each_rule_that_is_broken_is_named() {
         ("/policies/p1/next", json!(2), "the numbers of versions"),
         ("/policies/p1/versions", json!({}), "1 to 5 versions"),
         ("/providers/idp.lab~1realms~1a/client_ids", json!(["c", "c"]), "a client id is there twice"),
+        (
+            "/providers",
+            json!({ "idp.lab?a": full()["providers"]["idp.lab/realms/a"] }),
+            "the URL of a provider",
+        ),
         ("/account", json!("1234"), "an account id must"),
         ("/alias", json!("My-Lab"), "an alias has"),
         ("/name", json!("a\nb"), "in one line"),

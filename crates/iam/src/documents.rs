@@ -1,0 +1,183 @@
+//! Where documents are kept: bytes by name, with compare-and-swap.
+
+use std::error::Error;
+use std::fmt::{self, Debug, Write as _};
+
+use async_trait::async_trait;
+use aws_lc_rs::digest::{SHA256, digest};
+use bytes::Bytes;
+
+use crate::account::AccountId;
+
+/// The characters of a name.
+const NAME_CHARS_MAX: usize = 64;
+/// The beginning of the names of accounts.
+const OF_ACCOUNT: &str = "account-";
+/// The name of the document about the master keys.
+const OF_KEYS: &str = "keys";
+
+/// The error for a text that is not the name of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidDocumentName;
+
+impl fmt::Display for InvalidDocumentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the name of a document has 1 to {NAME_CHARS_MAX} characters from a-z 0-9 -")
+    }
+}
+
+impl Error for InvalidDocumentName {}
+
+/// The name of a document: good as the name of a file, of a key and of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DocumentName(Box<str>);
+
+impl DocumentName {
+    /// Checks characters and length.
+    pub fn new(text: &str) -> Result<Self, InvalidDocumentName> {
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        if (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidDocumentName)
+        }
+    }
+
+    /// Makes the name of an account's document.
+    pub fn of_account(account: &AccountId) -> Self {
+        Self(format!("{OF_ACCOUNT}{account}").into())
+    }
+
+    /// Makes the name of the document about the master keys.
+    pub fn of_keys() -> Self {
+        Self(OF_KEYS.into())
+    }
+
+    /// Returns the account whose document has this name; `None` if it is another one's.
+    pub fn account(&self) -> Option<AccountId> {
+        AccountId::new(self.0.strip_prefix(OF_ACCOUNT)?).ok()
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DocumentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Something that two states of a document do not share, such as an ETag.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Tag(Box<str>);
+
+impl Tag {
+    /// Makes a tag that a store has given.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Makes a tag of the bytes, for stores that have none of their own. A state that was there
+    /// before has the tag that it had.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let hash = digest(&SHA256, bytes);
+        let hex = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        Self(hex.into())
+    }
+
+    /// Returns the tag.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Something that differs whenever one of all documents has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark(Box<[u8]>);
+
+impl Mark {
+    /// Makes a mark of bytes that a store knows it by.
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+/// The reason why a store did not do what it was asked for.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The document has another tag by now, is there already, or is gone.
+    Changed,
+    /// The store takes no documents of this size.
+    TooLarge,
+    /// The store cannot be asked, or its answer was not understood: nothing is known. After a
+    /// change, it may have been made.
+    Unavailable(Box<dyn Error + Send + Sync>),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changed => f.write_str("the document was changed meanwhile"),
+            Self::TooLarge => f.write_str("the document is larger than the store allows"),
+            Self::Unavailable(cause) => write!(f, "the store cannot be used: {cause}"),
+        }
+    }
+}
+
+impl Error for StoreError {}
+
+/// A place where documents are kept, which several gateways share. What every one must do is in
+/// `conformance::documents`.
+#[async_trait]
+pub trait Documents: Debug + Send + Sync {
+    /// Returns something that differs whenever a document has changed since; cheap. An error if
+    /// that cannot be known now.
+    async fn look(&self) -> Result<Mark, StoreError>;
+
+    /// Returns the names and tags of all documents, in the order of their names.
+    async fn list(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError>;
+
+    /// Reads a document; `None` if there is none.
+    async fn read(&self, name: &DocumentName) -> Result<Option<(Bytes, Tag)>, StoreError>;
+
+    /// Replaces, makes (`expected: None`) or removes (`with: None`) a document, and returns its new
+    /// tag: [`StoreError::Changed`] if it has another tag by now than the expected one, also if
+    /// there is none any more, or one already. When this returns, every gateway sees the change.
+    async fn replace(
+        &self,
+        name: &DocumentName,
+        expected: Option<&Tag>,
+        with: Option<Bytes>,
+    ) -> Result<Option<Tag>, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_of_files() {
+        let account = AccountId::new("123456789012").unwrap();
+        let name = DocumentName::of_account(&account);
+        assert_eq!((name.as_str(), name.account()), ("account-123456789012", Some(account)));
+        assert_eq!(DocumentName::new("account-1234").unwrap().account(), None);
+        assert_eq!(DocumentName::of_keys().account(), None);
+        for bad in ["", "a/b", "..", "A", "a.json", "ä", &"a".repeat(65)] {
+            assert_eq!(DocumentName::new(bad), Err(InvalidDocumentName), "{bad}");
+        }
+    }
+
+    #[test]
+    fn equal_bytes_have_one_tag() {
+        assert_eq!(Tag::of_bytes(b"a"), Tag::of_bytes(b"a"));
+        assert_ne!(Tag::of_bytes(b"a"), Tag::of_bytes(b"b"));
+        assert_eq!(Tag::of_bytes(b"").as_str().len(), 64);
+    }
+}

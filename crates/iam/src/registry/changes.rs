@@ -1,0 +1,202 @@
+//! Changes of accounts, and the giving out of sessions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::MutexGuard;
+use tokio::time::timeout;
+
+use super::present::{Registry, TooSlow, unavailable};
+use crate::account::AccountId;
+use crate::documents::{DocumentName, StoreError, Tag};
+use crate::language::Language;
+use crate::model::limits::{ACCOUNT_BYTES_MAX, ACCOUNTS_MAX};
+use crate::model::{
+    AccountDocument, Alias, Change, Context, IamCode, IamError, check_account_name, no_master_key,
+};
+use crate::state::{AccountState, Entry, Keys, Snapshot};
+use crate::tokens::{Claims, Issued, SealError};
+use crate::unique_id::{Fill, system_random};
+
+/// How often a change is made, if other gateways are faster.
+const ATTEMPTS: usize = 10;
+/// How often the id of an account is drawn until one is free. The first one is.
+const DRAWS_MAX: usize = 8;
+
+fn no_account(id: &AccountId) -> IamError {
+    IamError::new(IamCode::NoSuchEntity, format!("The account {id} cannot be found."))
+}
+
+fn refused_by_store(error: StoreError) -> IamError {
+    match error {
+        StoreError::TooLarge => {
+            let message = "The account has too much in it: the store takes no larger document.";
+            IamError::new(IamCode::LimitExceeded, message)
+        }
+        StoreError::Changed | StoreError::Unavailable(_) => unavailable().caused_by(error),
+    }
+}
+
+/// Source: `ConcurrentModificationException` in IAM's API model.
+fn overtaken() -> IamError {
+    IamError::new(
+        IamCode::ConcurrentModification,
+        "The request was rejected because multiple requests to change this object were submitted simultaneously. \
+         Wait a few minutes and submit your request again.",
+    )
+}
+
+/// Finds an account that can be read.
+fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>, IamError> {
+    match state.entry(id) {
+        None => Err(no_account(id)),
+        Some(Entry::Open(account)) => Ok(account),
+        Some(Entry::Closed(why)) => Err(unavailable().caused_by((**why).clone())),
+    }
+}
+
+impl Registry {
+    fn context<'c>(&self, keys: &'c Keys) -> Context<'c> {
+        let fill: &'c Fill<'c> = &system_random;
+        Context { now: self.clock.now(), fill, policies: &Language, master_keys: keys.master.as_ref() }
+    }
+
+    /// Waits until no other change of this gateway is being made.
+    async fn turn(&self) -> Result<MutexGuard<'_, ()>, IamError> {
+        let turn = timeout(self.look_limit, self.changing.lock()).await;
+        turn.map_err(|_| unavailable().caused_by(TooSlow(self.look_limit)))
+    }
+
+    /// Changes an account: on its present document, and again on a newer one if another gateway was
+    /// faster. When this returns, requests here are decided by the new state, and within a second
+    /// everywhere.
+    pub async fn change<T: Send>(&self, account: &AccountId, change: &Change<'_, T>) -> Result<T, IamError> {
+        let _turn = self.turn().await?;
+        for _ in 0..ATTEMPTS {
+            let state = self.look().await?;
+            let there = open(&state, account)?;
+            let changed = there.document().changed(change, &self.context(&self.keys.load()))?;
+            let Some(json) = changed.json else { return Ok(changed.value) };
+            // What breaks a rule would close the account.
+            let check = changed.document.check();
+            check
+                .map_err(|why| IamError::new(IamCode::ServiceFailure, "The change failed.").caused_by(why))?;
+            if self.write(account, there.tag(), Some(json)).await? {
+                return Ok(changed.value);
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Writes a document, and takes it over. False if another gateway was faster.
+    async fn write(
+        &self,
+        account: &AccountId,
+        expected: Option<&Tag>,
+        json: Option<Vec<u8>>,
+    ) -> Result<bool, IamError> {
+        if json.as_ref().is_some_and(|json| json.len() > ACCOUNT_BYTES_MAX) {
+            return Err(refused_by_store(StoreError::TooLarge));
+        }
+        let name = DocumentName::of_account(account);
+        match self.documents.replace(&name, expected, json.map(Bytes::from)).await {
+            Ok(_) => {
+                // The change was made, whether or not it can be read just now: what is older than a
+                // second answers nothing.
+                let _ = self.look().await;
+                Ok(true)
+            }
+            Err(StoreError::Changed) => Ok(false),
+            Err(error) => Err(refused_by_store(error)),
+        }
+    }
+
+    /// CreateAccountAlias: no other account may have it.
+    pub async fn set_alias(&self, account: &AccountId, alias: &Alias) -> Result<(), IamError> {
+        let state = self.look().await?;
+        let is_taken = state
+            .accounts()
+            .any(|other| other.account().id() != account && other.document().alias.as_ref() == Some(alias));
+        if is_taken {
+            let message = format!("The account alias {alias} already exists.");
+            return Err(IamError::new(IamCode::EntityAlreadyExists, message));
+        }
+        self.change(account, &|document, _| {
+            document.set_alias(alias);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Makes an account, with a name that people know it by (ours).
+    pub async fn create_account(&self, name: &str) -> Result<AccountId, IamError> {
+        check_account_name(name)?;
+        let _turn = self.turn().await?;
+        for _ in 0..DRAWS_MAX {
+            let state = self.look().await?;
+            if state.accounts_count() >= ACCOUNTS_MAX {
+                return Err(IamError::quota("AccountsPerTree", ACCOUNTS_MAX));
+            }
+            let mut random = [0; 8];
+            system_random(&mut random)?;
+            let id = AccountId::from_random(u64::from_be_bytes(random));
+            if state.entry(&id).is_some() {
+                continue;
+            }
+            let document = AccountDocument::new(id.clone(), name);
+            let json = document.to_json().map_err(|why| {
+                IamError::new(IamCode::ServiceFailure, "The account was not made.").caused_by(why)
+            })?;
+            if self.write(&id, None, Some(json)).await? {
+                return Ok(id);
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Refuses all keys and sessions of an account, or accepts them again (ours).
+    pub async fn set_account_disabled(&self, id: &AccountId, disabled: bool) -> Result<(), IamError> {
+        self.change(id, &|document, _| {
+            document.set_disabled(disabled);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Deletes an account (ours): a disabled one, so that none of its keys makes a bucket
+    /// meanwhile. Whether it owns buckets is to be found out before, once it is disabled.
+    pub async fn delete_account(&self, id: &AccountId) -> Result<(), IamError> {
+        let conflict = |why: &str| Err(IamError::new(IamCode::DeleteConflict, why));
+        let _turn = self.turn().await?;
+        for _ in 0..ATTEMPTS {
+            let state = self.look().await?;
+            if state.root().principal.account.id() == id {
+                return conflict("The account that the tree was made with cannot be deleted.");
+            }
+            let there = open(&state, id)?;
+            if !there.document().disabled {
+                return conflict("Cannot delete entity, must disable the account first.");
+            }
+            if self.write(id, there.tag(), None).await? {
+                return Ok(());
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Gives out a session.
+    pub fn issue(&self, claims: &Claims) -> Result<Issued, IamError> {
+        let keys = self.keys.load();
+        let tokens = keys.tokens.as_ref().ok_or_else(no_master_key)?;
+        tokens.seal(claims, &system_random).map_err(|error| match error {
+            SealError::PackedPolicyTooLarge(percent) => {
+                let message = format!(
+                    "Packed policy consumes {percent}% of allotted space, please use smaller policy."
+                );
+                IamError::new(IamCode::PackedPolicyTooLarge, message)
+            }
+            SealError::TooLarge => IamError::new(IamCode::PackedPolicyTooLarge, error.to_string()),
+            SealError::NoRandomNumbers => IamError::new(IamCode::ServiceFailure, error.to_string()),
+        })
+    }
+}

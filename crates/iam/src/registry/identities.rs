@@ -1,0 +1,111 @@
+//! The keys of requests.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::present::Registry;
+use super::token_cache::Opened;
+use crate::credential::{AccessKeyId, Credential};
+use crate::identities::{Identities, SessionResult, Unidentified};
+use crate::state::Snapshot;
+use crate::tokens::SessionToken;
+
+/// True for the id of a session's key, which no document has, and which is nothing without its
+/// token.
+fn is_of_session(access_key: &str) -> bool {
+    access_key.starts_with("ASIA")
+}
+
+impl Registry {
+    /// Returns the session of the key that the server was started with, for which no store is
+    /// asked.
+    fn of_root(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult> {
+        let root = self.root.load();
+        if root.credential.access_key.as_str() != access_key {
+            return None;
+        }
+        // Root's key has no token.
+        Some(if token.is_none() { Ok(Arc::clone(&root)) } else { Err(Unidentified::InvalidToken) })
+    }
+
+    /// Opens a token, and compares what it says with a state.
+    fn open_token(&self, state: &Snapshot, access_key: &str, token: &str) -> SessionResult {
+        let (now, keys) = (self.clock.now(), self.keys.load_full());
+        let cached = self.tokens.get(access_key, token).filter(|opened| Arc::ptr_eq(&opened.keys, &keys));
+        if let Some(opened) = cached.as_ref().filter(|opened| opened.generation == state.generation()) {
+            return Ok(Arc::clone(&opened.session));
+        }
+        let (claims, credential) = if let Some(opened) = cached {
+            // The state has changed since.
+            (opened.claims.clone(), opened.session.credential.clone())
+        } else {
+            let tokens = keys.tokens.as_ref().ok_or(Unidentified::InvalidToken)?;
+            let (claims, secret_key) = tokens.open(access_key, token)?;
+            let access_key = AccessKeyId::new(access_key).map_err(|_| Unidentified::InvalidToken)?;
+            (claims, Credential { access_key, secret_key })
+        };
+        claims.check_time(now)?;
+        let session = Arc::new(state.session_of(&claims, credential)?);
+        let opened = Opened {
+            token: SessionToken::received(token),
+            claims,
+            session: Arc::clone(&session),
+            generation: state.generation(),
+            keys,
+        };
+        self.tokens.insert(access_key, opened);
+        Ok(session)
+    }
+
+    fn answer(&self, state: &Snapshot, access_key: &str, token: Option<&str>) -> SessionResult {
+        match (state.by_access_key(access_key), token) {
+            // A key that lasts has no token.
+            (Some(_), Some(_)) => Err(Unidentified::InvalidToken),
+            (Some(found), None) => found,
+            (None, Some(token)) => self.open_token(state, access_key, token),
+            (None, None) => Err(state.unknown_key()),
+        }
+    }
+}
+
+#[async_trait]
+impl Identities for Registry {
+    fn known(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult> {
+        if let Some(of_root) = self.of_root(access_key, token) {
+            return Some(of_root);
+        }
+        let state = self.fresh()?;
+        match (state.by_access_key(access_key), token) {
+            (Some(_), Some(_)) => Some(Err(Unidentified::InvalidToken)),
+            (Some(found), None) => Some(found),
+            (None, Some(token)) => {
+                let opened = self.tokens.get(access_key, token)?;
+                (opened.generation == state.generation()).then(|| Ok(Arc::clone(&opened.session)))
+            }
+            (None, None) if is_of_session(access_key) => Some(Err(Unidentified::UnknownKey)),
+            // It may have been made at another gateway just now.
+            (None, None) => None,
+        }
+    }
+
+    async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult {
+        if let Some(of_root) = self.of_root(access_key, token) {
+            return of_root;
+        }
+        let fresh = self.fresh().map(|state| Arc::clone(&state));
+        let Some(state) = fresh else {
+            let state = self.look().await?;
+            return self.answer(&state, access_key, token);
+        };
+        let answer = self.answer(&state, access_key, token);
+        // The key, or whose session it is, may have been made at another gateway just now.
+        let is_unknown = matches!(answer, Err(Unidentified::UnknownKey | Unidentified::Unavailable(_)));
+        let can_be_new = token.is_some() || !is_of_session(access_key);
+        if is_unknown && can_be_new && self.may_look_for_unknown() {
+            let state = self.look().await?;
+            return self.answer(&state, access_key, token);
+        }
+        answer
+    }
+}

@@ -1,0 +1,175 @@
+//! `keys.json`: which master keys secrets and tokens are sealed with, so that a gateway with others
+//! does not start.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::documents::{DocumentName, Documents, StoreError};
+use crate::sealing::{KeyId, MasterKeys};
+
+/// The version of the form.
+const FORMAT: u32 = 1;
+/// How often other gateways may be faster.
+const ATTEMPTS: usize = 10;
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeysDocument {
+    format: u32,
+    /// In the order in which gateways came with them.
+    master_keys: Vec<KeyId>,
+}
+
+/// The reason why a registry is not opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// The store cannot be asked.
+    Store(StoreError),
+    /// The document about the master keys cannot be read.
+    Keys(String),
+    /// There is no master key here, and these are in use.
+    NoMasterKey(Vec<KeyId>),
+    /// None of the master keys here is in use.
+    OtherMasterKeys {
+        /// Those in use.
+        used: Vec<KeyId>,
+        /// Those here.
+        given: Vec<KeyId>,
+    },
+}
+
+fn list(ids: &[KeyId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const GIVE: &str = "by --master-key-file, SLIPWAY_MASTER_KEY or --master-key-command";
+        match self {
+            Self::Store(cause) => write!(f, "identities cannot be read: {cause}"),
+            Self::Keys(why) => write!(f, "the document {} cannot be read: {why}", DocumentName::of_keys()),
+            Self::NoMasterKey(used) => write!(
+                f,
+                "the secrets of users are sealed with a master key ({}), and none was given: give it {GIVE}",
+                list(used)
+            ),
+            Self::OtherMasterKeys { used, given } => write!(
+                f,
+                "the secrets of users are sealed with another master key ({}) than the one that was given ({}): give \
+                 that one {GIVE}, or both",
+                list(used),
+                list(given)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn read(json: &[u8]) -> Result<KeysDocument, OpenError> {
+    let document: KeysDocument =
+        serde_json::from_slice(json).map_err(|error| OpenError::Keys(error.to_string()))?;
+    if document.format == FORMAT {
+        return Ok(document);
+    }
+    let found = document.format;
+    Err(OpenError::Keys(format!("it has the format {found}, and this version of slipway reads {FORMAT}")))
+}
+
+/// Checks that one of the master keys that are in use is here, and adds those that are here to the
+/// list. The first gateway with a master key makes the list.
+pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Result<(), OpenError> {
+    let name = DocumentName::of_keys();
+    let given: Vec<KeyId> = keys.into_iter().flat_map(MasterKeys::ids).collect();
+    for _ in 0..ATTEMPTS {
+        let (used, tag) = match documents.read(&name).await? {
+            Some((json, tag)) => (read(&json)?.master_keys, Some(tag)),
+            None => (Vec::new(), None),
+        };
+        if !used.is_empty() && given.is_empty() {
+            return Err(OpenError::NoMasterKey(used));
+        }
+        if !used.is_empty() && !given.iter().any(|id| used.contains(id)) {
+            return Err(OpenError::OtherMasterKeys { used, given });
+        }
+        let missing: Vec<_> = given.iter().filter(|id| !used.contains(id)).copied().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let document = KeysDocument { format: FORMAT, master_keys: [used, missing].concat() };
+        let json = serde_json::to_vec(&document).map_err(|error| OpenError::Keys(error.to_string()))?;
+        match documents.replace(&name, tag.as_ref(), Some(Bytes::from(json))).await {
+            Ok(_) => return Ok(()),
+            Err(StoreError::Changed) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(OpenError::Store(StoreError::Changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryDocuments;
+
+    const FIRST: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    const SECOND: &str = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
+
+    fn keys(lines: &[&str]) -> MasterKeys {
+        MasterKeys::read(&lines.join("\n")).unwrap()
+    }
+
+    async fn kept(documents: &MemoryDocuments) -> String {
+        let (json, _) = documents.read(&DocumentName::of_keys()).await.unwrap().unwrap();
+        String::from_utf8(json.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_state_of_the_master_keys() {
+        let documents = MemoryDocuments::default();
+        let (first, second) = (keys(&[FIRST]), keys(&[SECOND]));
+        let [one, two] = [&first, &second].map(|keys| keys.ids().next().unwrap().to_string());
+        // None was ever given.
+        agree(&documents, None).await.unwrap();
+        assert_eq!(documents.read(&DocumentName::of_keys()).await.unwrap(), None);
+        agree(&documents, Some(&first)).await.unwrap();
+        assert_eq!(kept(&documents).await, format!("{{\"format\":1,\"master_keys\":[\"{one}\"]}}"));
+        agree(&documents, Some(&first)).await.unwrap();
+        let sentence = |result: Result<(), OpenError>| result.unwrap_err().to_string();
+        let none = sentence(agree(&documents, None).await);
+        assert!(
+            none.contains(&format!("({one}), and none was given: give it by --master-key-file")),
+            "{none}"
+        );
+        let other = sentence(agree(&documents, Some(&second)).await);
+        assert!(other.contains(&format!("({one}) than the one that was given ({two})")), "{other}");
+        // Halfway through a rotation.
+        agree(&documents, Some(&keys(&[SECOND, FIRST]))).await.unwrap();
+        assert!(kept(&documents).await.contains(&format!("[\"{one}\",\"{two}\"]")));
+        agree(&documents, Some(&second)).await.unwrap();
+        agree(&documents, Some(&first)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_list_that_cannot_be_read() {
+        for (json, why) in [
+            ("", "EOF"),
+            (r#"{"format":2,"master_keys":[]}"#, "the format 2"),
+            (r#"{"format":1,"master_keys":["x"]}"#, "8 hexadecimal digits"),
+            (r#"{"format":1,"master_keys":[],"more":1}"#, "unknown field"),
+        ] {
+            let documents = MemoryDocuments::default();
+            documents.replace(&DocumentName::of_keys(), None, Some(Bytes::from(json))).await.unwrap();
+            let error = agree(&documents, None).await.unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

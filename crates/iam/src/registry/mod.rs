@@ -1,0 +1,14 @@
+//! Identities in documents that several gateways share, as requests and administrators see them.
+
+mod changes;
+mod clock;
+mod identities;
+mod keys_document;
+mod present;
+#[cfg(test)]
+mod tests;
+mod token_cache;
+
+pub use clock::Clock;
+pub use keys_document::OpenError;
+pub use present::{FRESH, Registry, Unavailable};

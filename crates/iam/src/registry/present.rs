@@ -1,0 +1,274 @@
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Guard};
+use tokio::time::timeout;
+
+use super::clock::Clock;
+use super::keys_document::{OpenError, agree};
+use super::token_cache::TokenCache;
+use crate::documents::{Documents, Mark, StoreError};
+use crate::identities::{RootIdentity, Unidentified};
+use crate::model::{IamCode, IamError};
+use crate::sealing::MasterKeys;
+use crate::session::Session;
+use crate::state::{Compiler, Entry, Keys, Snapshot};
+
+/// The age up to which a state answers requests. It counts from the beginning of the look by which
+/// the state was found to be the present one.
+pub const FRESH: Duration = Duration::from_secs(1);
+/// How long anybody waits for a look.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
+/// How often in a second the store is looked at for the sake of access keys that are not known.
+const UNKNOWN_LOOKS_MAX: u32 = 20;
+
+/// The reason why the present state is not known.
+#[derive(Debug, Clone)]
+pub struct Unavailable(Arc<StoreError>);
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "identities cannot be read: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+impl From<Unavailable> for Unidentified {
+    fn from(why: Unavailable) -> Self {
+        Self::Unavailable(Box::new(why))
+    }
+}
+
+impl From<Unavailable> for IamError {
+    fn from(why: Unavailable) -> Self {
+        unavailable().caused_by(why)
+    }
+}
+
+/// Makes the error of a store that cannot be asked.
+pub(super) fn unavailable() -> IamError {
+    IamError::new(
+        IamCode::ServiceUnavailable,
+        "The request has failed due to a temporary failure of the server.",
+    )
+}
+
+/// The error when a look takes too long.
+#[derive(Debug)]
+pub(super) struct TooSlow(pub Duration);
+
+impl fmt::Display for TooSlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there was no answer within {:?}", self.0)
+    }
+}
+
+impl std::error::Error for TooSlow {}
+
+/// What only one look at a time has.
+#[derive(Debug)]
+struct Looking {
+    compiler: Compiler,
+    /// The mark of the present state; `None` if the documents have to be listed whatever it is.
+    mark: Option<Mark>,
+    /// The number of the last look that came to an end.
+    last: u64,
+    /// Why it failed.
+    failed: Option<Unavailable>,
+}
+
+/// The identities of a tree, which several gateways change, in documents
+/// (docs/decisions/0041-where-identities-are-kept.md).
+///
+/// Each gateway has all of them in memory, as a [`Snapshot`]. Somebody calls [`Registry::look`]
+/// twice a second; a state older than [`FRESH`] answers nothing.
+pub struct Registry {
+    pub(super) documents: Arc<dyn Documents>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) root: ArcSwap<Session>,
+    pub(super) keys: ArcSwap<Keys>,
+    pub(super) tokens: TokenCache,
+    /// Held by whoever changes something, so that the changes of a gateway do not race each other.
+    pub(super) changing: tokio::sync::Mutex<()>,
+    pub(super) look_limit: Duration,
+    snapshot: ArcSwap<Snapshot>,
+    /// When the look began that confirmed the present state, in nanoseconds, and one; 0 before the
+    /// first one.
+    confirmed: AtomicU64,
+    /// The number of looks that have begun.
+    begun: AtomicU64,
+    looking: tokio::sync::Mutex<Looking>,
+    /// A second, and the looks in it for the sake of unknown access keys.
+    unknown: Mutex<(u64, u32)>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// Opens a store, and reads all of it. `keys` are the master keys, of which one has to be in
+    /// use; `root` has the key that the server was started with.
+    pub async fn open(
+        documents: Arc<dyn Documents>,
+        keys: Option<MasterKeys>,
+        root: &RootIdentity,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let this = Self::new(documents, keys, root, clock, LOOK_LIMIT);
+        match timeout(LOOK_LIMIT, this.begin()).await {
+            Ok(result) => result.map(|()| Arc::new(this)),
+            Err(_) => Err(StoreError::Unavailable(Box::new(TooSlow(LOOK_LIMIT))).into()),
+        }
+    }
+
+    async fn begin(&self) -> Result<(), OpenError> {
+        let keys = self.keys.load_full();
+        agree(&*self.documents, keys.master.as_ref()).await?;
+        let mut looking = self.looking.lock().await;
+        Ok(self.look_now(&mut looking).await?)
+    }
+
+    pub(super) fn new(
+        documents: Arc<dyn Documents>,
+        keys: Option<MasterKeys>,
+        root: &RootIdentity,
+        clock: Arc<dyn Clock>,
+        look_limit: Duration,
+    ) -> Self {
+        let (keys, root) = (Arc::new(Keys::new(keys)), Arc::clone(root.session()));
+        let mut compiler = Compiler::new();
+        let empty = Snapshot::new(0, &root, [], &keys, &mut compiler);
+        Self {
+            documents,
+            clock,
+            root: ArcSwap::new(root),
+            keys: ArcSwap::new(keys),
+            tokens: TokenCache::new(),
+            changing: tokio::sync::Mutex::new(()),
+            look_limit,
+            snapshot: ArcSwap::from_pointee(empty),
+            confirmed: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            looking: tokio::sync::Mutex::new(Looking { compiler, mark: None, last: 0, failed: None }),
+            unknown: Mutex::new((0, 0)),
+        }
+    }
+
+    /// Returns the state of the last look that succeeded, however old it is. It is for showing; no
+    /// request may be decided by it.
+    pub fn last_known(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Returns the present state, if it is young enough to answer requests.
+    pub(super) fn fresh(&self) -> Option<Guard<Arc<Snapshot>>> {
+        // Before the state: whichever state is loaded then was confirmed at that time, or later.
+        let confirmed = self.confirmed.load(Ordering::Acquire).checked_sub(1)?;
+        let age = self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed));
+        (age <= FRESH).then(|| self.snapshot.load())
+    }
+
+    /// Looks at the store, and returns the state as it is after the call: one look for all who
+    /// wait, and at most five seconds.
+    pub async fn look(&self) -> Result<Arc<Snapshot>, Unavailable> {
+        let begun = self.begun.load(Ordering::Acquire);
+        let waited = timeout(self.look_limit, self.look_after(begun)).await;
+        waited.unwrap_or_else(|_| {
+            let cause = Box::new(TooSlow(self.look_limit));
+            Err(Unavailable(Arc::new(StoreError::Unavailable(cause))))
+        })
+    }
+
+    /// Waits for a look that began after the one with a number, or looks.
+    async fn look_after(&self, number: u64) -> Result<Arc<Snapshot>, Unavailable> {
+        let mut looking = self.looking.lock().await;
+        if looking.last <= number {
+            let this = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+            let result = self.look_now(&mut looking).await;
+            looking.failed = result.err().map(|error| Unavailable(Arc::new(error)));
+            looking.last = this;
+        }
+        match &looking.failed {
+            None => Ok(self.snapshot.load_full()),
+            Some(why) => Err(why.clone()),
+        }
+    }
+
+    async fn look_now(&self, looking: &mut Looking) -> Result<(), StoreError> {
+        let began = self.clock.ticking();
+        let (keys, root) = (self.keys.load_full(), self.root.load_full());
+        let mark = self.documents.look().await?;
+        let before = self.snapshot.load_full();
+        let is_same = looking.mark.as_ref() == Some(&mark) && before.is_of(&root, &keys);
+        if !is_same {
+            let (entries, all_read) = self.read_all(&before, &keys, &mut looking.compiler).await?;
+            let next = Snapshot::new(before.generation() + 1, &root, entries, &keys, &mut looking.compiler);
+            self.snapshot.store(Arc::new(next));
+            drop(before);
+            looking.compiler.forget_unused();
+            looking.mark = all_read.then_some(mark);
+        }
+        let nanos = u64::try_from(began.as_nanos()).unwrap_or(u64::MAX - 1);
+        self.confirmed.fetch_max(nanos.saturating_add(1), Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Reads the accounts that are others than before. Says whether all could be read.
+    async fn read_all(
+        &self,
+        before: &Snapshot,
+        keys: &Arc<Keys>,
+        compiler: &mut Compiler,
+    ) -> Result<(Vec<(crate::account::AccountId, Entry)>, bool), StoreError> {
+        let (mut entries, mut all_read) = (Vec::new(), true);
+        for (name, tag) in self.documents.list().await? {
+            let Some(account) = name.account() else { continue };
+            let kept = before.entry(&account).filter(|entry| entry.is_of(&tag, keys));
+            let entry = match kept {
+                Some(entry) => entry.clone(),
+                None => match self.documents.read(&name).await {
+                    Ok(Some((json, tag))) => Entry::read(&account, &json, tag, keys, compiler),
+                    // It went away meanwhile.
+                    Ok(None) => continue,
+                    Err(why) => Entry::closed(&account, None, why.to_string()),
+                },
+            };
+            all_read &= !entry.is_unread();
+            entries.push((account, entry));
+        }
+        Ok((entries, all_read))
+    }
+
+    /// Says whether the store may be looked at for the sake of an access key that is not known.
+    pub(super) fn may_look_for_unknown(&self) -> bool {
+        let second = self.clock.ticking().as_secs();
+        let mut looks = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.0 != second {
+            *looks = (second, 0);
+        }
+        looks.1 += 1;
+        looks.1 <= UNKNOWN_LOOKS_MAX
+    }
+
+    /// Takes another key of the server's, or another account, as root's.
+    pub async fn set_root(&self, root: &RootIdentity) -> Result<(), Unavailable> {
+        self.root.store(Arc::clone(root.session()));
+        self.look().await.map(|_| ())
+    }
+
+    /// Takes other master keys: one of them has to be in use. Secrets are opened anew.
+    pub async fn set_master_keys(&self, keys: Option<MasterKeys>) -> Result<(), OpenError> {
+        agree(&*self.documents, keys.as_ref()).await?;
+        self.keys.store(Arc::new(Keys::new(keys)));
+        self.tokens.clear();
+        // Whoever finds the state too old looks again.
+        let _ = self.look().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Accounts, and master keys.
+
+use super::*;
+
+#[tokio::test]
+async fn accounts_are_made_disabled_and_deleted() {
+    let [one, other] = gateways().await;
+    let account = one.registry.create_account("second").await.unwrap();
+    let state = other.registry.look().await.unwrap();
+    assert_eq!(&*state.account(&account).unwrap().document().name, "second");
+    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+    let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
+    let key = other.registry.change(&account, &change).await.unwrap();
+    assert_eq!(kind(&one.ask(&key, None).await), "session");
+
+    let error = one.registry.delete_account(&account).await.unwrap_err();
+    assert_eq!(error.message, "Cannot delete entity, must disable the account first.");
+    one.registry.set_account_disabled(&account, true).await.unwrap();
+    assert_eq!(kind(&one.ask(&key, None).await), "inactive");
+    one.registry.set_account_disabled(&account, false).await.unwrap();
+    assert_eq!(kind(&one.ask(&key, None).await), "session");
+    one.registry.set_account_disabled(&account, true).await.unwrap();
+    one.registry.delete_account(&account).await.unwrap();
+    assert_eq!(one.registry.delete_account(&account).await.unwrap_err().code, IamCode::NoSuchEntity);
+    other.clock.step(Duration::from_millis(1_001));
+    assert_eq!(kind(&other.ask(&key, None).await), "unknown");
+
+    let first = one.registry.delete_account(&id(ACCOUNT)).await.unwrap_err();
+    assert_eq!(first.code, IamCode::DeleteConflict);
+    assert_eq!(one.registry.create_account("").await.unwrap_err().code, IamCode::InvalidInput);
+}
+
+#[tokio::test]
+async fn an_alias_is_one_accounts() {
+    let [one, other] = gateways().await;
+    let account = one.registry.create_account("second").await.unwrap();
+    let lab = Alias::new("lab").unwrap();
+    one.registry.set_alias(&account, &lab).await.unwrap();
+    one.registry.set_alias(&account, &lab).await.unwrap();
+    let error = other.registry.set_alias(&id(ACCOUNT), &lab).await.unwrap_err();
+    assert_eq!(
+        (error.code, &*error.message),
+        (IamCode::EntityAlreadyExists, "The account alias lab already exists.")
+    );
+}
+
+/// Only what is needed is there: a tree without users has no document.
+#[tokio::test]
+async fn nothing_is_written_before_there_is_something() {
+    let (documents, clock) = (MemoryDocuments::default(), Arc::default());
+    let gateway = gateway_with(&documents, &clock, &[]).await;
+    assert!(documents.list().await.unwrap().is_empty());
+    let state = gateway.registry.look().await.unwrap();
+    assert_eq!(state.account(&id(ACCOUNT)).unwrap().document().revision, 0);
+    // Without a master key there are users, and no keys.
+    let change =
+        |document: &mut AccountDocument, cx: &Context<'_>| document.create_user(&new_user("alice"), cx);
+    gateway.registry.change(&id(ACCOUNT), &change).await.unwrap();
+    let new = NewKey { owner: KeyOwner::User(name("alice")), expires: None, policy: None };
+    let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
+    let error = gateway.registry.change(&id(ACCOUNT), &change).await.unwrap_err();
+    assert_eq!(error.code, IamCode::NotImplemented);
+    let claims = Claims::new(SessionKind::User, id(ACCOUNT), Who::Root(id(ACCOUNT)), "root", 0, 1);
+    assert_eq!(gateway.registry.issue(&claims).unwrap_err().code, IamCode::NotImplemented);
+    let names: Vec<_> = documents.list().await.unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, [DocumentName::of_account(&id(ACCOUNT))]);
+}
+
+#[tokio::test]
+async fn master_keys_are_rotated() {
+    let [one, other] = gateways().await;
+    let key = one.user("alice").await;
+    let refused = one.registry.set_master_keys(master_keys(&[SECOND])).await.unwrap_err();
+    assert!(matches!(refused, OpenError::OtherMasterKeys { .. }), "{refused}");
+    assert!(one.registry.set_master_keys(None).await.is_err());
+    assert_eq!(kind(&one.ask(&key, None).await), "session");
+    for gateway in [&one, &other] {
+        gateway.registry.set_master_keys(master_keys(&[SECOND, FIRST])).await.unwrap();
+    }
+    let reseal = |document: &mut AccountDocument, cx: &Context<'_>| document.reseal(cx);
+    assert_eq!(one.registry.change(&id(ACCOUNT), &reseal).await, Ok(1));
+    for gateway in [&one, &other] {
+        gateway.registry.set_master_keys(master_keys(&[SECOND])).await.unwrap();
+        assert_eq!(kind(&gateway.ask(&key, None).await), "session");
+    }
+    // A gateway that comes later with the old one alone is told by its secrets.
+    let late = gateway_with(&one.store.inner, &one.clock, &[FIRST]).await;
+    assert_eq!(kind(&late.ask(&key, None).await), "unavailable");
+}
+
+#[tokio::test]
+async fn the_key_of_the_server_is_changed() {
+    let [gateway] = gateways().await;
+    let other = nobodys();
+    let principal = Principal::root(Arc::new(Account::new(id(ACCOUNT))), None);
+    gateway.registry.set_root(&RootIdentity::new(principal, other.clone())).await.unwrap();
+    assert_eq!(kind(&gateway.known(&other).unwrap()), "session");
+    assert_eq!(kind(&gateway.registry.find(ROOT_KEY, None).await), "unknown");
+}

@@ -1,0 +1,74 @@
+use std::fmt;
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+
+use crate::session::Session;
+use crate::state::Keys;
+use crate::tokens::{Claims, SessionToken, TOKEN_CHARS_MAX};
+
+/// The memory that the sessions of tokens may take, in bytes, as far as it is counted.
+const CACHE_BYTES_MAX: u64 = 16 << 20;
+/// What an entry takes beside its token and what that says.
+const ENTRY_OVERHEAD_BYTES: usize = 1_600;
+/// How many entries there are room for, of the smallest.
+const ENTRIES_MAX: usize = 10_000;
+
+/// A session that a token stands for.
+pub(crate) struct Opened {
+    /// The token that came with the access key.
+    pub token: SessionToken,
+    /// What it says.
+    pub claims: Claims,
+    /// The session, as the state with the number has it.
+    pub session: Arc<Session>,
+    /// The number of that state.
+    pub generation: u64,
+    /// The keys that it was opened with: with others it may not open.
+    pub keys: Arc<Keys>,
+}
+
+/// Sessions of tokens that were opened, by access key. Tokens that do not open are not remembered.
+pub(crate) struct TokenCache(Cache<Box<str>, Arc<Opened>, Weighter>);
+
+impl fmt::Debug for TokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenCache({} sessions)", self.0.len())
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weighter;
+
+impl quick_cache::Weighter<Box<str>, Arc<Opened>> for Weighter {
+    fn weight(&self, _: &Box<str>, opened: &Arc<Opened>) -> u64 {
+        // Claims and the compiled policy are counted as three times what they are when packed.
+        let bytes = 4 * opened.token.expose().len().min(TOKEN_CHARS_MAX);
+        (bytes + ENTRY_OVERHEAD_BYTES) as u64
+    }
+}
+
+impl TokenCache {
+    pub fn new() -> Self {
+        Self(Cache::with_weighter(ENTRIES_MAX, CACHE_BYTES_MAX, Weighter))
+    }
+
+    /// Returns what is known of an access key with this very token.
+    pub fn get(&self, access_key: &str, token: &str) -> Option<Arc<Opened>> {
+        self.0.get(access_key).filter(|opened| opened.token.matches(token))
+    }
+
+    pub fn insert(&self, access_key: &str, opened: Opened) {
+        self.0.insert(access_key.into(), Arc::new(opened));
+    }
+
+    /// Forgets all, since the keys of tokens are others now.
+    pub fn clear(&self) {
+        self.0.clear();
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,389 @@
+//! What is made of an account's document.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use policy::Policy;
+use s3_types::{Timestamp, UnixAccount};
+
+use super::compiler::{BuiltIns, Compiler, Form};
+use super::keys::Keys;
+use crate::account::{Account, AccountId};
+use crate::credential::{AccessKeyId, Credential};
+use crate::documents::{DocumentName, Tag};
+use crate::identities::Unidentified;
+use crate::model::{
+    AccountDocument, Document, DocumentError, Inline, Key, KeyOwner, KeyStatus, Name, PolicyArn, Posix, Role,
+    SecretError, Tags, User, arn_of,
+};
+use crate::sealing::SealedShut;
+use crate::session::{KeyKind, Permissions, Principal, PrincipalKind, Session, SessionTag};
+use crate::unique_id::UniqueId;
+
+/// Something in a document that is not as it should be, for the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The document.
+    pub document: DocumentName,
+    /// The place in it; empty for all of it.
+    pub place: String,
+    /// What is wrong, and what follows.
+    pub why: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.place.is_empty() { "" } else { ": " };
+        write!(f, "{}: {}{colon}{}", self.document, self.place, self.why)
+    }
+}
+
+/// A user or a role, as the present state has it.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// The name.
+    pub name: Name,
+    /// Who acts: a user, or the role itself, whose sessions have names of their own.
+    pub principal: Principal,
+    /// The policies and the boundary.
+    pub permissions: Permissions,
+    /// The tags.
+    pub tags: Box<[SessionTag]>,
+    /// True if all its keys and sessions are refused.
+    pub disabled: bool,
+    /// The policy that says who may assume the role; `None` for a user, and for a role whose policy
+    /// cannot be read, which nobody may assume.
+    pub trust: Option<Arc<Policy>>,
+}
+
+/// What an access key of a document leads to.
+#[derive(Debug, Clone)]
+pub(crate) enum Held {
+    /// A session.
+    Session(Arc<Session>),
+    /// Nothing: it was switched off, or its user or account was.
+    Inactive,
+    /// Nothing, since its secret cannot be opened.
+    Shut(SealedShut),
+    /// Nothing, since two documents have it.
+    Twice,
+}
+
+/// An account, with what was made of its document.
+#[derive(Debug)]
+pub struct AccountState {
+    /// The document.
+    document: AccountDocument,
+    /// The document's tag; `None` if there is none yet.
+    tag: Option<Tag>,
+    /// The keys that secrets were opened with.
+    opened_with: Arc<Keys>,
+    account: Arc<Account>,
+    keys: Vec<(AccessKeyId, Held)>,
+    identities: HashMap<UniqueId, Identity>,
+    managed: HashMap<PolicyArn, Arc<Policy>>,
+    built_in: Arc<BuiltIns>,
+    troubles: Vec<Trouble>,
+}
+
+/// The tags as sessions have them.
+fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
+    tags.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
+}
+
+/// Ids are known here; a name is looked up by the system when it is needed.
+fn unix_account(posix: Option<&Posix>) -> Option<UnixAccount> {
+    match posix {
+        Some(Posix::Ids { account, .. }) => Some(*account),
+        Some(Posix::Name(_)) | None => None,
+    }
+}
+
+/// Whoever has keys: a user, or root, to whom all of its account is allowed without a policy.
+struct Bearer<'b> {
+    owner: &'b KeyOwner,
+    principal: &'b Principal,
+    permissions: &'b Permissions,
+    tags: &'b [SessionTag],
+    disabled: bool,
+}
+
+/// Makes the state of an account.
+struct Making<'m> {
+    document: &'m AccountDocument,
+    compiler: &'m mut Compiler,
+    managed: HashMap<PolicyArn, Arc<Policy>>,
+    troubles: Vec<Trouble>,
+}
+
+impl Making<'_> {
+    fn trouble(&mut self, place: String, why: String) {
+        let document = DocumentName::of_account(&self.document.account);
+        self.troubles.push(Trouble { document, place, why });
+    }
+
+    fn policy(&mut self, place: impl Fn() -> String, text: &Document) -> Arc<Policy> {
+        match self.compiler.compile(Form::Identity, text.as_str()) {
+            Ok(policy) => policy,
+            Err(why) => {
+                self.trouble(place(), format!("the policy cannot be read, and denies everything: {why}"));
+                self.compiler.denies_all()
+            }
+        }
+    }
+
+    /// Compiles the default versions of all managed policies.
+    fn managed(&mut self) {
+        let document = self.document;
+        for (name, policy) in &document.policies {
+            let Some(version) = policy.versions.get(&policy.default) else { continue };
+            let place = || format!("policies.{name}.versions.{}", policy.default);
+            let compiled = self.policy(place, &version.document);
+            self.managed.insert(document.policy_arn(name, policy), compiled);
+        }
+    }
+
+    /// Finds a managed policy. References lead somewhere, since the document was checked.
+    fn by_arn(&self, arn: &PolicyArn) -> Arc<Policy> {
+        let found = self.managed.get(arn).cloned();
+        found
+            .or_else(|| self.compiler.built_in().get(arn.as_str()).cloned())
+            .unwrap_or_else(|| self.compiler.denies_all())
+    }
+
+    fn add_policies(
+        &mut self,
+        to: &mut Vec<Arc<Policy>>,
+        place: &str,
+        inline: &Inline,
+        attached: &[PolicyArn],
+    ) {
+        for (name, text) in inline {
+            to.push(self.policy(|| format!("{place}.inline.{name}"), text));
+        }
+        to.extend(attached.iter().map(|arn| self.by_arn(arn)));
+    }
+
+    fn user(&mut self, account: &Arc<Account>, name: &Name, user: &User) -> Identity {
+        let mut policies = Vec::new();
+        self.add_policies(&mut policies, &format!("users.{name}"), &user.inline, &user.attached);
+        let document = self.document;
+        let groups = user.groups.iter().filter_map(|group| document.groups.get_key_value(group));
+        for (group_name, group) in groups {
+            self.add_policies(&mut policies, &format!("groups.{group_name}"), &group.inline, &group.attached);
+        }
+        let principal = Principal {
+            account: Arc::clone(account),
+            kind: PrincipalKind::User,
+            name: name.as_str().into(),
+            arn: arn_of(account.id(), "user", &user.path, name).into(),
+            issuer: None,
+            unique_id: Some(user.id.as_str().into()),
+            unix_account: unix_account(user.posix.as_ref()),
+        };
+        let boundary = user.boundary.as_ref().map(|arn| self.by_arn(arn));
+        Identity {
+            name: name.clone(),
+            principal,
+            permissions: Permissions { identity: policies.into(), boundary, session: None },
+            tags: session_tags(&user.tags),
+            disabled: user.disabled,
+            trust: None,
+        }
+    }
+
+    fn role(&mut self, account: &Arc<Account>, name: &Name, role: &Role) -> Identity {
+        let (place, mut policies) = (format!("roles.{name}"), Vec::new());
+        self.add_policies(&mut policies, &place, &role.inline, &role.attached);
+        let trust = match self.compiler.compile(Form::Trust, role.trust.as_str()) {
+            Ok(trust) => Some(trust),
+            Err(why) => {
+                let why = format!("the policy cannot be read, and nobody may assume the role: {why}");
+                self.trouble(format!("{place}.trust"), why);
+                None
+            }
+        };
+        let arn: Box<str> = arn_of(account.id(), "role", &role.path, name).into();
+        let principal = Principal {
+            account: Arc::clone(account),
+            kind: PrincipalKind::Role,
+            name: name.as_str().into(),
+            arn: arn.clone(),
+            issuer: Some(arn),
+            unique_id: Some(role.id.as_str().into()),
+            unix_account: unix_account(role.posix.as_ref()),
+        };
+        let boundary = role.boundary.as_ref().map(|arn| self.by_arn(arn));
+        Identity {
+            name: name.clone(),
+            principal,
+            permissions: Permissions { identity: policies.into(), boundary, session: None },
+            tags: session_tags(&role.tags),
+            disabled: role.disabled,
+            trust,
+        }
+    }
+
+    /// Makes what a key leads to.
+    fn key(&mut self, bearer: &Bearer<'_>, key: &Key, keys: &Keys) -> Held {
+        if self.document.disabled || bearer.disabled || key.status == KeyStatus::Inactive {
+            return Held::Inactive;
+        }
+        let place = || match bearer.owner {
+            KeyOwner::Root => format!("root_keys.{}", key.id),
+            KeyOwner::User(name) => format!("users.{name}.keys.{}", key.id),
+        };
+        // A secret that was given up, with its master key.
+        let Some(sealed) = &key.secret else { return Held::Inactive };
+        let opened = match &keys.master {
+            None => Err(SecretError::Shut(SealedShut::OtherKey(sealed.key_id()))),
+            Some(master) => self.document.secret_of(bearer.owner, &key.id, master),
+        };
+        let secret_key = match opened {
+            Ok(Some(secret_key)) => secret_key,
+            Ok(None) | Err(SecretError::NoKey(_)) => return Held::Inactive,
+            Err(SecretError::Shut(why)) => {
+                self.trouble(place(), format!("the key cannot be used: {why}"));
+                return Held::Shut(why);
+            }
+        };
+        let mut permissions = bearer.permissions.clone();
+        let key_kind = if let Some(text) = &key.policy {
+            let policy = self.policy(|| place() + ".policy", text);
+            permissions.session = Some([policy].into());
+            KeyKind::Service
+        } else {
+            KeyKind::User
+        };
+        let credential = Credential { access_key: key.id.clone(), secret_key };
+        let session = Session::new(bearer.principal.clone(), credential, key_kind);
+        Held::Session(Arc::new(Session {
+            permissions,
+            tags: bearer.tags.into(),
+            expires: key.expires,
+            ..session
+        }))
+    }
+}
+
+impl AccountState {
+    /// Reads a document, and makes of it what requests need.
+    pub(crate) fn read(
+        account: &AccountId,
+        json: &[u8],
+        tag: Tag,
+        keys: &Arc<Keys>,
+        compiler: &mut Compiler,
+    ) -> Result<Self, DocumentError> {
+        let document = AccountDocument::read(json)?;
+        if document.account != *account {
+            let rule = "the document is that of another account";
+            return Err(DocumentError::Rule { place: "account".to_owned(), rule });
+        }
+        Ok(Self::new(document, Some(tag), keys, compiler))
+    }
+
+    pub(crate) fn new(
+        document: AccountDocument,
+        tag: Option<Tag>,
+        keys: &Arc<Keys>,
+        compiler: &mut Compiler,
+    ) -> Self {
+        let account = Arc::new(Account::new(document.account.clone()));
+        let built_in = compiler.built_in();
+        let mut making =
+            Making { document: &document, compiler, managed: HashMap::new(), troubles: Vec::new() };
+        making.managed();
+        let (mut held, mut identities) = (Vec::new(), HashMap::new());
+        let root = Bearer {
+            owner: &KeyOwner::Root,
+            principal: &Principal::root(Arc::clone(&account), None),
+            permissions: &Permissions::default(),
+            tags: &[],
+            disabled: false,
+        };
+        for key in &document.root_keys {
+            held.push((key.id.clone(), making.key(&root, key, keys)));
+        }
+        for (name, user) in &document.users {
+            let identity = making.user(&account, name, user);
+            let bearer = Bearer {
+                owner: &KeyOwner::User(name.clone()),
+                principal: &identity.principal,
+                permissions: &identity.permissions,
+                tags: &identity.tags,
+                disabled: user.disabled,
+            };
+            for key in &user.keys {
+                held.push((key.id.clone(), making.key(&bearer, key, keys)));
+            }
+            identities.insert(user.id.clone(), identity);
+        }
+        for (name, role) in &document.roles {
+            let identity = making.role(&account, name, role);
+            identities.insert(role.id.clone(), identity);
+        }
+        let Making { managed, troubles, .. } = making;
+        let (opened_with, keys) = (Arc::clone(keys), held);
+        Self { document, tag, opened_with, account, keys, identities, managed, built_in, troubles }
+    }
+
+    /// True if nothing would come out differently if it were made again.
+    pub(crate) fn is_of(&self, tag: &Tag, keys: &Arc<Keys>) -> bool {
+        self.tag.as_ref() == Some(tag) && Arc::ptr_eq(&self.opened_with, keys)
+    }
+
+    /// Returns the document.
+    pub const fn document(&self) -> &AccountDocument {
+        &self.document
+    }
+
+    /// Returns the document's tag; `None` if it was never written.
+    pub(crate) const fn tag(&self) -> Option<&Tag> {
+        self.tag.as_ref()
+    }
+
+    /// Returns the account.
+    pub const fn account(&self) -> &Arc<Account> {
+        &self.account
+    }
+
+    /// Finds a user or role.
+    pub fn identity(&self, id: &UniqueId) -> Option<&Identity> {
+        self.identities.get(id)
+    }
+
+    /// Finds a managed policy, of the account or built in.
+    pub fn policy(&self, arn: &PolicyArn) -> Option<&Arc<Policy>> {
+        self.managed.get(arn).or_else(|| self.built_in.get(arn.as_str()))
+    }
+
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&AccessKeyId, &Held)> {
+        self.keys.iter().map(|(id, held)| (id, held))
+    }
+
+    pub(crate) fn troubles(&self) -> &[Trouble] {
+        &self.troubles
+    }
+
+    /// Finds an active key that is no service key, of a user or (`None`) of root, and returns when
+    /// it ends.
+    pub(crate) fn end_of_active_key(
+        &self,
+        user: Option<&UniqueId>,
+        id: &AccessKeyId,
+    ) -> Result<Option<Timestamp>, Unidentified> {
+        let keys = match user {
+            None => Some(&self.document.root_keys),
+            Some(user) => self
+                .identity(user)
+                .and_then(|user| self.document.users.get(&user.name))
+                .map(|user| &user.keys),
+        };
+        let key =
+            keys.and_then(|keys| keys.iter().find(|key| key.id == *id)).ok_or(Unidentified::UnknownKey)?;
+        let counts = key.status == KeyStatus::Active && key.secret.is_some() && !key.is_of_service();
+        if counts { Ok(key.expires) } else { Err(Unidentified::UnknownKey) }
+    }
+}

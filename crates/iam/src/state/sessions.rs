@@ -1,0 +1,208 @@
+//! Sessions that stand in tokens, compared with the present state.
+
+use std::sync::Arc;
+
+use policy::Policy;
+use s3_types::{Timestamp, UnixAccount};
+
+use super::account::{AccountState, Identity};
+use super::compiler::{Form, denies_all, parse};
+use super::snapshot::{Entry, Snapshot};
+use crate::account::AccountId;
+use crate::credential::Credential;
+use crate::identities::Unidentified;
+use crate::model::{PolicyArn, ProviderArn, Tags};
+use crate::session::{
+    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
+};
+use crate::tokens::{Claims, PosixOf, SessionKind, Who};
+use crate::unique_id::{IdKind, UniqueId};
+
+/// What root's federated users have before their session policies: all of the account.
+const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
+
+impl Snapshot {
+    /// Makes the session that a token stands for, as the present state has it
+    /// (docs/decisions/0042-session-tokens.md). Whether it has ended is not looked at, but for that
+    /// it ends no later than the key that asked for it.
+    pub fn session_of(&self, claims: &Claims, key: Credential) -> Result<Session, Unidentified> {
+        let account = self.open_account(&claims.account)?;
+        let made = match claims.kind {
+            SessionKind::Role | SessionKind::WebIdentity => of_role(claims, account)?,
+            SessionKind::User => self.of_user(claims, account)?,
+            SessionKind::FederatedUser => self.of_federated(claims, account)?,
+            // No directory is asked yet.
+            SessionKind::Ldap => return Err(Unidentified::UnknownKey),
+        };
+        let ends = Timestamp::from_second(claims.ends).map_err(|_| Unidentified::InvalidToken)?;
+        let issued = Timestamp::from_second(claims.issued).map_err(|_| Unidentified::InvalidToken)?;
+        let mut principal = made.principal;
+        principal.unix_account = principal.unix_account.or_else(|| unix_account_of(claims, account));
+        let token = TokenFacts { issued: issued.to_string().into(), source: claims.source.clone() };
+        let session = Session::new(principal, key, KeyKind::Temporary);
+        Ok(Session {
+            permissions: made.permissions,
+            tags: merged(made.tags, &claims.tags),
+            token: Some(token),
+            expires: Some(made.ends.map_or(ends, |sooner| sooner.min(ends))),
+            ..session
+        })
+    }
+
+    fn open_account(&self, id: &AccountId) -> Result<&Arc<AccountState>, Unidentified> {
+        match self.entry(id) {
+            None => Err(Unidentified::UnknownKey),
+            Some(Entry::Closed(why)) => Err(Unidentified::Unavailable(Box::new((**why).clone()))),
+            Some(Entry::Open(account)) if account.document().disabled => Err(Unidentified::Inactive),
+            Some(Entry::Open(account)) => Ok(account),
+        }
+    }
+
+    /// A session of GetSessionToken: the user itself, or root.
+    fn of_user<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
+        let limits = limits(claims, account);
+        let Asked { identity, ends } = self.asked(claims, account)?;
+        let Some(identity) = identity else {
+            let principal = Principal::root(Arc::clone(account.account()), None);
+            let permissions = Permissions { session: limits, ..Permissions::default() };
+            return Ok(Made { principal, permissions, tags: &[], ends });
+        };
+        let permissions = Permissions { session: limits, ..identity.permissions.clone() };
+        Ok(Made { principal: identity.principal.clone(), permissions, tags: &identity.tags, ends })
+    }
+
+    /// A session of GetFederationToken: never more than the user who asked, and nothing but what
+    /// buckets grant without a session policy.
+    fn of_federated<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
+        let limits = limits(claims, account).unwrap_or_else(|| [].into());
+        let Asked { identity, ends } = self.asked(claims, account)?;
+        let id = account.account().id();
+        let principal = Principal {
+            account: Arc::clone(account.account()),
+            kind: PrincipalKind::FederatedUser,
+            name: claims.name.clone(),
+            arn: format!("arn:aws:sts::{id}:federated-user/{}", claims.name).into(),
+            issuer: Some(match identity {
+                Some(user) => user.principal.arn.clone(),
+                None => format!("arn:aws:iam::{id}:{ROOT_NAME}").into(),
+            }),
+            unique_id: Some(format!("{id}:{}", claims.name).into()),
+            unix_account: identity.and_then(|user| user.principal.unix_account),
+        };
+        let mut permissions = identity.map_or_else(|| all_of(account), |user| user.permissions.clone());
+        permissions.session = Some(limits);
+        Ok(Made { principal, permissions, tags: identity.map(|user| &*user.tags).unwrap_or_default(), ends })
+    }
+
+    /// Finds whoever asked for a session whose rights it has: the user (`None`: root) has to be
+    /// there, and so does the key that signed for it.
+    fn asked<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Asked<'s>, Unidentified> {
+        let Some(by_key) = &claims.by_key else { return Err(Unidentified::InvalidToken) };
+        let (user, identity) = match &claims.principal {
+            Who::Root(of) if of == account.account().id() => (None, None),
+            Who::Id(id) => (Some(id), Some(found(account, id, IdKind::User)?)),
+            Who::Root(_) | Who::Entry(_) => return Err(Unidentified::InvalidToken),
+        };
+        let root = self.root();
+        let is_of_server = user.is_none()
+            && root.principal.account.id() == account.account().id()
+            && root.credential.access_key == *by_key;
+        if is_of_server {
+            return Ok(Asked { identity, ends: None });
+        }
+        if self.is_twice(by_key.as_str()) {
+            return Err(Unidentified::UnknownKey);
+        }
+        let ends = account.end_of_active_key(user, by_key)?;
+        Ok(Asked { identity, ends })
+    }
+}
+
+/// Whom the session is on the file system, if neither its role nor its user says so: another user,
+/// by id.
+fn unix_account_of(claims: &Claims, account: &AccountState) -> Option<UnixAccount> {
+    let Some(PosixOf::Id(id)) = &claims.posix else { return None };
+    account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix_account
+}
+
+/// A session, but for what all have from their token.
+struct Made<'s> {
+    principal: Principal,
+    permissions: Permissions,
+    /// The tags of the user or role.
+    tags: &'s [SessionTag],
+    /// When it ends, if that is before its own end.
+    ends: Option<Timestamp>,
+}
+
+/// Whoever asked for a session.
+struct Asked<'s> {
+    /// The user; `None` for root.
+    identity: Option<&'s Identity>,
+    /// When the key ends that signed.
+    ends: Option<Timestamp>,
+}
+
+fn found<'s>(account: &'s AccountState, id: &UniqueId, kind: IdKind) -> Result<&'s Identity, Unidentified> {
+    match account.identity(id).filter(|_| id.kind() == kind) {
+        None => Err(Unidentified::UnknownKey),
+        Some(identity) if identity.disabled => Err(Unidentified::Inactive),
+        Some(identity) => Ok(identity),
+    }
+}
+
+/// A session of a role: its rights, and nothing of whoever asked for it.
+fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
+    let Who::Id(id) = &claims.principal else { return Err(Unidentified::InvalidToken) };
+    let role = found(account, id, IdKind::Role)?;
+    if claims.kind == SessionKind::WebIdentity {
+        let web = claims.web.as_ref().ok_or(Unidentified::InvalidToken)?;
+        let arn = ProviderArn::new(&web.provider).ok_or(Unidentified::InvalidToken)?;
+        let provider = account.document().provider(&arn).map_err(|_| Unidentified::UnknownKey)?;
+        if provider.disabled {
+            return Err(Unidentified::Inactive);
+        }
+    }
+    let (role_name, name, account_id) = (&role.name, &claims.name, account.account().id());
+    let principal = Principal {
+        name: format!("{role_name}/{name}").into(),
+        arn: format!("arn:aws:sts::{account_id}:assumed-role/{role_name}/{name}").into(),
+        unique_id: Some(format!("{id}:{name}").into()),
+        ..role.principal.clone()
+    };
+    let permissions = Permissions { session: limits(claims, account), ..role.permissions.clone() };
+    Ok(Made { principal, permissions, tags: &role.tags, ends: None })
+}
+
+/// All of an account, for the federated users of its root.
+fn all_of(account: &AccountState) -> Permissions {
+    let arn = PolicyArn::new(ADMINISTRATOR).ok();
+    let all = arn.and_then(|arn| account.policy(&arn).cloned());
+    Permissions { identity: all.into_iter().collect(), ..Permissions::default() }
+}
+
+/// The policies that limit the session: its own, and managed ones as they are now. One that is gone
+/// allows nothing.
+fn limits(claims: &Claims, account: &AccountState) -> Option<Arc<[Arc<Policy>]>> {
+    if claims.policy.is_none() && claims.managed.is_empty() {
+        return None;
+    }
+    let own = claims.policy.as_ref().map(|text| {
+        let policy = parse(Form::Identity, text.as_str());
+        policy.map_or_else(|_| denies_all(), Arc::new)
+    });
+    let managed = claims.managed.iter().filter_map(|arn| account.policy(arn).cloned());
+    Some(own.into_iter().chain(managed).collect())
+}
+
+/// Returns the tags of the user or role, with those of the session in their place: keys that differ
+/// in case alone are one.
+fn merged(of_identity: &[SessionTag], of_session: &Tags) -> Box<[SessionTag]> {
+    let is_set = |key: &str| {
+        let folded = key.to_lowercase();
+        of_session.keys().any(|other| other.without_case() == folded)
+    };
+    let kept = of_identity.iter().filter(|(key, _)| !is_set(key)).cloned();
+    let set = of_session.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+    kept.chain(set).collect()
+}

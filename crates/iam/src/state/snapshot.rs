@@ -1,0 +1,223 @@
+//! The whole state of identities, as it was at a look.
+
+use std::collections::btree_map::{BTreeMap, Entry as MapEntry};
+use std::collections::hash_map::{Entry as KeyEntry, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::account::{AccountState, Held, Identity, Trouble};
+use super::compiler::Compiler;
+use super::keys::Keys;
+use crate::account::AccountId;
+use crate::documents::{DocumentName, Tag};
+use crate::identities::{SessionResult, Unidentified};
+use crate::model::AccountDocument;
+use crate::session::Session;
+use crate::unique_id::UniqueId;
+
+/// The reason why nothing is known of an account: its document cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// The account.
+    pub account: AccountId,
+    /// The document's tag; `None` if its bytes could not be read, which is tried again.
+    tag: Option<Tag>,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the account {} is closed, since its document cannot be read: {}", self.account, self.why)
+    }
+}
+
+impl std::error::Error for Closed {}
+
+/// An account whose document could be read, or could not.
+#[derive(Debug, Clone)]
+pub(crate) enum Entry {
+    Open(Arc<AccountState>),
+    Closed(Arc<Closed>),
+}
+
+impl Entry {
+    /// Makes the state of an account.
+    pub fn read(
+        account: &AccountId,
+        json: &[u8],
+        tag: Tag,
+        keys: &Arc<Keys>,
+        compiler: &mut Compiler,
+    ) -> Self {
+        match AccountState::read(account, json, tag.clone(), keys, compiler) {
+            Ok(state) => Self::Open(Arc::new(state)),
+            Err(why) => Self::closed(account, Some(tag), why.to_string()),
+        }
+    }
+
+    pub fn closed(account: &AccountId, tag: Option<Tag>, why: String) -> Self {
+        Self::Closed(Arc::new(Closed { account: account.clone(), tag, why }))
+    }
+
+    /// True if nothing would come out differently if it were made again.
+    pub fn is_of(&self, tag: &Tag, keys: &Arc<Keys>) -> bool {
+        match self {
+            Self::Open(state) => state.is_of(tag, keys),
+            Self::Closed(closed) => closed.tag.as_ref() == Some(tag),
+        }
+    }
+
+    /// True if its bytes could not be read, so that it has to be tried again.
+    pub fn is_unread(&self) -> bool {
+        matches!(self, Self::Closed(closed) if closed.tag.is_none())
+    }
+}
+
+/// The identities of a tree, as they were at a look: all accounts, with the sessions of their keys.
+/// It is never changed; a new one takes its place.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The number of the state: another one is another state.
+    generation: u64,
+    root: Arc<Session>,
+    made_with: Arc<Keys>,
+    accounts: BTreeMap<AccountId, Entry>,
+    keys: HashMap<Box<str>, Held>,
+    troubles: Vec<Trouble>,
+}
+
+impl Snapshot {
+    /// Puts accounts together. The account of `root`, who is the server's, is there also if it has
+    /// no document yet.
+    pub(crate) fn new(
+        generation: u64,
+        root: &Arc<Session>,
+        entries: impl IntoIterator<Item = (AccountId, Entry)>,
+        keys: &Arc<Keys>,
+        compiler: &mut Compiler,
+    ) -> Self {
+        let mut accounts: BTreeMap<_, _> = entries.into_iter().collect();
+        if let MapEntry::Vacant(place) = accounts.entry(root.principal.account.id().clone()) {
+            let document = AccountDocument::new(place.key().clone(), "");
+            place.insert(Entry::Open(Arc::new(AccountState::new(document, None, keys, compiler))));
+        }
+        let mut this = Self {
+            generation,
+            root: Arc::clone(root),
+            made_with: Arc::clone(keys),
+            accounts: BTreeMap::new(),
+            keys: HashMap::new(),
+            troubles: Vec::new(),
+        };
+        for (account, entry) in &accounts {
+            match entry {
+                Entry::Open(state) => this.add(account, state),
+                Entry::Closed(closed) => this.troubles.push(Trouble {
+                    document: DocumentName::of_account(account),
+                    place: String::new(),
+                    why: format!("{}; the account is closed until it can be read", closed.why),
+                }),
+            }
+        }
+        this.accounts = accounts;
+        this
+    }
+
+    fn add(&mut self, account: &AccountId, state: &AccountState) {
+        self.troubles.extend_from_slice(state.troubles());
+        for (id, held) in state.held() {
+            match self.keys.entry(id.as_str().into()) {
+                KeyEntry::Vacant(place) => {
+                    place.insert(held.clone());
+                }
+                KeyEntry::Occupied(mut there) => {
+                    there.insert(Held::Twice);
+                    self.troubles.push(Trouble {
+                        document: DocumentName::of_account(account),
+                        place: id.to_string(),
+                        why: "another account has this access key, too; both are refused".to_owned(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns the number of the state.
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// True if it was made for this root, with these keys.
+    pub(crate) fn is_of(&self, root: &Arc<Session>, keys: &Arc<Keys>) -> bool {
+        Arc::ptr_eq(&self.root, root) && Arc::ptr_eq(&self.made_with, keys)
+    }
+
+    pub(crate) fn entry(&self, account: &AccountId) -> Option<&Entry> {
+        self.accounts.get(account)
+    }
+
+    pub(crate) const fn root(&self) -> &Arc<Session> {
+        &self.root
+    }
+
+    /// Returns an account; `None` if there is none, or it is closed.
+    pub fn account(&self, id: &AccountId) -> Option<&Arc<AccountState>> {
+        match self.accounts.get(id)? {
+            Entry::Open(state) => Some(state),
+            Entry::Closed(_) => None,
+        }
+    }
+
+    /// Returns all accounts but closed ones, in the order of their ids.
+    pub fn accounts(&self) -> impl Iterator<Item = &Arc<AccountState>> {
+        self.accounts.values().filter_map(|entry| match entry {
+            Entry::Open(state) => Some(state),
+            Entry::Closed(_) => None,
+        })
+    }
+
+    /// Returns the number of accounts, closed ones among them.
+    pub fn accounts_count(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// Returns what is not as it should be in the documents.
+    pub fn troubles(&self) -> &[Trouble] {
+        &self.troubles
+    }
+
+    /// Returns the session of an access key that is in a document, or the reason why it has none;
+    /// `None` if no document has it.
+    pub fn by_access_key(&self, id: &str) -> Option<SessionResult> {
+        Some(match self.keys.get(id)? {
+            Held::Session(session) => Ok(Arc::clone(session)),
+            Held::Inactive => Err(Unidentified::Inactive),
+            Held::Shut(why) => Err(Unidentified::Unavailable(Box::new(*why))),
+            Held::Twice => Err(Unidentified::UnknownKey),
+        })
+    }
+
+    /// True if several documents have an access key.
+    pub(crate) fn is_twice(&self, id: &str) -> bool {
+        matches!(self.keys.get(id), Some(Held::Twice))
+    }
+
+    /// Returns the reason why an access key that is in no document has no session: if an account is
+    /// closed, it may be one of its.
+    pub fn unknown_key(&self) -> Unidentified {
+        let closed = self.accounts.values().find_map(|entry| match entry {
+            Entry::Closed(closed) => Some(closed),
+            Entry::Open(_) => None,
+        });
+        match closed {
+            None => Unidentified::UnknownKey,
+            Some(closed) => Unidentified::Unavailable(Box::new((**closed).clone())),
+        }
+    }
+
+    /// Finds a user or a role, and its account.
+    pub fn by_unique_id(&self, id: &UniqueId) -> Option<(&Arc<AccountState>, &Identity)> {
+        self.accounts().find_map(|account| Some((account, account.identity(id)?)))
+    }
+}
