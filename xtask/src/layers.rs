@@ -18,6 +18,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "gateway",
             "hyper",
             "iam",
+            "iam-wire",
             "kernel-calls",
             "plan",
             "s3-client",
@@ -60,6 +61,26 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "rustix",
             "s3-client",
             "s3-wire",
+        ],
+    ),
+    (
+        "iam-wire",
+        &[
+            "aws-lc-rs",
+            "backend",
+            "backend-null",
+            "backend-posix",
+            "bench",
+            "charts",
+            "gateway",
+            "hyper",
+            "iam",
+            "kernel-calls",
+            "plan",
+            "rustix",
+            "s3-client",
+            "serde",
+            "tokio",
         ],
     ),
     (
@@ -141,7 +162,7 @@ const CLOCK_EXCEPTIONS: &[(&str, &str)] = &[
 ];
 
 /// Crates that compute: they are given texts, and return some.
-const WITHOUT_FILES: &[&str] = &["charts", "iam", "plan", "policy", "s3-types", "s3-wire"];
+const WITHOUT_FILES: &[&str] = &["charts", "iam", "iam-wire", "plan", "policy", "s3-types", "s3-wire"];
 
 /// How files, sockets and processes are reached.
 const FILES: &[&str] =

@@ -4,7 +4,8 @@
 //! [`Authorization::parse`] reads the client's claim and refuses one that is malformed, expired or
 //! meant for another region. [`verify`] needs the secret key and returns how the body is protected.
 //! `canonical.rs` and `v2.rs` write what the signature covers. [`sign`] makes signatures, for tests
-//! and clients.
+//! and clients. Requests of IAM and STS, which come to the same port, are verified by
+//! [`ServiceAuthorization`].
 
 mod canonical;
 mod chunk;
@@ -12,6 +13,7 @@ mod content_sha256;
 pub(crate) mod encoding;
 mod key;
 mod payload_mode;
+mod query_service;
 mod refusal;
 mod request;
 mod scope;
@@ -25,21 +27,23 @@ mod tests;
 
 use std::borrow::Cow;
 
-use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use s3_types::Timestamp;
 
 pub use chunk::ChunkSigner;
 pub use content_sha256::anonymous_payload;
 pub use key::SigningKeyCache;
 pub use payload_mode::PayloadMode;
+pub use query_service::{ServiceAuthorization, ServiceRefusal, ServiceScope, signed_service};
 pub use request::{SigV2, SignedRequest, SigningPolicy};
+pub use scope::SigningService;
 pub use v2::SigV2Authorization;
 pub use v4::SigV4Authorization;
 
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 use refusal::sigv4a_not_implemented;
+use request::authorization_of;
 
 /// A request's claim of its sender's identity: parsed, not verified.
 #[derive(Debug, Clone)]
@@ -192,11 +196,6 @@ pub fn verify(
 /// Makes `InvalidAccessKeyId`, the error for an access key that does not exist.
 pub fn invalid_access_key(access_key: &str) -> S3Error {
     S3Error::new(ErrorCode::InvalidAccessKeyId).detail("AWSAccessKeyId", access_key)
-}
-
-/// Returns the `Authorization` header. An empty one counts as missing.
-fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
-    headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }
 
 fn unsupported_mechanism() -> S3Error {

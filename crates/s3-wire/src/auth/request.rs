@@ -1,4 +1,5 @@
-use http::{HeaderMap, HeaderName, Method};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::query::Query;
 
@@ -54,4 +55,9 @@ pub(super) const SECURITY_TOKEN: HeaderName = HeaderName::from_static("x-amz-sec
 /// Returns a header's text; `None` if the header is missing, empty or not visible ASCII.
 pub(super) fn header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// Returns the `Authorization` header. An empty one counts as missing.
+pub(super) fn authorization_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(AUTHORIZATION).filter(|value| !value.as_bytes().trim_ascii().is_empty())
 }

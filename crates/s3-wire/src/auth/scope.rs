@@ -6,8 +6,63 @@ use crate::error::{ErrorCode, Result, S3Error};
 use crate::split::pieces;
 use crate::time::parse_basic_date;
 
-const SERVICE: &str = "s3";
 const TERMINAL: &str = "aws4_request";
+
+/// A service that the scope of a signature names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SigningService {
+    /// Amazon S3.
+    S3,
+    /// AWS Identity and Access Management.
+    Iam,
+    /// AWS Security Token Service.
+    Sts,
+}
+
+impl SigningService {
+    /// Returns the name in scopes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Iam => "iam",
+            Self::Sts => "sts",
+        }
+    }
+
+    /// Returns the service of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::S3, Self::Iam, Self::Sts].into_iter().find(|service| service.name() == name)
+    }
+}
+
+/// The parts of a credential, such as `AKID/20130524/us-east-1/s3/aws4_request`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) date: &'a str,
+    pub(super) region: &'a str,
+    pub(super) service: &'a str,
+    terminal: &'a str,
+}
+
+impl<'a> Scope<'a> {
+    /// Splits a credential; `None` if it does not have five parts, or an empty access key.
+    pub(super) fn of(credential: &'a str) -> Option<Self> {
+        let mut parts = pieces(credential, b'/');
+        let access_key = parts.next()?;
+        let scope = Self {
+            date: parts.next()?,
+            region: parts.next()?,
+            service: parts.next()?,
+            terminal: parts.next()?,
+        };
+        (!access_key.is_empty() && parts.next().is_none()).then_some(scope)
+    }
+
+    /// True if the scope ends as all do.
+    pub(super) fn ends_well(&self) -> bool {
+        self.terminal == TERMINAL
+    }
+}
 
 /// The place of a credential, which decides the code of errors and the beginning of their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +87,7 @@ impl Place {
     }
 }
 
-/// Reads `AKID/20130524/us-east-1/s3/aws4_request`; returns the credential, and the date in it.
+/// Reads the credential of a request of S3; returns it, and the date in it.
 pub(super) fn parse_credential<'a>(
     place: Place,
     text: &'a str,
@@ -43,18 +98,14 @@ pub(super) fn parse_credential<'a>(
             "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\".",
         )
     };
-    let mut parts = pieces(text, b'/');
-    let mut part = || parts.next().ok_or_else(mal_formed);
-    let (access_key, date, region, service, terminal) = (part()?, part()?, part()?, part()?, part()?);
-    if access_key.is_empty() || parts.next().is_some() {
-        return Err(mal_formed());
+    let scope = Scope::of(text).ok_or_else(mal_formed)?;
+    let Scope { date, region, service, terminal } = scope;
+    let expected = SigningService::S3.name();
+    if service != expected {
+        return Err(place
+            .error(&format!("incorrect service \"{service}\". This endpoint belongs to \"{expected}\".")));
     }
-    if service != SERVICE {
-        return Err(
-            place.error(&format!("incorrect service \"{service}\". This endpoint belongs to \"{SERVICE}\"."))
-        );
-    }
-    if terminal != TERMINAL {
+    if !scope.ends_well() {
         return Err(
             place.error(&format!("incorrect terminal \"{terminal}\". This endpoint uses \"{TERMINAL}\"."))
         );

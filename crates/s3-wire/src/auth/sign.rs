@@ -12,6 +12,7 @@ use super::content_sha256::{self, UNSIGNED};
 use super::encoding::{Hex, encode_query, hex, hex_str, sha256};
 use super::key::{Credential, SigningKey};
 use super::request::SignedRequest;
+use super::scope::SigningService;
 use super::{v2, v4};
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
@@ -77,7 +78,7 @@ impl Signer<'_> {
         headers.remove(AUTHORIZATION);
         let signed_headers = signed_headers(headers);
         let query = Query::parse(request.raw_query)?;
-        let key = self.key(&time)?;
+        let key = self.key(SigningService::S3, &time)?;
         let canonical = canonical_request(
             &request.with(&query, headers),
             request.raw_path,
@@ -95,6 +96,40 @@ impl Signer<'_> {
         Ok(ChunkSigner::new(Arc::new(key), time, signature))
     }
 
+    /// Signs a request of another service than S3 with SigV4: adds `Authorization`, `x-amz-date`
+    /// and, if there is one, the security token to `headers`, which must have a `Host`. The
+    /// signature covers the body by its SHA-256.
+    pub fn sign_service_headers(
+        &self,
+        service: SigningService,
+        request: &Unsigned<'_>,
+        headers: &mut HeaderMap,
+        body_sha256: &[u8; 32],
+        time: Timestamp,
+    ) -> Result<()> {
+        let time = IsoBasic::new(time);
+        headers.insert("x-amz-date", value(time.as_str())?);
+        if let Some(token) = self.security_token {
+            headers.insert("x-amz-security-token", value(token)?);
+        }
+        headers.remove(AUTHORIZATION);
+        let signed_headers = signed_headers(headers);
+        let query = Query::parse(request.raw_query)?;
+        let key = self.key(service, &time)?;
+        let body = hex(body_sha256);
+        let signed = request.with(&query, headers);
+        let canonical = canonical_request(&signed, request.raw_path, &signed_headers, hex_str(&body));
+        let signature = sign(&key, &time, &canonical);
+        let authorization = format!(
+            "{} Credential={}, SignedHeaders={signed_headers}, Signature={}",
+            v4::ALGORITHM,
+            key.credential().text(),
+            hex_str(&signature),
+        );
+        headers.insert(AUTHORIZATION, value(&authorization)?);
+        Ok(())
+    }
+
     /// Presigns a request with SigV4; returns its query. `headers` must have a `Host`. All headers
     /// are signed, and must be sent with the request.
     pub fn presign(
@@ -105,7 +140,7 @@ impl Signer<'_> {
         time: Timestamp,
     ) -> Result<String> {
         let time = IsoBasic::new(time);
-        let key = self.key(&time)?;
+        let key = self.key(SigningService::S3, &time)?;
         let signed_headers = signed_headers(headers);
         let expires = expires_seconds.to_string();
         let mut raw_query = request.raw_query.to_owned();
@@ -175,8 +210,9 @@ impl Signer<'_> {
         Ok(raw_query)
     }
 
-    fn key(&self, time: &IsoBasic) -> Result<SigningKey> {
-        let text = format!("{}/{}/{}/s3/aws4_request", self.access_key, time.date(), self.region);
+    fn key(&self, service: SigningService, time: &IsoBasic) -> Result<SigningKey> {
+        let (access_key, region, service) = (self.access_key, self.region, service.name());
+        let text = format!("{access_key}/{}/{region}/{service}/aws4_request", time.date());
         let credential = Credential::new(&text).ok_or(ErrorCode::InternalError)?;
         Ok(SigningKey::derive(&credential, self.secret_key))
     }

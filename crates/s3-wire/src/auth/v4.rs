@@ -30,13 +30,13 @@ pub(super) const ALGORITHM_ECDSA: &str = "AWS4-ECDSA-P256-SHA256";
 /// A SigV4 signature as the client sent it: well-formed and within its time, but not yet verified.
 #[derive(Debug, Clone)]
 pub struct SigV4Authorization {
-    credential: Credential,
-    signed_headers: Box<str>,
-    signature: Box<str>,
-    time: IsoBasic,
-    signed_at: Timestamp,
-    security_token: Option<Box<str>>,
-    presigned: bool,
+    pub(super) credential: Credential,
+    pub(super) signed_headers: Box<str>,
+    pub(super) signature: Box<str>,
+    pub(super) time: IsoBasic,
+    pub(super) signed_at: Timestamp,
+    pub(super) security_token: Option<Box<str>>,
+    pub(super) presigned: bool,
 }
 
 impl SigV4Authorization {
@@ -168,7 +168,7 @@ impl SigV4Authorization {
     ///
     /// A list with many more names than there are headers is `SignatureDoesNotMatch`: it repeats
     /// names, and could make the canonical request very long.
-    fn check_signed_headers(&self, headers: &HeaderMap) -> Result<()> {
+    pub(super) fn check_signed_headers(&self, headers: &HeaderMap) -> Result<()> {
         let names = self.signed_headers.bytes().filter(|byte| *byte == b';').count();
         if names > headers.len() + SIGNED_ABSENT_MAX {
             return Err(ErrorCode::SignatureDoesNotMatch.into());
@@ -238,7 +238,7 @@ impl SigV4Authorization {
             .detail("CanonicalRequestBytes", super::encoding::spaced_hex(shown(&normalised))))
     }
 
-    fn matches(&self, canonical: &[u8], key: &SigningKey) -> Option<Hex> {
+    pub(super) fn matches(&self, canonical: &[u8], key: &SigningKey) -> Option<Hex> {
         let hash = hex(&sha256(canonical));
         let signature = key.sign(&self.string_to_sign(&hash).map(str::as_bytes));
         verify_slices_are_equal(&signature, self.signature.as_bytes()).ok()?;
@@ -284,15 +284,15 @@ pub(super) fn string_to_sign<'a>(
 }
 
 /// The three parts of the `Authorization` header.
-struct Components<'a> {
-    credential: &'a str,
-    signed_headers: &'a str,
-    signature: &'a str,
+pub(super) struct Components<'a> {
+    pub(super) credential: &'a str,
+    pub(super) signed_headers: &'a str,
+    pub(super) signature: &'a str,
 }
 
 impl<'a> Components<'a> {
     /// Reads `Credential=..., SignedHeaders=..., Signature=...` in any order.
-    fn parse(text: &'a str) -> Result<Self> {
+    pub(super) fn parse(text: &'a str) -> Result<Self> {
         let (mut credential, mut signed_headers, mut signature) = (None, None, None);
         let mut count = 0;
         for component in pieces(text, b',').map(str::trim).filter(|component| !component.is_empty()) {
@@ -331,7 +331,7 @@ fn query_error(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
     S3Error::with_message(ErrorCode::AuthorizationQueryParametersError, message)
 }
 
-fn security_token<'a>(query: &'a Query<'_>, headers: &'a HeaderMap) -> Option<&'a str> {
+pub(super) fn security_token<'a>(query: &'a Query<'_>, headers: &'a HeaderMap) -> Option<&'a str> {
     query.get_non_empty("X-Amz-Security-Token").or_else(|| header(headers, SECURITY_TOKEN))
 }
 

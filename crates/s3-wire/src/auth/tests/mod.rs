@@ -2,6 +2,7 @@
 
 mod errors;
 mod known_answers;
+mod query_service;
 mod round_trip;
 
 use std::borrow::Cow;

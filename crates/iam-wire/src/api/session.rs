@@ -1,0 +1,123 @@
+//! Sessions, by STS.
+
+use s3_types::Timestamp;
+
+use crate::input::inputs;
+use crate::output::{elements, outputs};
+use crate::rule::{
+    EXTERNAL_ID, FEDERATED_NAME, LDAP_PASSWORD, LDAP_USER_NAME, ROLE_SECONDS, ROLE_SESSION_DOCUMENT,
+    SESSION_DOCUMENT, SESSION_NAME, SOURCE_IDENTITY, STS_ACCESS_KEY_ID, USER_SECONDS, WEB_IDENTITY_TOKEN,
+};
+use crate::secret::Secret;
+use crate::tag::Tag;
+use crate::xml::Text;
+
+inputs! {
+    GetCallerIdentity {}
+    GetAccessKeyInfo<'f> {
+        access_key_id: &'f str = text("AccessKeyId", &STS_ACCESS_KEY_ID),
+    }
+    /// Codes of MFA devices are refused: there are no such devices here.
+    GetSessionToken {
+        duration_seconds: Option<u32> = number("DurationSeconds", USER_SECONDS),
+        ; refused &["SerialNumber", "TokenCode", "MinimumSessionTokenSize"]
+    }
+    GetFederationToken<'f> {
+        name: &'f str = text("Name", &FEDERATED_NAME),
+        policy: Option<&'f str> = optional("Policy", &SESSION_DOCUMENT),
+        policy_arns: Vec<&'f str> = session_policies("PolicyArns"),
+        duration_seconds: Option<u32> = number("DurationSeconds", USER_SECONDS),
+        tags: Vec<Tag<'f>> = session_tags("Tags"),
+        ; refused &["MinimumSessionTokenSize"]
+    }
+    AssumeRole<'f> {
+        role_arn: &'f str = role_arn("RoleArn"),
+        role_session_name: &'f str = text("RoleSessionName", &SESSION_NAME),
+        policy_arns: Vec<&'f str> = session_policies("PolicyArns"),
+        policy: Option<&'f str> = optional("Policy", &ROLE_SESSION_DOCUMENT),
+        duration_seconds: Option<u32> = number("DurationSeconds", ROLE_SECONDS),
+        tags: Vec<Tag<'f>> = session_tags("Tags"),
+        transitive_tag_keys: Vec<&'f str> = transitive_tag_keys("TransitiveTagKeys", &tags),
+        external_id: Option<&'f str> = optional("ExternalId", &EXTERNAL_ID),
+        source_identity: Option<&'f str> = optional("SourceIdentity", &SOURCE_IDENTITY),
+        ; refused &["SerialNumber", "TokenCode", "ProvidedContexts", "MinimumSessionTokenSize"]
+    }
+    /// `ProviderId` is for providers of OAuth 2.0, which are not OpenID's.
+    AssumeRoleWithWebIdentity<'f> {
+        role_arn: &'f str = role_arn("RoleArn"),
+        role_session_name: &'f str = text("RoleSessionName", &SESSION_NAME),
+        web_identity_token: Secret<'f> = secret("WebIdentityToken", &WEB_IDENTITY_TOKEN),
+        policy_arns: Vec<&'f str> = session_policies("PolicyArns"),
+        policy: Option<&'f str> = optional("Policy", &SESSION_DOCUMENT),
+        duration_seconds: Option<u32> = number("DurationSeconds", ROLE_SECONDS),
+        ; refused &["ProviderId", "MinimumSessionTokenSize"]
+    }
+    /// MinIO's action, by whose name clients ask for it; the members are MinIO's.
+    AssumeRoleWithLDAPIdentity<'f> {
+        ldap_user_name: &'f str = text("LDAPUsername", &LDAP_USER_NAME),
+        ldap_password: Secret<'f> = secret("LDAPPassword", &LDAP_PASSWORD),
+        policy: Option<&'f str> = optional("Policy", &SESSION_DOCUMENT),
+        duration_seconds: Option<u32> = number("DurationSeconds", ROLE_SECONDS),
+        ; refused &["TokenRevokeType"]
+    }
+}
+
+elements! {
+    /// The key of a session.
+    Credentials<'a> {
+        "AccessKeyId" access_key_id: Text<'a>,
+        "SecretAccessKey" secret_access_key: Secret<'a>,
+        "SessionToken" session_token: Secret<'a>,
+        "Expiration" expiration: Timestamp,
+    }
+    /// Who somebody is with the session of a role.
+    AssumedRoleUser<'a> {
+        "AssumedRoleId" assumed_role_id: Text<'a>,
+        "Arn" arn: Text<'a>,
+    }
+    /// Who somebody is as a federated user.
+    FederatedUser<'a> {
+        "FederatedUserId" federated_user_id: Text<'a>,
+        "Arn" arn: Text<'a>,
+    }
+}
+
+outputs! {
+    GetCallerIdentity => GetCallerIdentityResult<'a> {
+        "UserId" user_id: Text<'a>,
+        "Account" account: Text<'a>,
+        "Arn" arn: Text<'a>,
+    }
+    GetAccessKeyInfo => GetAccessKeyInfoResult<'a> {
+        "Account" account: Text<'a>,
+    }
+    GetSessionToken => GetSessionTokenResult<'a> {
+        "Credentials" credentials: Credentials<'a>,
+    }
+    /// `PackedPolicySize` is always there (recorded).
+    GetFederationToken => GetFederationTokenResult<'a> {
+        "Credentials" credentials: Credentials<'a>,
+        "FederatedUser" federated_user: FederatedUser<'a>,
+        "PackedPolicySize" packed_policy_size: u32,
+    }
+    /// `PackedPolicySize` is there if the session has policies or tags (recorded).
+    AssumeRole => AssumeRoleResult<'a> {
+        "Credentials" credentials: Credentials<'a>,
+        "AssumedRoleUser" assumed_role_user: AssumedRoleUser<'a>,
+        "PackedPolicySize" packed_policy_size: Option<u32>,
+        "SourceIdentity" source_identity: Option<Text<'a>>,
+    }
+    AssumeRoleWithWebIdentity => AssumeRoleWithWebIdentityResult<'a> {
+        "Credentials" credentials: Credentials<'a>,
+        "SubjectFromWebIdentityToken" subject_from_web_identity_token: Text<'a>,
+        "AssumedRoleUser" assumed_role_user: AssumedRoleUser<'a>,
+        "PackedPolicySize" packed_policy_size: Option<u32>,
+        "Provider" provider: Text<'a>,
+        "Audience" audience: Text<'a>,
+        "SourceIdentity" source_identity: Option<Text<'a>>,
+    }
+    /// MinIO's answer has the key alone.
+    AssumeRoleWithLDAPIdentity => AssumeRoleWithLDAPIdentityResult<'a> {
+        "Credentials" credentials: Credentials<'a>,
+    }
+}

@@ -1,0 +1,256 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use http::StatusCode;
+use s3_wire::auth::ServiceRefusal;
+use s3_wire::xml::escape;
+
+use crate::service::Service;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident $status:ident;)*) => {
+        /// The code of an error, with its status. Sources: the errors of botocore's models of IAM
+        /// and STS, and "Common errors" in the API references of both.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum QueryCode { $($(#[$doc])* $name,)* }
+
+        impl QueryCode {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Returns the code in answers.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// Returns the status of the answer.
+            pub const fn status(self) -> StatusCode {
+                match self { $(Self::$name => StatusCode::$status,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A policy does not allow it.
+    AccessDenied FORBIDDEN;
+    /// A change was overtaken by others, again and again.
+    ConcurrentModification CONFLICT;
+    /// What is to be deleted is in use, or has something in it.
+    DeleteConflict CONFLICT;
+    /// The name is taken.
+    EntityAlreadyExists CONFLICT;
+    /// The key of a session has ended.
+    ExpiredToken FORBIDDEN;
+    /// A web identity token has ended.
+    ExpiredTokenException BAD_REQUEST;
+    /// The OpenID provider cannot be reached.
+    IDPCommunicationError BAD_REQUEST;
+    /// The OpenID provider or the directory does not vouch for it.
+    IDPRejectedClaim FORBIDDEN;
+    /// A signature lacks one of its parts.
+    IncompleteSignature BAD_REQUEST;
+    /// There is no such action in that version.
+    InvalidAction BAD_REQUEST;
+    /// The key that signed is not known, or may not be used.
+    InvalidClientTokenId FORBIDDEN;
+    /// A web identity token is not one, or is not the provider's.
+    InvalidIdentityToken BAD_REQUEST;
+    /// The input contradicts itself, or what is there.
+    InvalidInput BAD_REQUEST;
+    /// A value cannot stand there.
+    InvalidParameterValue BAD_REQUEST;
+    /// A quota is used up.
+    LimitExceeded CONFLICT;
+    /// A policy is not one.
+    MalformedPolicyDocument BAD_REQUEST;
+    /// No action is named.
+    MissingAction BAD_REQUEST;
+    /// The request is not signed.
+    MissingAuthenticationToken FORBIDDEN;
+    /// A parameter that has to be there is not.
+    MissingParameter BAD_REQUEST;
+    /// The name leads nowhere.
+    NoSuchEntity NOT_FOUND;
+    /// The action, or a parameter of it, is not served.
+    NotImplemented NOT_IMPLEMENTED;
+    /// The policies and tags of a session have too much room.
+    PackedPolicyTooLarge BAD_REQUEST;
+    /// Something failed that is not the client's fault.
+    ServiceFailure INTERNAL_SERVER_ERROR;
+    /// The store of identities cannot be reached.
+    ServiceUnavailable SERVICE_UNAVAILABLE;
+    /// The signature is not that of the request, or its time or scope is not right.
+    SignatureDoesNotMatch FORBIDDEN;
+    /// There are too many requests.
+    Throttling BAD_REQUEST;
+    /// What is to be changed is built in.
+    UnmodifiableEntity BAD_REQUEST;
+    /// A parameter is not of its form.
+    ValidationError BAD_REQUEST;
+}
+
+/// An error as a client sees it, and its cause for the log.
+#[derive(Debug)]
+pub struct QueryError {
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    code: QueryCode,
+    message: Cow<'static, str>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// The namespace of errors before it is known which service is asked.
+const NO_SERVICE: &str = "http://webservices.amazon.com/AWSFault/2005-15-09";
+
+impl QueryError {
+    /// Makes an error.
+    pub fn new(code: QueryCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { inner: Box::new(Inner { code, message: message.into(), source: None }) }
+    }
+
+    /// Adds the cause, which only the log shows.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.inner.source = Some(source.into());
+        self
+    }
+
+    /// Makes the error for an action that policies do not allow: `caller` and `resource` are ARNs,
+    /// `permission` is a name such as `iam:CreateUser`. It says nothing that the caller did not
+    /// send.
+    pub fn access_denied(caller: &str, permission: &str, resource: &str) -> Self {
+        let message = format!(
+            "User: {caller} is not authorized to perform: {permission} on resource: {resource} because no \
+             identity-based policy allows the {permission} action"
+        );
+        Self::new(QueryCode::AccessDenied, message)
+    }
+
+    /// Makes the error for GetAccessKeyLastUsed of a key that the caller may not see, or that is
+    /// not there: IAM does not tell which (recorded).
+    pub fn access_key_hidden(caller: &str, access_key: &str) -> Self {
+        let message = format!(
+            "User: {caller} is not authorized to perform iam:GetAccessKeyLastUsed on resource: access key \
+             {access_key}"
+        );
+        Self::new(QueryCode::AccessDenied, message)
+    }
+
+    /// Makes the error for an action of the model that is not served.
+    pub fn action_not_implemented(name: &str) -> Self {
+        Self::new(QueryCode::NotImplemented, format!("The action {name} is not implemented."))
+    }
+
+    /// Makes the error for a parameter that is not honoured, and may not be passed over.
+    pub fn parameter_not_implemented(name: &str) -> Self {
+        let name: String = name.chars().take(100).collect();
+        let message =
+            format!("A parameter you provided implies functionality that is not implemented: {name}");
+        Self::new(QueryCode::NotImplemented, message)
+    }
+
+    /// Makes the error for an action without a user's name that a key of no user has signed
+    /// (recorded).
+    pub fn user_name_missing() -> Self {
+        let message = "Must specify userName when calling with non-User credentials";
+        Self::new(QueryCode::ValidationError, message)
+    }
+
+    /// Makes the error for the password of a user: there are no passwords here (recorded).
+    pub fn no_login_profile(user_name: &str) -> Self {
+        let message = format!("Login Profile for User {user_name} cannot be found.");
+        Self::new(QueryCode::NoSuchEntity, message)
+    }
+
+    /// Makes the error for the rules of an account's passwords, which there are not (recorded).
+    pub fn no_password_policy(account: &str) -> Self {
+        let message = format!("The Password Policy with domain name {account} cannot be found.");
+        Self::new(QueryCode::NoSuchEntity, message)
+    }
+
+    /// Makes the error for a marker that no page gave out (recorded).
+    pub fn invalid_marker() -> Self {
+        Self::new(QueryCode::ValidationError, "Invalid Marker.")
+    }
+
+    /// Returns the code.
+    pub fn code(&self) -> QueryCode {
+        self.inner.code
+    }
+
+    /// Returns the HTTP status of the code.
+    pub fn status(&self) -> StatusCode {
+        self.inner.code.status()
+    }
+
+    /// Returns the sentence.
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+
+    /// Writes the XML document: the door by which all errors of actions leave. `service` is `None`
+    /// as long as it is not known.
+    pub fn render(&self, service: Option<Service>, request_id: &str) -> String {
+        let namespace = service.map_or(NO_SERVICE, Service::namespace);
+        let fault = if self.status().is_server_error() { "Receiver" } else { "Sender" };
+        format!(
+            "<ErrorResponse xmlns=\"{namespace}\"><Error><Type>{fault}</Type><Code>{}</Code><Message>{}</Message>\
+             </Error><RequestId>{}</RequestId></ErrorResponse>",
+            self.code().as_str(),
+            escape(self.message()),
+            escape(request_id),
+        )
+    }
+}
+
+impl From<ServiceRefusal> for QueryError {
+    fn from(refusal: ServiceRefusal) -> Self {
+        match refusal {
+            ServiceRefusal::Incomplete(message) => Self::new(QueryCode::IncompleteSignature, message),
+            ServiceRefusal::Mismatch(message) => Self::new(QueryCode::SignatureDoesNotMatch, message),
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code().as_str(), self.message())
+    }
+}
+
+impl std::error::Error for QueryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.source.as_deref().map(|e| e as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_namespace_of_its_service() {
+        let error = QueryError::new(QueryCode::NoSuchEntity, "The user with name a<b cannot be found.");
+        assert_eq!(
+            error.render(Some(Service::Iam), "id"),
+            "<ErrorResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\"><Error><Type>Sender</Type>\
+             <Code>NoSuchEntity</Code><Message>The user with name a&lt;b cannot be found.</Message></Error>\
+             <RequestId>id</RequestId></ErrorResponse>"
+        );
+        assert!(error.render(Some(Service::Sts), "id").contains("https://sts.amazonaws.com/doc/2011-06-15/"));
+        assert!(error.render(None, "id").contains("AWSFault"));
+    }
+
+    #[test]
+    fn faults_of_the_server_are_the_receivers() {
+        for code in QueryCode::ALL {
+            let text = QueryError::new(*code, "").render(None, "");
+            assert_eq!(text.contains("<Type>Receiver</Type>"), code.status().as_u16() >= 500, "{code:?}");
+            assert!(text.contains(&format!("<Code>{}</Code>", code.as_str())), "{text}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The Query API of IAM and STS as data: the table of actions, forms, typed inputs and answers,
+//! errors (docs/decisions/0043-iam-and-sts-on-the-port.md).
+//!
+//! The crate has no I/O, no clock and no configuration, and knows no accounts. It takes query and
+//! body as bytes, and returns typed inputs ([`parse`]); it takes typed answers, and returns XML
+//! ([`Output::render`]). What an action is, and what becomes of it, is in the table
+//! ([`action::ACTIONS`]). The gateway uses none of it yet.
+
+pub mod action;
+pub mod api;
+mod arn;
+mod error;
+mod form;
+mod input;
+pub mod limits;
+mod output;
+mod page;
+mod pattern;
+mod reader;
+mod rule;
+mod secret;
+mod service;
+mod tag;
+mod validation;
+mod words;
+mod xml;
+
+pub use action::{ACTIONS, Action, ActionInfo, Permission, Secrets, State};
+pub use error::{QueryCode, QueryError};
+pub use form::Form;
+pub use input::{Input, parse};
+pub use output::{Output, render_done};
+pub use page::{Cut, Page};
+pub use reader::{Member, Reader};
+pub use secret::Secret;
+pub use service::Service;
+pub use tag::Tag;
+pub use words::{AssignmentStatus, EntityKind, KeyStatus, PolicyScope, PolicyUsage, Word};
+pub use xml::{Element, EncodedDocument, Text, Xml};

@@ -1,0 +1,183 @@
+//! What IAM's and STS's API models ask of members: least and greatest length, and a pattern. Where
+//! the same kind of value has several shapes in the models, the name says which. A test compares
+//! each use with botocore's models (`tests/test_iam_model.py`).
+
+use std::fmt;
+
+use crate::pattern::{self, Pattern};
+
+/// The constraints of a text. Lengths are in characters.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The least length.
+    pub min: Option<usize>,
+    /// The greatest length.
+    pub max: Option<usize>,
+    /// The pattern.
+    pub pattern: Option<Pattern>,
+}
+
+impl Rule {
+    const fn new(min: usize, max: usize, pattern: Pattern) -> Self {
+        Self { min: Some(min), max: Some(max), pattern: Some(pattern) }
+    }
+
+    const fn length(min: usize, max: usize) -> Self {
+        Self { min: Some(min), max: Some(max), pattern: None }
+    }
+
+    /// Returns what a text breaks, each as the end of IAM's sentence.
+    pub(crate) fn broken_by(&self, text: &str) -> Vec<String> {
+        let length = text.chars().count();
+        let checks = [
+            self.max.is_some_and(|max| length > max),
+            self.min.is_some_and(|min| length < min),
+            self.pattern.is_some_and(|pattern| !pattern.fits(text)),
+        ];
+        let sentences = [self.max_sentence(), self.min_sentence(), self.pattern_sentence()];
+        let broken = checks.into_iter().zip(sentences).filter(|(is_broken, _)| *is_broken);
+        broken.filter_map(|(_, sentence)| sentence).collect()
+    }
+
+    /// Returns all constraints, in the order in which IAM names them of a list's items (recorded).
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        [self.max_sentence(), self.min_sentence(), self.pattern_sentence()].into_iter().flatten().collect()
+    }
+
+    fn max_sentence(&self) -> Option<String> {
+        self.max.map(|max| format!("Member must have length less than or equal to {max}"))
+    }
+
+    fn min_sentence(&self) -> Option<String> {
+        self.min.map(|min| format!("Member must have length greater than or equal to {min}"))
+    }
+
+    fn pattern_sentence(&self) -> Option<String> {
+        self.pattern
+            .map(|pattern| format!("Member must satisfy regular expression pattern: {}", pattern.text))
+    }
+}
+
+/// Writes `1..64 [\w]+`.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = |bound: Option<usize>| bound.map(|n| n.to_string()).unwrap_or_default();
+        write!(f, "{}..{}", bound(self.min), bound(self.max))?;
+        self.pattern.map_or(Ok(()), |pattern| write!(f, " {}", pattern.text))
+    }
+}
+
+/// The constraints of a list of texts.
+#[derive(Debug, Clone, Copy)]
+pub struct ListRule {
+    /// Those of its items.
+    pub items: Rule,
+    /// The greatest number of items.
+    pub max: Option<usize>,
+    /// True if IAM says of the items that they must not be null (recorded).
+    pub items_not_null: bool,
+}
+
+/// The keys of tags that are to be removed.
+pub const TAG_KEYS: ListRule = ListRule { items: TAG_KEY, max: Some(TAGS_MAX), items_not_null: true };
+/// The ids of a provider's clients.
+pub const CLIENT_IDS: ListRule = ListRule { items: CLIENT_ID, max: None, items_not_null: false };
+/// The thumbprints of a provider's certificates.
+pub const THUMBPRINTS: ListRule = ListRule { items: THUMBPRINT, max: None, items_not_null: false };
+
+/// The name of a user that is made, or found by some actions.
+pub const USER_NAME: Rule = Rule::new(1, 64, pattern::NAME);
+/// The name of a user that is there.
+pub const EXISTING_USER_NAME: Rule = Rule::new(1, 128, pattern::NAME);
+/// The name of a group.
+pub const GROUP_NAME: Rule = Rule::new(1, 128, pattern::NAME);
+/// The name of a role.
+pub const ROLE_NAME: Rule = Rule::new(1, 64, pattern::NAME);
+/// The name of a policy.
+pub const POLICY_NAME: Rule = Rule::new(1, 128, pattern::NAME);
+/// The path of a user, group or role.
+pub const PATH: Rule = Rule::new(1, 512, pattern::PATH);
+/// The beginning of such a path.
+pub const PATH_PREFIX: Rule = Rule::new(1, 512, pattern::PATH_PREFIX);
+/// The path of a policy, and the beginning of one.
+pub const POLICY_PATH: Rule = Rule::new(1, 512, pattern::POLICY_PATH);
+/// An ARN in IAM.
+pub const ARN: Rule = Rule::length(20, 2048);
+/// An ARN in STS.
+pub const STS_ARN: Rule = Rule::new(20, 2048, pattern::ARN);
+/// The id of an access key in IAM.
+pub const ACCESS_KEY_ID: Rule = Rule::new(16, 128, pattern::WORD);
+/// The id of an access key in STS.
+pub const STS_ACCESS_KEY_ID: Rule = Rule::new(16, 128, pattern::WORD_OR_EMPTY);
+/// A policy document.
+pub const DOCUMENT: Rule = Rule::new(1, 131_072, pattern::DOCUMENT);
+/// A session policy.
+pub const SESSION_DOCUMENT: Rule = Rule::new(1, 2048, pattern::DOCUMENT);
+/// The session policy of AssumeRole, whose length the model does not say.
+pub const ROLE_SESSION_DOCUMENT: Rule = Rule { min: Some(1), max: None, pattern: Some(pattern::DOCUMENT) };
+/// The description of a policy.
+pub const POLICY_DESCRIPTION: Rule = Rule { min: None, max: Some(1000), pattern: None };
+/// The description of a role.
+pub const ROLE_DESCRIPTION: Rule = Rule { min: None, max: Some(1000), pattern: Some(pattern::DESCRIPTION) };
+/// A version of a policy.
+pub const VERSION_ID: Rule = Rule { min: None, max: None, pattern: Some(pattern::VERSION) };
+/// The key of a tag.
+pub const TAG_KEY: Rule = Rule::new(1, 128, pattern::TAG_KEY);
+/// The value of a tag.
+pub const TAG_VALUE: Rule = Rule::new(0, 256, pattern::TAG_VALUE);
+/// The alias of an account.
+pub const ALIAS: Rule = Rule::new(3, 63, pattern::ALIAS);
+/// A marker. Ours are longer than the 320 of the model: they have the last key of a page, and keys
+/// of tags have up to 512 bytes.
+pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);
+/// The URL of an OpenID provider.
+pub const PROVIDER_URL: Rule = Rule::length(1, 255);
+/// The id of a client of an OpenID provider.
+pub const CLIENT_ID: Rule = Rule::length(1, 255);
+/// The thumbprint of a certificate.
+pub const THUMBPRINT: Rule = Rule::length(40, 40);
+/// The name of another service.
+pub const FREE: Rule = Rule { min: None, max: None, pattern: None };
+/// The name of a session.
+pub const SESSION_NAME: Rule = Rule::new(2, 64, pattern::NAME_OR_EMPTY);
+/// The name of a federated user.
+pub const FEDERATED_NAME: Rule = Rule::new(2, 32, pattern::NAME_OR_EMPTY);
+/// An external id.
+pub const EXTERNAL_ID: Rule = Rule::new(2, 1224, pattern::EXTERNAL_ID);
+/// A source identity.
+pub const SOURCE_IDENTITY: Rule = Rule::new(2, 256, pattern::NAME_OR_EMPTY);
+/// A web identity token.
+pub const WEB_IDENTITY_TOKEN: Rule = Rule::length(4, 20_000);
+/// The name that somebody has in the directory (ours).
+pub const LDAP_USER_NAME: Rule = Rule::length(1, 2048);
+/// A password of the directory (ours).
+pub const LDAP_PASSWORD: Rule = Rule::length(1, 2048);
+
+/// The greatest number of tags, and of keys of tags, in one request.
+pub const TAGS_MAX: usize = 50;
+/// The seconds that sessions of a role may last.
+pub const ROLE_SECONDS: (u32, u32) = (900, 43_200);
+/// The seconds that a role lets its sessions last.
+pub const MAX_SESSION_SECONDS: (u32, u32) = (3_600, 43_200);
+/// The seconds that sessions of a user may last.
+pub const USER_SECONDS: (u32, u32) = (900, 129_600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_broken_constraint_is_named() {
+        assert!(USER_NAME.broken_by("alice").is_empty());
+        let broken = USER_NAME.broken_by("");
+        let min = "Member must have length greater than or equal to 1";
+        assert_eq!(broken, [min, r"Member must satisfy regular expression pattern: [\w+=,.@-]+"]);
+        assert_eq!(
+            USER_NAME.broken_by(&"a".repeat(65)),
+            ["Member must have length less than or equal to 64"]
+        );
+        assert_eq!(TAG_VALUE.broken_by(&"é".repeat(256)), Vec::<String>::new());
+        assert_eq!(USER_NAME.to_string(), r"1..64 [\w+=,.@-]+");
+        assert_eq!(VERSION_ID.to_string(), r".. v[1-9][0-9]*(\.[A-Za-z0-9-]*)?");
+    }
+}

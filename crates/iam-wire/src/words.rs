@@ -1,0 +1,76 @@
+//! Members with a list of values: `Active`, `Inactive`.
+
+/// A word of a list.
+pub trait Word: Copy + 'static {
+    /// All words, in the model's order.
+    const ALL: &'static [Self];
+
+    /// Returns the word as it is sent.
+    fn as_str(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $word:ident)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$word_doc])* $word,)* }
+
+        impl Word for $name {
+            const ALL: &'static [Self] = &[$(Self::$word,)*];
+
+            fn as_str(self) -> &'static str {
+                match self { $(Self::$word => stringify!($word),)* }
+            }
+        }
+    )*};
+}
+
+words! {
+    /// Whether an access key may be used.
+    KeyStatus {
+        /// It may.
+        Active
+        /// It was switched off.
+        Inactive
+        /// Its time has ended. It is only shown; nothing makes a key be so.
+        Expired
+    }
+    /// The policies that ListPolicies shows.
+    PolicyScope {
+        /// All.
+        All
+        /// Those that are built in.
+        AWS
+        /// Those of the account.
+        Local
+    }
+    /// What a policy is used as.
+    PolicyUsage {
+        /// Attached, for what it allows.
+        PermissionsPolicy
+        /// As a boundary.
+        PermissionsBoundary
+    }
+    /// The kind of a thing that has a policy.
+    EntityKind {
+        /// A user.
+        User
+        /// A role.
+        Role
+        /// A group.
+        Group
+        /// A policy of the account.
+        LocalManagedPolicy
+        /// A policy that is built in.
+        AWSManagedPolicy
+    }
+    /// Which MFA devices ListVirtualMFADevices shows.
+    AssignmentStatus {
+        /// Those that a user has.
+        Assigned
+        /// Those that nobody has.
+        Unassigned
+        /// All.
+        Any
+    }
+}
