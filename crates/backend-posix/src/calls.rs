@@ -8,8 +8,8 @@ use backend::{
     CompleteRequest, Context, Copied, CopyPartRequest, CopyRequest, CopySide, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentKind, ListBucketsQuery, ListObjectsQuery,
     ListPage, ListPartsQuery, ListUploadsQuery, Maintenance, ObjectRead, ObjectRef, ObjectWriter, PartPage,
-    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadSelector, Result, Statistics, SweepReport,
-    UploadPage, UploadReceipt, VersionRef, WriteOptions, WriteReceipt, check_only_version,
+    PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, ReadSelector, Result, Statistics,
+    SweepReport, UploadPage, UploadReceipt, VersionRef, WriteOptions, WriteReceipt, check_only_version,
     check_part_algorithm,
 };
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
 use crate::layout::keymap::KeyPath;
-use crate::object::{Copy, NewObject, ReadRequest, Writer};
+use crate::object::{Copy, NewObject, ObjectReading, Writer};
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::write::publish::Target;
@@ -68,10 +68,10 @@ impl PosixBackend {
         })
     }
 
-    async fn read(&self, request: backend::ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
-        let backend::ReadRequest { object, selector, conditions, check } = request;
+    async fn read(&self, request: ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
+        let ReadRequest { object, selector, conditions, check } = request;
         self.check_version(object, object.bucket).await?;
-        let request = ReadRequest {
+        let request = ObjectReading {
             bucket: object.bucket.clone(),
             place: KeyPath::of(object.key.as_str()),
             selector,
@@ -161,11 +161,11 @@ impl Backend for PosixBackend {
         self.run_in(bucket, move |store| buckets::delete(store, &name)).await
     }
 
-    async fn head_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
+    async fn head_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
         self.read(request, false).await
     }
 
-    async fn get_object(&self, _: &Context, request: backend::ReadRequest<'_>) -> Result<ObjectRead> {
+    async fn get_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
         self.read(request, true).await
     }
 
@@ -224,13 +224,13 @@ impl Backend for PosixBackend {
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
-        let bucket = query.bucket;
+        let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
         let query = listing::Query {
-            bucket: query.bucket.clone(),
-            prefix: query.prefix.to_owned(),
-            delimiter: query.delimiter.map(str::to_owned),
-            start: query.start.cloned(),
-            max_items: query.max_items,
+            bucket: bucket.clone(),
+            prefix: prefix.to_owned(),
+            delimiter: delimiter.map(str::to_owned),
+            start: start.cloned(),
+            max_items,
         };
         // A long one must not go on for a client that has left.
         let waiting = blocking::Waiting::default();
@@ -300,22 +300,23 @@ impl Backend for PosixBackend {
     }
 
     async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
-        let (name, after, max_parts) = (UploadName::from(query.upload), query.after, query.max_parts);
+        let ListPartsQuery { upload, after, max_parts } = query;
+        let name = UploadName::from(upload);
         let list = move |store: &Store| upload::list_parts(store, &name, after, max_parts);
-        self.run_in(query.upload.object.bucket, list).await
+        self.run_in(upload.object.bucket, list).await
     }
 
     async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+        let ListUploadsQuery { bucket, prefix, delimiter, start, max_items } = *query;
         let query = UploadsQuery {
-            bucket: query.bucket.clone(),
-            prefix: query.prefix.to_owned(),
-            delimiter: query.delimiter.map(str::to_owned),
-            start: query.start.cloned(),
-            max_items: query.max_items,
+            bucket: bucket.clone(),
+            prefix: prefix.to_owned(),
+            delimiter: delimiter.map(str::to_owned),
+            start: start.cloned(),
+            max_items,
         };
-        let bucket = query.bucket.clone();
         let caches = Arc::clone(&self.caches);
-        self.run_in(&bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
+        self.run_in(bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
     }
 
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {

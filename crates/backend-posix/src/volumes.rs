@@ -151,8 +151,8 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
     drop(done);
     if all_done.recv_timeout(VOLUMES_WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
         tracing::warn!(
-            "not all file systems that are mounted as buckets answered: the others are tried before the first write \
-             to them"
+            "some file systems that are mounted as buckets did not answer: they are tested before the first write to \
+             them"
         );
     }
 }
@@ -178,7 +178,8 @@ fn try_bucket(store: &Store, name: &str) {
         Err(error) => tracing::warn!(
             bucket = name.as_str(),
             %error,
-            "the file system of a bucket could not be tried: it is tried before the first write to it"
+            "the file system of a bucket could not be tested for what it supports: the test is repeated before the \
+             first write to the bucket"
         ),
     }
 }

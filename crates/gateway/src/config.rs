@@ -251,7 +251,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
     pub drain_delay: Duration,
 
-    /// How long requests in progress may take to finish after that delay, in seconds
+    /// How long requests in progress may take to finish after --drain-delay, in seconds
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 

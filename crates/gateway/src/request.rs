@@ -17,7 +17,7 @@ use crate::peer::Peer;
 use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
 
-/// What is known of a request before its head is looked at.
+/// What is known of a request before it is parsed.
 pub struct RequestContext {
     /// Its id, in the answer and in the log.
     pub id: RequestId,

@@ -114,8 +114,7 @@ pub struct Digests {
 
 impl Digests {
     /// The digests for a storage that keeps none, where the client asked for none either: its
-    /// answer
-    /// still has an ETag, which is all zeros.
+    /// answer still has an ETag, which is all zeros.
     pub const fn none() -> Self {
         Self { etag: ETag::Md5([0; 16]), checksum: None }
     }

@@ -41,6 +41,7 @@ pub(crate) use root::try_root;
 
 /// Lists buckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
+    let ListBucketsQuery { prefix, after, max_buckets } = query;
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     if file_info::stat(&root)?.links == 0 {
         // Nobody should take it for a store without buckets.
@@ -49,8 +50,8 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     let mut names = Vec::new();
     for (name, kind) in entries(&root).op("read the root")? {
         let Ok(name) = BucketName::new(&name) else { continue };
-        let wanted = name.as_str().starts_with(&query.prefix)
-            && query.after.as_deref().is_none_or(|after| name.as_str() > after);
+        let wanted =
+            name.as_str().starts_with(prefix) && after.as_deref().is_none_or(|after| name.as_str() > after);
         if wanted && matches!(kind, FileType::Directory | FileType::Unknown) {
             names.push(name);
         }
@@ -58,7 +59,7 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     names.sort();
     let mut page = BucketPage::default();
     for name in names {
-        if page.buckets.len() == query.max_buckets {
+        if page.buckets.len() == *max_buckets {
             page.next = page.buckets.last().map(|bucket| bucket.name.clone());
             break;
         }

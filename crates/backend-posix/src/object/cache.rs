@@ -111,11 +111,11 @@ mod tests {
 
     use crate::layout::keymap::KeyPath;
     use crate::limits::TIMES_SETTLE;
-    use crate::object::read::{ReadRequest, read, read_inline};
+    use crate::object::read::{ObjectReading, read, read_inline};
     use crate::testing::{Scene, just_after};
 
-    fn request(scene: &Scene, key: &str) -> ReadRequest {
-        ReadRequest {
+    fn request(scene: &Scene, key: &str) -> ObjectReading {
+        ObjectReading {
             bucket: scene.name.clone(),
             place: KeyPath::of(key),
             selector: ReadSelector::Whole,
@@ -168,7 +168,7 @@ mod tests {
         let scene = Scene::new();
         scene.put("a", b"1").unwrap();
         warm(&scene, "a");
-        let denied = ReadRequest { check: Some(Arc::new(Denies)), ..request(&scene, "a") };
+        let denied = ObjectReading { check: Some(Arc::new(Denies)), ..request(&scene, "a") };
         assert!(read_inline(&scene.store, &scene.caches.objects, &denied).is_none());
         assert!(matches!(read(&scene.store, &denied), Err(BackendError::NotAllowed)));
         assert_eq!(get(&scene, "a").unwrap(), b"1");
@@ -179,7 +179,7 @@ mod tests {
         let scene = Scene::new();
         scene.put("a", b"1").unwrap();
         sleep(TIMES_SETTLE * 2);
-        let head = ReadRequest { body: false, ..request(&scene, "a") };
+        let head = ObjectReading { body: false, ..request(&scene, "a") };
         read_inline(&scene.store, &scene.caches.objects, &head).unwrap().unwrap();
         let kept = scene.caches.objects.get(&format!("{}/a", scene.name)).unwrap();
         assert_eq!((kept.attributes.size_bytes, &kept.bytes), (1, &None));

@@ -13,7 +13,7 @@ pub(crate) use cache::ObjectCache;
 pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_range, known_digests};
 pub(crate) use delete::delete;
 pub(crate) use open::open;
-pub(crate) use read::{ReadRequest, read, read_inline};
+pub(crate) use read::{ObjectReading, read, read_inline};
 pub(crate) use write::{
     Destination, NewObject, Writer, begin, check_access, check_early, check_space, is_much,
 };

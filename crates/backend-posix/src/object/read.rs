@@ -26,7 +26,7 @@ use crate::volume::description::{Reads, Volume};
 
 /// A request for an object.
 #[derive(Debug, Clone)]
-pub(crate) struct ReadRequest {
+pub(crate) struct ObjectReading {
     pub bucket: BucketName,
     pub place: KeyPath,
     pub selector: ReadSelector,
@@ -37,7 +37,7 @@ pub(crate) struct ReadRequest {
 }
 
 /// Reads an object. May wait for a disk.
-pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
+pub(crate) fn read(store: &Store, request: &ObjectReading) -> Result<ObjectRead> {
     for _ in 0..READ_CHANGES_MAX {
         let mut opened = open(store, &request.bucket, &request.place)?;
         if let Some(check) = &request.check {
@@ -66,7 +66,7 @@ pub(crate) fn read(store: &Store, request: &ReadRequest) -> Result<ObjectRead> {
 pub(crate) fn read_inline(
     store: &Store,
     cache: &ObjectCache,
-    request: &ReadRequest,
+    request: &ObjectReading,
 ) -> Option<Result<ObjectRead>> {
     if !store.reads_inline() || request.place.directory || request.check.is_some() {
         return None;
@@ -106,7 +106,7 @@ struct Name<'a> {
 struct Inline<'a> {
     store: &'a Store,
     cache: &'a ObjectCache,
-    request: &'a ReadRequest,
+    request: &'a ObjectReading,
     /// The volume that the bucket is on.
     volume: Volume,
     begun_ns: i128,
@@ -180,7 +180,7 @@ impl Inline<'_> {
 }
 
 /// Answers from the cache.
-fn answer_again(request: &ReadRequest, entry: &Entry) -> Result<ObjectRead> {
+fn answer_again(request: &ObjectReading, entry: &Entry) -> Result<ObjectRead> {
     let range = select(&entry.attributes, request)?;
     let body = match (&entry.bytes, &range) {
         (Some(bytes), Some(range)) if request.body => {
@@ -204,7 +204,7 @@ fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stam
 fn small(
     attributes: &ObjectAttributes,
     range: Option<&Range<u64>>,
-    request: &ReadRequest,
+    request: &ObjectReading,
 ) -> Option<Range<u64>> {
     let wanted = range.cloned().unwrap_or(0..attributes.size_bytes);
     let length = wanted.end - wanted.start;
@@ -212,7 +212,7 @@ fn small(
 }
 
 /// Evaluates the conditions, and returns the selected bytes, `None` for all.
-fn select(attributes: &ObjectAttributes, request: &ReadRequest) -> Result<Option<Range<u64>>> {
+fn select(attributes: &ObjectAttributes, request: &ObjectReading) -> Result<Option<Range<u64>>> {
     match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
         ReadVerdict::NotModified => return Err(BackendError::NotModified(Box::new(attributes.clone()))),
@@ -253,7 +253,7 @@ fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
 
 fn answer(
     store: &Store,
-    request: &ReadRequest,
+    request: &ObjectReading,
     attributes: ObjectAttributes,
     range: Option<Range<u64>>,
     bytes: Bytes,

@@ -102,27 +102,37 @@ pub(super) fn take_checksum(checksum: &mut Option<Checksum>, tag: u8, bytes: &[u
 }
 
 pub(super) fn put_metadata(out: &mut Vec<u8>, metadata: &ObjectMetadata) {
-    let mut content_type = metadata.content_type.as_deref();
+    let ObjectMetadata {
+        content_type,
+        content_encoding,
+        content_language,
+        content_disposition,
+        cache_control,
+        expires,
+        website_redirect_location,
+        user,
+    } = metadata;
+    let mut content_type = content_type.as_deref();
     if let Some(index) = content_type.and_then(content_types::index) {
         field(out, tag::CONTENT_TYPE_COMMON, &[index]);
         content_type = None;
     }
     for (tag, text) in [
         (tag::CONTENT_TYPE, content_type),
-        (tag::CONTENT_ENCODING, metadata.content_encoding.as_deref()),
-        (tag::CONTENT_LANGUAGE, metadata.content_language.as_deref()),
-        (tag::CONTENT_DISPOSITION, metadata.content_disposition.as_deref()),
-        (tag::CACHE_CONTROL, metadata.cache_control.as_deref()),
-        (tag::EXPIRES, metadata.expires.as_deref()),
-        (tag::WEBSITE_REDIRECT_LOCATION, metadata.website_redirect_location.as_deref()),
+        (tag::CONTENT_ENCODING, content_encoding.as_deref()),
+        (tag::CONTENT_LANGUAGE, content_language.as_deref()),
+        (tag::CONTENT_DISPOSITION, content_disposition.as_deref()),
+        (tag::CACHE_CONTROL, cache_control.as_deref()),
+        (tag::EXPIRES, expires.as_deref()),
+        (tag::WEBSITE_REDIRECT_LOCATION, website_redirect_location.as_deref()),
     ] {
         if let Some(text) = text {
             field(out, tag, text.as_bytes());
         }
     }
-    if !metadata.user.is_empty() {
+    if !user.is_empty() {
         let mut value = Vec::new();
-        for text in metadata.user.iter().flat_map(|(name, text)| [name, text]) {
+        for text in user.iter().flat_map(|(name, text)| [name, text]) {
             put_bytes(&mut value, text.as_bytes());
         }
         field(out, tag::USER_METADATA, &value);

@@ -225,7 +225,7 @@ fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
     Ok(try_lock_at(gateways, name, file)?.is_none())
 }
 
-/// Who prevents an upgrade of a tree.
+/// The gateways that prevent an upgrade of a tree.
 #[derive(Debug)]
 pub(crate) enum Holders {
     /// Nobody. The exclusive lock is held as long as the descriptor is open, if the tree has one.

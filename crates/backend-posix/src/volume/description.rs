@@ -63,7 +63,7 @@ pub(crate) enum Nameless {
     Untried,
 }
 
-/// Whom a lock (`flock`) excludes.
+/// The processes that a lock (`flock`) excludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locks {
     NoOne,
@@ -268,7 +268,7 @@ impl Volume {
     }
 }
 
-/// Whom locks exclude, as far as the kind and the mount options show.
+/// The processes that locks exclude, as far as the kind and the mount options show.
 fn locks_of(kind: Kind, mounted: Option<&Mounted>) -> Locks {
     let has = |option| mounted.is_some_and(|mounted| mounted.has(option));
     match kind {

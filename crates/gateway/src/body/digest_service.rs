@@ -38,8 +38,7 @@
 //! A stream ends in any of them. `finish` returns the digest of one that has ended and is empty;
 //! one that is dropped is forgotten, and its lane is freed by the next `settle`. A pass that panics
 //! forgets those in its lanes, whose `finish` then returns nothing. While any stream is due there
-//! is
-//! a pass (`start_pass`).
+//! is a pass (`start_pass`).
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::poll_fn;

@@ -186,7 +186,7 @@ impl Prepared<'_> {
             tracing::warn!(
                 bucket = self.name.as_str(),
                 %error,
-                "files beside the documents of a bucket that was created stay; a later operation on it removes them"
+                "temporary files of a new bucket's documents could not be removed: the next change of them does it"
             );
         }
     }
@@ -212,8 +212,8 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
         tracing::warn!(
             bucket = name.as_str(),
             %error,
-            "the documents of an earlier bucket of this name cannot be removed: they close one that has the name, and \
-                are replaced by the next CreateBucket"
+            "the documents of a deleted bucket cannot be removed: a new directory of its name is closed to all but \
+                root until CreateBucket or a person replaces them"
         );
     }
 }

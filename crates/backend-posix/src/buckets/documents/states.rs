@@ -46,7 +46,7 @@ pub(crate) struct States {
     /// The volume that tests assume documents to be on.
     #[cfg(test)]
     assumed: Option<Volume>,
-    /// The last mark that was seen on a file system that is not local, and when that look began.
+    /// What the last look showed on a file system that is not local, and when that look began.
     seen: Mutex<Option<(Mark, Instant)>>,
     /// The time of the root at the last look, if every later change will change it.
     root_changed_ns: Mutex<Option<i128>>,
