@@ -157,6 +157,51 @@ class TestOver:
         unmount(bucket.tree)
         assert bucket.keys() == ["old"]
 
+    def test_a_bucket_that_is_unmounted(self, tmp_path, mount, make_server):
+        """The directory below is not served in its place: it is on another disk, and hidden later."""
+        tree = tmp_path / "tree"
+        for name in ("bucket", "late", "plain"):
+            (tree / name).mkdir(parents=True)
+        disk = image(tmp_path / "disk")
+        subprocess.run(["mkfs.ext4", "-q", disk], check=True, capture_output=True)
+        mount("-o", "loop", disk, tree / "bucket")
+        server = make_server(tree=tree)
+        bucket, late, plain = (Bucket(server, name) for name in ("bucket", "late", "plain"))
+        mount("-t", "tmpfs", "tmpfs", late.tree)
+        for each in (bucket, late, plain):
+            each.put("old", b"data")
+            each.put("warm", b"data")
+            assert each.read("old") == b"data"
+        for each in (bucket, late):
+            unmount(each.tree)
+            await_refusal(each)
+            source = {"x-amz-copy-source": f"{each.name}/old"}
+            for response in (
+                each.get("warm"),
+                each.raw.put(each.path("new"), b"x"),
+                each.raw.put(each.path("large"), pattern(3 * MIB)),
+                each.raw.get(each.path(), query={"list-type": "2"}),
+                each.raw.post(each.path("new"), query={"uploads": ""}),
+                each.raw.delete(each.path()),
+                plain.raw.put(plain.path("copy"), headers=source),
+            ):
+                expect.error(response, "ServiceUnavailable")
+            listed = expect.ok(server.raw.get("/")).xml.child("Buckets").all("Bucket")
+            assert "plain" in [one["Name"] for one in listed]
+            assert each.name not in [one["Name"] for one in listed]
+            assert os.listdir(each.tree) == []
+            assert server.log.count("the file system of a bucket was unmounted") == 1 + (each is late)
+            assert plain.read("old") == b"data"
+        mount("-o", "loop", disk, bucket.tree)
+        await_service(bucket)
+        assert bucket.keys() == ["old", "warm"]
+        bucket.put("new", b"x")
+        # Without the directory there is no bucket, and a new one is none that was unmounted.
+        late.tree.rmdir()
+        poll(lambda: late.head("old").status == 404, 10)
+        late.create()
+        late.put("new", b"x")
+
     @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
     def test_a_bucket_of_another_kind(self, bucket, mount, kind):
         """What is remembered of it is as true as elsewhere: a program's changes show at once."""

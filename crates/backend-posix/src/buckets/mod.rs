@@ -66,7 +66,7 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
             Ok(bucket) => page.buckets.push(bucket),
             // Deleted meanwhile, or no directory after all.
             Err(BackendError::NoSuchBucket) => {}
-            Err(error) if is_of_one(&error) => {
+            Err(error) if is_of_one(&error) || matches!(error, BackendError::Unavailable(_)) => {
                 tracing::warn!(bucket = %name, %error, "a bucket cannot be read: the list of buckets lacks it");
             }
             Err(error) => return Err(error),

@@ -8,10 +8,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
+use s3_types::BucketName;
 
 use super::format::{self, FormatError};
 use super::presence::{self, Presence};
 use super::serving::{self, Serving};
+use super::unmounted::Unmounted;
 use crate::base::options::{Metadata, Options};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op as _, cure, storage_error};
@@ -123,6 +125,7 @@ pub(crate) struct Store {
     /// runs on trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
+    pub unmounted: Unmounted,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
     /// The lock by which a tool prevents upgrades of the tree.
@@ -160,9 +163,18 @@ impl Store {
         });
     }
 
+    /// Fails while the path of the tree leads elsewhere, or the bucket's file system is unmounted.
+    pub fn check_place_of(&self, bucket: &BucketName) -> backend::Result<()> {
+        self.presence.check()?;
+        self.unmounted.check(bucket)
+    }
+
     /// Checks that are repeated while the tree is served.
     pub fn look_after(&self) {
         self.presence.look(&self.root);
+        if self.unmounted.any() {
+            self.unmounted.look(&self.root, &self.presence);
+        }
         if self.clocks.was_set() {
             self.measure_clocks();
         }
@@ -215,6 +227,7 @@ impl Store {
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
+        let unmounted = Unmounted::new(&presence);
         Ok(Self {
             root: fd,
             options,
@@ -225,6 +238,7 @@ impl Store {
             sidecars,
             hands_over: false,
             presence,
+            unmounted,
             only_read: true,
             serving: None,
         })
