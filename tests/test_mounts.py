@@ -202,6 +202,25 @@ class TestOver:
         late.create()
         late.put("new", b"x")
 
+    def test_a_bucket_is_not_deleted(self, bucket, mount):
+        """Nor one that has a mount point inside."""
+        told = "The bucket is a mount point on the server, and can only be removed there."
+        mount("-t", "tmpfs", "tmpfs", bucket.tree)
+        for _ in range(2):
+            expect.error(bucket.raw.delete(bucket.path()), "AccessDenied", told)
+            assert bucket.raw.put(bucket.path("key"), b"x").status == 200
+        log = bucket.server.log
+        assert "a bucket was not deleted: it is a mount point" in log and "denied" not in log
+        unmount(bucket.tree)
+        assert bucket.delete("old").status == 204
+        (bucket.tree / "inside").mkdir()
+        mount("-t", "tmpfs", "tmpfs", bucket.tree / "inside")
+        refused = bucket.raw.delete(bucket.path())
+        expect.error(refused, "BucketNotEmpty", re.compile("holds files that are not objects"))
+        assert "a file system is mounted there" in bucket.server.log
+        unmount(bucket.tree / "inside")
+        bucket.remove()
+
     @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
     def test_a_bucket_of_another_kind(self, bucket, mount, kind):
         """What is remembered of it is as true as elsewhere: a program's changes show at once."""

@@ -26,6 +26,9 @@ pub enum BackendError {
     /// The bucket contains no objects, but files of other kinds.
     #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
+    /// The bucket is a mount point, which only the server's administrator can remove.
+    #[error("the bucket is a mount point")]
+    BucketMounted,
     /// The bucket's documents are no longer those that the writer has read.
     #[error("the bucket's documents have changed")]
     BucketChanged,
@@ -322,6 +325,7 @@ impl BackendError {
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
             | Self::BucketHoldsFiles
+            | Self::BucketMounted
             | Self::BucketChanged
             | Self::NoSuchKey
             | Self::NotAllowed

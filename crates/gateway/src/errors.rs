@@ -102,11 +102,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketHoldsFiles => S3Error::with_message(
-            ErrorCode::BucketNotEmpty,
-            "The bucket you tried to delete is not empty: it holds files that are not objects.",
-        )
-        .detail("BucketName", bucket.unwrap_or_default()),
+        B::BucketHoldsFiles | B::BucketMounted => not_deleted(&error, bucket.unwrap_or_default()),
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
         B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
             .detail("Key", key.unwrap_or_default())
@@ -158,6 +154,21 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
             debug_assert!(storage.is_of_storage(), "no S3 error is defined for: {storage}");
             from_state_of_storage(storage)
         }
+    }
+}
+
+/// The answer for a bucket that cannot be deleted although it may have no objects.
+fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
+    match error {
+        BackendError::BucketMounted => S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "The bucket is a mount point on the server, and can only be removed there.",
+        ),
+        _ => S3Error::with_message(
+            ErrorCode::BucketNotEmpty,
+            "The bucket you tried to delete is not empty: it holds files that are not objects.",
+        )
+        .detail("BucketName", bucket),
     }
 }
 
