@@ -26,6 +26,9 @@ pub enum BackendError {
     /// The bucket contains no objects, but files of other kinds.
     #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
+    /// The bucket has uploads in progress, with which it cannot be removed here.
+    #[error("the bucket has uploads in progress")]
+    BucketHasUploads,
     /// The bucket is a mount point, which only the server's administrator can remove.
     #[error("the bucket is a mount point")]
     BucketMounted,
@@ -325,6 +328,7 @@ impl BackendError {
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
             | Self::BucketHoldsFiles
+            | Self::BucketHasUploads
             | Self::BucketMounted
             | Self::BucketChanged
             | Self::NoSuchKey

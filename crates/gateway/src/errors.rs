@@ -102,7 +102,9 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketHoldsFiles | B::BucketMounted => not_deleted(&error, bucket.unwrap_or_default()),
+        B::BucketHoldsFiles | B::BucketHasUploads | B::BucketMounted => {
+            not_deleted(&error, bucket.unwrap_or_default())
+        }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
         B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
             .detail("Key", key.unwrap_or_default())
@@ -160,6 +162,11 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
 /// The answer for a bucket that cannot be deleted although it may have no objects.
 fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
     match error {
+        BackendError::BucketHasUploads => S3Error::with_message(
+            ErrorCode::BucketNotEmpty,
+            "The bucket has uploads in progress: complete or abort them first.",
+        )
+        .detail("BucketName", bucket),
         BackendError::BucketMounted => S3Error::with_message(
             ErrorCode::AccessDenied,
             "The bucket is a mount point on the server, and can only be removed there.",

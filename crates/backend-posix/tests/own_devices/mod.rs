@@ -123,7 +123,7 @@ impl Backend for OwnDevices {
                 self.inner.delete_bucket(cx, bucket).await
             }
             // Uploads of a subvolume cannot be set aside.
-            Err(BackendError::BucketHoldsFiles) if self.abort_uploads(cx, bucket).await => {
+            Err(BackendError::BucketHasUploads) if self.abort_uploads(cx, bucket).await => {
                 self.inner.delete_bucket(cx, bucket).await
             }
             deleted => deleted,
