@@ -172,7 +172,7 @@ fn try_bucket(store: &Store, name: &str) {
     });
     match tried {
         // It was logged, with the sentence for the operator.
-        Ok(()) | Err(BackendError::Unsupported(_)) => {}
+        Ok(()) | Err(BackendError::BucketUnsuitable(_)) => {}
         Err(error) => tracing::warn!(
             bucket = name.as_str(),
             %error,

@@ -29,6 +29,10 @@ pub enum BackendError {
     /// The bucket has uploads in progress, with which it cannot be removed here.
     #[error("the bucket has uploads in progress")]
     BucketHasUploads,
+    /// The file system of the bucket lacks something required. The storage has logged the sentence,
+    /// which is for its operator.
+    #[error("the file system of the bucket is unsuitable: {0}")]
+    BucketUnsuitable(&'static str),
     /// The bucket is a mount point, which only the server's administrator can remove.
     #[error("the bucket is a mount point")]
     BucketMounted,
@@ -322,6 +326,7 @@ impl BackendError {
             | Self::Changed
             | Self::Contended(_)
             | Self::Unsupported(_)
+            | Self::BucketUnsuitable(_)
             | Self::Io { .. } => true,
             Self::NoSuchBucket
             | Self::BucketExists

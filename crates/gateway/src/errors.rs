@@ -218,6 +218,11 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         B::Unsupported(what) => {
             S3Error::with_message(ErrorCode::NotImplemented, "The storage cannot do this.").caused_by(what)
         }
+        B::BucketUnsuitable(what) => S3Error::with_message(
+            ErrorCode::NotImplemented,
+            "The file system of this bucket cannot hold objects; the server's log says why.",
+        )
+        .caused_by(what),
         internal => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
 }

@@ -288,7 +288,7 @@ fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
     if !store.needs().names || !store.volume.kind.has_folding_directories() || !folds_case(fd) {
         return Ok(());
     }
-    let sentence = Lack::Case.sentence();
+    let sentence = Lack::Case.sentence_of_bucket();
     tracing::error!(path = ?bucket.place(), "a bucket cannot be created at this path: {sentence}");
-    Err(BackendError::Unsupported(sentence).into())
+    Err(BackendError::BucketUnsuitable(sentence).into())
 }

@@ -93,6 +93,18 @@ impl Lack {
         )
     }
 
+    /// [`Lack::sentence`] of a bucket in a directory that is served already: where its records are
+    /// is settled.
+    pub const fn sentence_of_bucket(self) -> &'static str {
+        match self {
+            Self::Attributes => {
+                "its file system has no user extended attributes, in which the records of objects are kept (mount it \
+                 with user_xattr, or use another file system)"
+            }
+            other => other.sentence(),
+        }
+    }
+
     /// The sentence for the operator.
     pub const fn sentence(self) -> &'static str {
         match self {
