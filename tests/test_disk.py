@@ -192,6 +192,7 @@ def test_no_inodes_left(tmp_path, make_server):
         assert {response.status for response in answers} == {200, 507}
         stored = [f"d{n}/key" for n, response in enumerate(answers) if response.status == 200]
         full(answers[-1])
+        assert "no space or no inodes left, or a quota is exceeded" in bucket.server.log
         assert bucket.keys() == sorted(stored)
         assert sorted(p.name for p in bucket.tree.iterdir() if p.name[0] == "d") == sorted(
             key.split("/")[0] for key in stored

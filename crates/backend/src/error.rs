@@ -200,8 +200,8 @@ pub enum BackendError {
     /// act.
     #[error("the storage is not available: {0}")]
     Unavailable(&'static str),
-    /// The storage is full, or a quota is.
-    #[error("the file system is full, or a quota is exceeded")]
+    /// The storage has no space left, or no room for another file; or a quota is exceeded.
+    #[error("the file system has no space or no inodes left, or a quota is exceeded")]
     OutOfSpace,
     /// The storage has space, but the directory of the object has no room for another name. The
     /// storage has logged why.

@@ -208,8 +208,7 @@ fn not_in_this_tree(error: &BackendError) -> S3Error {
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
-        B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage)
-            .caused_by("the file system is full, or a quota is exceeded"),
+        full @ B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage).caused_by(full),
         // The storage has logged both, once and not for each request: there is no cause to log
         // here.
         B::DirectoryFull => S3Error::with_message(
