@@ -74,9 +74,13 @@ def test_a_directory_is_upgraded_in_place(tree, make_server):
 def test_a_gateway_that_serves_is_named(tree, make_server, stop):
     before = formats(tree)
     servers = [make_server(tree=tree) for _ in range(2)]
-    for words in [(STOPPED,), ("--dry-run",)]:
-        told = run("upgrade", *words, tree, status=2)
+    for words, status in [((STOPPED,), 2), (("--dry-run",), 0), ((), 2)]:
+        done = subprocess.run([binary(), "upgrade", *words, tree], capture_output=True, text=True)
+        told = done.stdout + done.stderr
+        assert done.returncode == status, done
         assert "these gateways are serving this directory: " in told and "stop all gateways" in told, told
+        # What an upgrade would do needs no lock to be shown.
+        assert ("to be added: bucket-documents" in told) == (words != (STOPPED,)), told
         for server in servers:
             address = server.endpoint.partition("://")[2]
             named = rf"{address} \(slipway [\d.]+, process {server.pid} on {os.uname().nodename}\)"

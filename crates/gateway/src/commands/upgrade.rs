@@ -47,6 +47,11 @@ pub fn run(options: &UpgradeOptions) -> ExitCode {
         let verb = if writes { "added" } else { "to be added" };
         console.say(&format!("{dir}: {verb}: {feature}: {allows}"));
     }
+    if let Some(served) = &found.served {
+        console.say(&format!(
+            "{dir}: {served}: stop all gateways of the directory, on all machines, before you upgrade it"
+        ));
+    }
     if !writes && !options.dry_run {
         return console.fail(&refusal(&options.dir));
     }
