@@ -377,6 +377,17 @@ class TestPermissions:
             in foreign.server.log
         )
 
+    def test_a_sweep_that_cannot_open_a_bucket(self, foreign):
+        tree = foreign.server.tree
+        (tree / "closed").mkdir(mode=0o700)
+        program = [tree.parent / "slipway", "sweep", tree]
+        as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        done = subprocess.run([*as_nobody, *program], capture_output=True, text=True)
+        assert done.returncode == 1 and "bucket=closed" in done.stderr, done
+        (tree / "closed").rmdir()
+        done = subprocess.run([*as_nobody, *program], capture_output=True, text=True)
+        assert done.returncode == 0, done
+
     def test_an_unreadable_file(self, foreign):
         expect.error(foreign.get("open/secret"), "AccessDenied")
         copied = foreign.raw.put(
