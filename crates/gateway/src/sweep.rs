@@ -59,12 +59,6 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
                     total.completed += report.completed;
                     total.uploads += report.uploads;
                     total.unswept += report.unswept;
-                    if report.unswept > 0 {
-                        tracing::warn!(
-                            bucket = bucket.name.as_str(),
-                            "some leftovers of crashes in a bucket could not be removed"
-                        );
-                    }
                 }
                 // It is deleted already, or has gone otherwise.
                 Err(BackendError::NoSuchBucket) => {}
