@@ -154,7 +154,9 @@ def test_a_tree_of_format_2_is_served_and_stays_one(make_server, tmp_path):
     assert (tree / ".slipway/metadata").read_text() == "xattr format-2\n"
     # Without one of both files the other does not count.
     (tree / ".slipway/format").unlink()
-    with pytest.raises(StartFailed, match=r"format: \.slipway/tree\.toml has format = 2, but \.slipway/format"):
+    with pytest.raises(
+        StartFailed, match=r"format: \.slipway/tree\.toml has format = 2, but \.slipway/format"
+    ):
         make_server(tree=tree)
     of_features(tree)
     noted(tree).unlink()

@@ -11,6 +11,7 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use serde::Deserialize;
 
+use crate::base::options::Metadata;
 use crate::error::Io;
 use crate::fs::files;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
@@ -81,6 +82,18 @@ pub enum FormatError {
 #[derive(Deserialize)]
 struct FormatFile {
     format: u32,
+}
+
+/// True if the tree at an open root was served with records in files, as far as [`FILE`] says: the
+/// file that says it first may have been lost.
+pub(crate) fn notes_sidecars(root: impl AsFd) -> Io<bool> {
+    #[derive(Deserialize)]
+    struct Noted {
+        metadata: Option<String>,
+    }
+    let Some(Ok(text)) = read(root, FILE)? else { return Ok(false) };
+    let noted = toml::from_str(&text).ok().and_then(|Noted { metadata }| metadata);
+    Ok(noted.is_some_and(|metadata| metadata == Metadata::Sidecar.word()))
 }
 
 /// Fails unless `text`, the contents of [`FILE`], has a known format.

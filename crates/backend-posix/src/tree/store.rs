@@ -209,7 +209,13 @@ impl Store {
         // Before anything else is taken from the tree, or written to it.
         let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
-        let sidecars = match (options.metadata, read_metadata_file(&fd).map_err(fail)?) {
+        let found = match read_metadata_file(&fd).map_err(fail)? {
+            MetadataFile::None if format::notes_sidecars(&fd).map_err(|e| fail(OpenReason::Own(e)))? => {
+                MetadataFile::Torn
+            }
+            found => found,
+        };
+        let sidecars = match (options.metadata, found) {
             (Some(Metadata::Xattr), MetadataFile::Sidecar { .. } | MetadataFile::Torn) => {
                 return Err(fail(OpenReason::HasSidecars));
             }

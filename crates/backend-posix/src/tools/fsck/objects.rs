@@ -71,6 +71,13 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
         return;
     }
     let odd = |kind, explanation| check.problem(kind, &path, explanation, None);
+    if name == RECORDS && kind == FileType::Directory {
+        return odd(
+            ProblemKind::ReservedName,
+            "records of a tree with --metadata sidecar, which this tree is not set to use: start it once with \
+             --metadata sidecar",
+        );
+    }
     let nowhere = keymap::key_of_file(&path).is_none();
     match keymap::classify(name.as_bytes()) {
         Name::Hidden if name.starts_with(OWN_DIRECTORY) => {
