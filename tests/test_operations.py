@@ -328,7 +328,10 @@ class TestAsking:
         status, text = self.ask(server.endpoint)
         assert status == 1
         assert "not that of a gateway's --ops-listen" in text
-        for address in ("unix:/none", "example.invalid:1", "9090", "unix:", "a:b"):
+        for wrong in ("foo", "9090", "localhost:", "a:b", "unix:"):
+            status, text = self.ask(wrong)
+            assert status == 2 and "expected HOST:PORT, :PORT or unix:PATH" in text, text
+        for address in ("unix:/none", "example.invalid:1"):
             assert self.ask(address)[0] == 1, address
         assert self.ask()[0] == 2
 

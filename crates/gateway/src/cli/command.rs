@@ -55,7 +55,7 @@ pub enum Command {
     /// could not predict it
     Plan(Box<PlanOptions>),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
-    /// not, or does not answer
+    /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
     /// Show live what gateways do, from their --ops-listen. Exit status: 0 shown; 1 some did not
     /// answer at the end; 2 none did

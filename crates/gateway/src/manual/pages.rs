@@ -27,7 +27,8 @@ pub struct Section {
 pub const STATUSES: &[(&str, &str)] = &[
     (
         "slipway-serve",
-        "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong",
+        "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong, or a \
+         file of keys or certificates that they name",
     ),
     ("slipway-stat", "0 all was shown; 1 some files could not be examined; 2 the command line is wrong"),
     (
