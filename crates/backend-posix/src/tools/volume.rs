@@ -115,10 +115,10 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
         Names::Untried => UNTRIED,
     };
     let locks = match volume.locks {
-        Locks::NoOne => "exclude no one",
-        Locks::Machine => "exclude all of this machine",
-        Locks::Machines => "exclude all machines",
-        Locks::Unknown => "exclude all of this mount",
+        Locks::NoOne => "do not hold",
+        Locks::Machine => "hold on this machine",
+        Locks::Machines => "hold on all machines",
+        Locks::Unknown => "hold on this mount",
     };
     let nameless = match volume.nameless {
         Nameless::Yes => "yes",
@@ -129,12 +129,12 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
     let changes = match volume.changes {
         Changes::Each => "tell each change",
         Changes::Ticks => "by ticks of some milliseconds",
-        Changes::Remote => "by another clock, perhaps",
+        Changes::Remote => "may come from another machine's clock",
     };
     let reads = match volume.reads {
-        Reads::NeverWait => "never wait",
-        Reads::Tell => "tell if they would wait",
-        Reads::MayWait => "may wait",
+        Reads::NeverWait => "yes, no read waits",
+        Reads::Tell => "yes",
+        Reads::MayWait => "no",
     };
     vec![
         ("names", names),
@@ -148,20 +148,20 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
         ("rename to a free name", yes(volume.no_replace)),
         ("exchange of names", yes(volume.exchange)),
         ("steady names", yes_if(!volume.stale_names)),
-        ("removed while open", if volume.lingers { "leaves another name" } else { "goes" }),
+        ("file removed while open", if volume.lingers { "leaves another name" } else { "disappears" }),
         ("attributes", yes(volume.attributes)),
         ("modes", yes(volume.modes)),
         ("times of creation", yes(volume.births)),
         ("lasting inodes", yes_if(volume.inodes_last)),
-        ("times of changes", changes),
+        ("change times", changes),
         ("fractions of seconds", yes(volume.fine_times)),
         ("renames show in times", yes(volume.rename_changes)),
-        ("reads", reads),
+        ("non-blocking reads", reads),
         ("order of flushes", if volume.ordered { "kept" } else { "not known" }),
         ("shared blocks", yes(volume.reflinks)),
         ("reserving", yes(volume.reserves)),
         ("compresses", yes_if(volume.compresses)),
-        ("tells its room", yes(volume.counts_blocks)),
+        ("reports free space", yes(volume.counts_blocks)),
     ]
 }
 
