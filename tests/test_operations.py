@@ -283,6 +283,8 @@ def test_what_comes_before_connections_are_closed(make_server):
         assert server.wait() == 0
         assert time.monotonic() - before >= 2
         assert connection.is_closed(5)
+    said = "serving goes on for --drain-delay (2 s), then requests in progress have --drain-timeout (30 s)"
+    assert f"stopping: {said}" in server.log
 
 
 def test_a_second_signal_ends_the_delay(make_server):

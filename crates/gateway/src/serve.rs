@@ -154,7 +154,7 @@ async fn serve(
     reloads.abort();
     service_manager::stopping();
     stopping.send_replace(true);
-    tracing::info!("stopping: requests in progress have --drain-timeout to finish");
+    log_stopping(options.drain_delay, options.drain_timeout);
     let finish = async {
         tokio::time::sleep(options.drain_delay).await;
         server.drain(options.drain_timeout).await
@@ -168,6 +168,17 @@ async fn serve(
         }
     }
     Ok(Stopped { observers, serving })
+}
+
+fn log_stopping(delay: Duration, timeout: Duration) {
+    let timeout = timeout.as_secs();
+    match delay.as_secs() {
+        0 => tracing::info!("stopping: requests in progress have --drain-timeout ({timeout} s) to finish"),
+        delay => tracing::info!(
+            "stopping: serving goes on for --drain-delay ({delay} s), then requests in progress have --drain-timeout \
+             ({timeout} s)"
+        ),
+    }
 }
 
 /// A server that has been started.
