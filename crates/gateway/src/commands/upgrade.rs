@@ -18,8 +18,8 @@ pub struct UpgradeOptions {
     pub dir: PathBuf,
 
     /// Confirm that no gateway serves the directory, on any machine. Gateways of this version are
-    /// found and named; those of versions without this command can't be seen, and would go on
-    /// without knowing what the upgrade allows
+    /// found and named; those of versions without this command cannot be seen, and would keep
+    /// serving without enforcing what later documents (policies, ACLs) forbid
     #[arg(long)]
     pub all_gateways_are_stopped: bool,
 

@@ -9,7 +9,8 @@ pub struct Page {
     pub description: &'static [&'static str],
     /// Sections after the options.
     pub sections: &'static [Section],
-    /// The pages to see besides slipway(1) and those of subcommands: `slipway-serve(1)`.
+    /// More entries of SEE ALSO, each such as `slipway-serve(1)`. slipway(1) and the pages of
+    /// subcommands are added automatically.
     pub see_also: &'static [&'static str],
 }
 
