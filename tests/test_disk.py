@@ -365,6 +365,8 @@ class TestPermissions:
         """The rest is listed: a bucket that is a mount point has a `lost+found` that only root may read."""
         assert foreign.keys() == ["open/key", "open/secret", "readable/key", "zz"]
         assert foreign.keys(prefix="open/") == ["open/key", "open/secret"]
+        warned = 'bucket="bucket" key="locked/" error=Permission denied'
+        assert warned in foreign.server.log or warned.replace("locked/", "locked") in foreign.server.log
         response = foreign.raw.get(foreign.path(), query={"list-type": "2", "prefix": "locked/"})
         expect.error(response, "AccessDenied")
 

@@ -152,6 +152,12 @@ impl Bucket<'_> {
         }
     }
 
+    /// The name of the bucket, for the operator.
+    pub fn name_for_log(&self) -> String {
+        let place = self.place();
+        place.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// The path of the bucket, for the operator.
     pub fn place(&self) -> PathBuf {
         files::path_of(&*self.fd)
