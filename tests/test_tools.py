@@ -467,6 +467,15 @@ class TestImport:
         assert expect.ok(raw.head("/lab/folder/")).etag == '"d41d8cd98f00b204e9800998ecf8427e"'
         assert raw.head("/lab/edited").etag.startswith('"foreign-')
 
+    def test_a_bucket_in_place_of_the_tree(self, peers):
+        """Nothing is imported of it, and that may not be what was meant."""
+        bucket = peers[0].parent / "files"
+        self.file(bucket, "a", b"1", {})
+        for directory, asks in [(bucket, True), (bucket.parent, False)]:
+            command = [binary(), "import", "versitygw", "--dry-run", directory]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert ("is it the right one?" in done.stderr) == asks, done
+
     def test_rehash_keeps_what_versitygw_noted(self, peers, make_server):
         """Also of a file that import leaves, since it was edited."""
         tree, _ = peers
