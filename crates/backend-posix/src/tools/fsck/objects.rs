@@ -14,7 +14,7 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, folding, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
+use crate::record::{self, DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::WalkEntry;
@@ -146,13 +146,26 @@ fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     Ok(matches!(whole, Reading::Nothing))
 }
 
+/// The explanation of a record that closes its object.
+fn newer(check: &Check<'_>, record: &[u8]) -> String {
+    let Some(version) = record::unknown_version(record) else { return NEWER.to_owned() };
+    let place = match check.bucket.store.metadata() {
+        Metadata::Xattr => "attribute `user.slipway`",
+        Metadata::Sidecar => "file of the record",
+    };
+    format!(
+        "its record has version {version}, which this Slipway does not know: a newer one wrote it, or it is damaged; if \
+         no newer one ran, remove the {place}"
+    )
+}
+
 /// The record, if there is one that can be read; otherwise reports it, with `remove` as the repair
 /// of a damaged one.
 fn understood<R: Kind>(check: &Check<'_>, path: &str, raw: Raw<R>, remove: Repair<'_>) -> Option<R> {
     match raw {
         Raw::Known(_, record) => return Some(*record),
         Raw::Absent => {}
-        Raw::Newer(_) => check.problem(ProblemKind::RecordNewer, path, NEWER, None),
+        Raw::Newer(bytes) => check.problem(ProblemKind::RecordNewer, path, &newer(check, &bytes), None),
         Raw::Damaged(_) => check.problem(ProblemKind::RecordDamaged, path, DAMAGED, Some(remove)),
     }
     None
