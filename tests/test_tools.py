@@ -466,6 +466,10 @@ class TestImport:
         assert expect.ok(raw.head("/lab/older")).headers["x-amz-meta-shape"] == "round"
         assert expect.ok(raw.head("/lab/folder/")).etag == '"d41d8cd98f00b204e9800998ecf8427e"'
         assert raw.head("/lab/edited").etag.startswith('"foreign-')
+        (tree / "dir" / "plain").write_bytes(b"edited")
+        again = run("import", "versitygw", "--keep-attributes", tree.parent, status=1)
+        told = "it has a record of Slipway's already (written or imported later), and another program changed it since"
+        assert f"stale: {tree / 'dir/plain'}: {told}" in again
 
     def test_a_bucket_in_place_of_the_tree(self, peers):
         """Nothing is imported of it, and that may not be what was meant."""
