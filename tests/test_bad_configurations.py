@@ -396,6 +396,23 @@ def test_a_directory_without_a_name(tmp_path: Path) -> None:
         assert "the name is empty: name the directory to serve" in done.stderr, done
 
 
+def test_the_root_directory(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/")
+    before = sorted(os.listdir("/"))
+    for root in (Path("/"), Path("/usr/.."), tmp_path / "link"):
+        done = start(root, "--listen", "127.0.0.1:0")
+        assert done.returncode == 2 and "/: the root directory cannot be served" in done.stderr, done
+    assert sorted(os.listdir("/")) == before
+
+
+def test_a_directory_that_is_made_is_logged(make_server, tmp_path: Path) -> None:
+    tree = tmp_path / "new" / "tree"
+    for logged in (True, False):
+        server = make_server(tree=tree)
+        assert ("the directory to serve did not exist, and was created" in server.log) == logged
+        server.stop()
+
+
 def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
     path = tmp_path / "slipway.toml"
     path.write_text("")

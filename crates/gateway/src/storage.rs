@@ -46,6 +46,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
                 cure(&e)
             )
         })?;
+        tracing::info!(?dir, "the directory to serve did not exist, and was created");
     }
     minio::check(dir)?;
     let posix = backend_posix::Options {
