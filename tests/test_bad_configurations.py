@@ -405,6 +405,25 @@ def test_the_root_directory(tmp_path: Path) -> None:
     assert sorted(os.listdir("/")) == before
 
 
+@pytest.mark.parametrize("what, cure", [
+    ("file", "it is a file: move it away"),
+    ("link", ".slipway is a symbolic link: move it away"),
+    ("open", "other users may write to it: if it is the server's, close it to others (chmod 700)"),
+])  # fmt: skip
+def test_a_state_directory_that_is_none(tmp_path: Path, what: str, cure: str) -> None:
+    own = tmp_path / "tree" / ".slipway"
+    own.parent.mkdir()
+    if what == "file":
+        own.write_text("")
+    elif what == "link":
+        own.symlink_to(tmp_path)
+    else:
+        own.mkdir()
+        own.chmod(0o777)
+    done = start(own.parent, "--listen", "127.0.0.1:0")
+    assert done.returncode == 1 and cure in done.stderr and "os error" not in done.stderr, done
+
+
 def test_a_directory_that_is_made_is_logged(make_server, tmp_path: Path) -> None:
     tree = tmp_path / "new" / "tree"
     for logged in (True, False):

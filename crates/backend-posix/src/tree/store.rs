@@ -47,6 +47,10 @@ enum OpenReason {
     #[error("{OWN_DIRECTORY} cannot be read: {}{}", .0, cure(*.0))]
     Own(Errno),
     #[error(
+        "{OWN_DIRECTORY} is a symbolic link: move it away; if the server made what it leads to, put that in its place"
+    )]
+    OwnIsLink,
+    #[error(
         "the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
          container runtime: {0}"
     )]
@@ -207,7 +211,11 @@ impl Store {
         let device = file_info::of(&fd).map_err(opened)?.device;
         let volume = Volume::on(device, &fd).map_err(opened)?;
         // Before anything else is taken from the tree, or written to it.
-        let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
+        let of_own = |errno| match errno {
+            Errno::LOOP => OpenReason::OwnIsLink,
+            errno => OpenReason::Own(errno),
+        };
+        let format = format::check_at(&fd).map_err(|e| fail(of_own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
         let found = match read_metadata_file(&fd).map_err(fail)? {
             MetadataFile::None if format::notes_sidecars(&fd).map_err(|e| fail(OpenReason::Own(e)))? => {
