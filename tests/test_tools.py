@@ -125,9 +125,15 @@ class TestStat:
     def test_a_part_of_a_tree(self, bucket, command):
         """A bucket is not taken for a tree in which all is well."""
         bucket.put("a/b", b"1")
-        for part in (bucket.tree, bucket.tree / "a"):
-            told = run(command, part, status=2)
-            assert f'entry "{bucket.name}": give {bucket.server.tree}' in told
+        tree = bucket.server.tree
+        for part, says in (
+            (
+                bucket.tree,
+                f'this is the bucket "{bucket.name}" of the directory {tree}: give {tree} (and to fsck',
+            ),
+            (bucket.tree / "a", f'entry "{bucket.name}": give {tree}'),
+        ):
+            assert says in run(command, part, status=2)
         run("fsck", bucket.server.tree)
 
     def test_parts_and_upload(self, bucket):

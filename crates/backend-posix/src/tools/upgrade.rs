@@ -235,7 +235,7 @@ mod tests {
         let tree = Tree::new();
         tree.create(&[]).unwrap();
         let refused = upgrade(&tree.root.path().join("bucket"), true).unwrap_err();
-        assert!(refused.contains("this is not the directory that is served"), "{refused}");
+        assert!(refused.contains("this is the bucket \"bucket\" of the directory"), "{refused}");
         assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
     }
 }
