@@ -511,6 +511,14 @@ class TestNested:
         (line,) = done.stderr.splitlines()[:-1]
         assert "WARN" in line and "not swept: this directory is a tree of its own" in line, done
         assert f'path="{tmp_path}/above/data"' in line and done.returncode == 1, done
+        done = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True)
+        told = "it looks like that of a tree of its own, which other gateways serve or served"
+        assert (
+            f"stranger: {tmp_path}/above/data/.slipway: {told}" in done.stdout and "chmod" not in done.stdout
+        )
+        make_server("--allow-nested", tree=tmp_path / "above" / "data" / "deep" / "er").stop()
+        done = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True)
+        assert f"/deep/er/.slipway: {told}" in done.stdout and "rename" not in done.stdout, done
         expect.error(server.raw.delete("/data"), "BucketNotEmpty", re.compile("."))
         for said in ("chmod", "leftovers of crashes", "ERROR slipway"):
             assert said not in server.log and said not in done.stderr, server.log

@@ -77,8 +77,7 @@ impl Bucket<'_> {
     /// empty is that of a tree. False if it is not.
     fn log_tree(&self, opened: &OwnedFd, path: &str) -> bool {
         static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
-        let has = |name: &str| rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if path != OWN_DIRECTORY || !OF_TREES.into_iter().any(has) {
+        if path != OWN_DIRECTORY || !is_of_tree(opened) {
             return false;
         }
         if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
@@ -162,6 +161,12 @@ impl Bucket<'_> {
     pub fn place(&self) -> PathBuf {
         files::path_of(&*self.fd)
     }
+}
+
+/// True if an open `.slipway` looks like that of a tree, not of a bucket.
+pub(crate) fn is_of_tree(own: impl AsFd) -> bool {
+    let has = |name: &str| rustix::fs::statat(&own, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    OF_TREES.into_iter().any(has)
 }
 
 /// The attributes of a folder of records that is not ours; `None` if it may be ours: if it belongs

@@ -5,7 +5,7 @@ use rustix::fs::FileType;
 
 use super::check::{Check, ProblemKind, Repair};
 use super::companions::{self, Named};
-use super::own::leftover;
+use super::own::{OF_TREE, leftover};
 use super::sidecars;
 use crate::base::options::Metadata;
 use crate::error::{Op, retrying};
@@ -19,6 +19,7 @@ use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::WalkEntry;
 use crate::tree::bucket::Directory;
+use crate::tree::trust::is_of_tree;
 use crate::volume::flat;
 use crate::write::{directories, key_lock};
 
@@ -71,6 +72,9 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
         return;
     }
     let odd = |kind, explanation| check.problem(kind, &path, explanation, None);
+    if name == OWN_DIRECTORY && resolve::plain(directory, name, DIRECTORY).is_ok_and(is_of_tree) {
+        return odd(ProblemKind::Stranger, OF_TREE);
+    }
     if name == RECORDS && kind == FileType::Directory {
         return odd(
             ProblemKind::ReservedName,
