@@ -359,8 +359,10 @@ def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) ->
 def test_the_exit_status_of_what_does_not_fit(
     tmp_path: Path, options: list[str], env: dict[str, str]
 ) -> None:
-    done = start(tmp_path / "tree", *options, env=env)
+    # What is wrong is said without a warning about what it would have needed.
+    done = start(tmp_path / "tree", *options, "--max-connections", "1000000", env=env)
     assert done.returncode == 2 and not (tmp_path / "tree").exists(), done
+    assert done.stderr.startswith("slipway: ") and done.stderr.count("\n") == 1, done
 
 
 @pytest.mark.parametrize("key", SWITCHES)
@@ -442,8 +444,9 @@ def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
     )
     other = tmp_path / "disk.img"
     other.write_text("")
-    done = start(other, "--listen", "127.0.0.1:0")
-    assert f"{other}: this is a file: name the directory to serve" in done.stderr, done
+    for file in (other, Path("/dev/null")):
+        done = start(file, "--listen", "127.0.0.1:0")
+        assert f"{file}: this is a file: name the directory to serve" in done.stderr, done
 
 
 def test_an_access_log_in_a_directory_that_is_not_there(tmp_path: Path) -> None:

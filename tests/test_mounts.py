@@ -443,6 +443,11 @@ class TestLacking:
         assert set(TABLE) == set(PROVOKED) | NOT_PROVOKED
         assert {what for what, _ in TABLE.values()} == {"refused", "done another way"}
 
+    def test_stat_of_what_takes_no_directory(self):
+        done = subprocess.run([binary(), "stat", "--try", "/proc"], capture_output=True, text=True)
+        assert done.returncode == 1, done
+        assert "/proc: what its file system can do cannot be tried there: No such file" in done.stderr, done
+
     @pytest.mark.parametrize("lack", PROVOKED)
     def test_stat_tells(self, show, lack):
         """Once it is tried, and leaves nothing."""

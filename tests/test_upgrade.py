@@ -156,7 +156,9 @@ def test_what_is_no_tree_is_not_upgraded(tree, tmp_path):
     (other / "Pictures").mkdir(parents=True)
     assert "is it the right one?" in run("upgrade", STOPPED, other, status=2)
     assert os.listdir(other) == ["Pictures"]
-    assert f'the bucket "bucket" of the directory {tree}' in run("upgrade", STOPPED, tree / "bucket", status=2)
+    assert f'the bucket "bucket" of the directory {tree}' in run(
+        "upgrade", STOPPED, tree / "bucket", status=2
+    )
     assert "name a directory that exists" in run("upgrade", STOPPED, tmp_path / "none", status=2)
     own(tree).joinpath("format").write_text("time-travel\n")
     assert '"time-travel"' in run("upgrade", STOPPED, tree, status=2)

@@ -94,7 +94,6 @@ fn run_logged(
     inherited: Inherited,
     log_filter: Option<LogFilter>,
 ) -> Result<(), Failure> {
-    allow_connections(options.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -207,6 +206,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let env = |name: &str| std::env::var(name).ok();
     let Configured { certificates, clients, collector } =
         configured(options, env).map_err(Failure::Configuration)?;
+    allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
     let ops_listener = self::listeners("--ops-listen", ops, ops_inherited, &listeners).await?.pop();

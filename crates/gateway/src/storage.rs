@@ -34,7 +34,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
 
 async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let dir = Path::new(&options.dir);
-    if dir.is_file() {
+    if dir.exists() && !dir.is_dir() {
         return Err(not_a_directory(dir));
     }
     refuse_nested(dir, options)?;

@@ -55,7 +55,12 @@ pub fn volume_of(inspection: &Inspection, with_trial: bool) -> Result<Option<Vol
         rustix::fs::openat(CWD, &inspection.path, DIRECTORY, Mode::empty()).map_err(|e| says(&e))?;
     let device = file_info::of(&directory).map_err(|e| says(&e))?.device;
     let known = Volume::on(device, &directory).map_err(|e| says(&e))?;
-    let tried = if with_trial { try_at(&directory, inspection, known).map_err(|e| says(&e))? } else { None };
+    let tried = if with_trial {
+        try_at(&directory, inspection, known)
+            .map_err(|e| says(&format_args!("what its file system can do cannot be tried there: {e}")))?
+    } else {
+        None
+    };
     let driver = Mounted::of(device).map(|mounted| mounted.driver);
     Ok(Some(report(tried.unwrap_or(known), tried.is_some(), driver)))
 }
