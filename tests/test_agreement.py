@@ -154,12 +154,24 @@ def test_a_tree_of_format_2_is_served_and_stays_one(make_server, tmp_path):
     assert (tree / ".slipway/metadata").read_text() == "xattr format-2\n"
     # Without one of both files the other does not count.
     (tree / ".slipway/format").unlink()
-    with pytest.raises(StartFailed, match=r"tree\.toml: tree\.toml must have format = 2"):
+    with pytest.raises(
+        StartFailed, match=r"format: \.slipway/tree\.toml has format = 2, but \.slipway/format"
+    ):
         make_server(tree=tree)
     of_features(tree)
     noted(tree).unlink()
-    with pytest.raises(StartFailed, match="one of the two files was lost"):
+    names = r"\.slipway/format names features, but \.slipway/tree\.toml is missing"
+    for text in (None, "format = 1\n"):
+        if text:
+            noted(tree).write_text(text)
+        with pytest.raises(StartFailed, match=names):
+            make_server(tree=tree)
+    # As each sentence says, from one that cannot be read to one that is served.
+    noted(tree).write_text("no toml\n")
+    with pytest.raises(StartFailed, match="format exists, write a new file with the line `format = 2`"):
         make_server(tree=tree)
+    noted(tree).write_text("format = 2\n")
+    make_server("--metadata", "xattr", tree=tree)
 
 
 @pytest.mark.parametrize("options", [(), ("--metadata", "sidecar")])
@@ -176,7 +188,7 @@ def test_what_is_no_note(make_server, tmp_path, text):
     tree = tmp_path / "tree"
     make_server(tree=tree).stop()
     noted(tree).write_text(text)
-    with pytest.raises(StartFailed, match=r"tree\.toml: expected format = 1"):
+    with pytest.raises(StartFailed, match=r"tree\.toml: expected format = 1 or 2"):
         make_server(tree=tree)
 
 
@@ -208,5 +220,5 @@ def test_a_feature_that_a_crash_kept_from_its_name_counts(make_server, tmp_path)
     with pytest.raises(StartFailed, match=UNKNOWN.replace("format:", "format.pending:")):
         make_server(tree=tree)
     pending.unlink()
-    with pytest.raises(StartFailed, match="one of the two files was lost"):
+    with pytest.raises(StartFailed, match=r"tree\.toml has format = 2, but \.slipway/format, which names"):
         make_server(tree=tree)

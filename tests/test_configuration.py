@@ -503,6 +503,26 @@ class TestNested:
         assert 'count=1 names="bucket"' in line
         expect.error(again.raw.delete("/bucket"), "BucketNotEmpty", re.compile("."))
 
+    def test_is_not_swept(self, make_server, tmp_path):
+        """Nor is it said to be repaired: its own gateways need it as it is."""
+        make_server(tree=tmp_path / "above" / "data").stop()
+        server = make_server(tree=tmp_path / "above")
+        done = subprocess.run([binary(), "sweep", server.tree], capture_output=True, text=True)
+        (line,) = done.stderr.splitlines()[:-1]
+        assert "WARN" in line and "not swept: this directory is a tree of its own" in line, done
+        assert f'path="{tmp_path}/above/data"' in line and done.returncode == 1, done
+        done = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True)
+        told = "it looks like that of a tree of its own, which other gateways serve or served"
+        assert (
+            f"stranger: {tmp_path}/above/data/.slipway: {told}" in done.stdout and "chmod" not in done.stdout
+        )
+        make_server("--allow-nested", tree=tmp_path / "above" / "data" / "deep" / "er").stop()
+        done = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True)
+        assert f"/deep/er/.slipway: {told}" in done.stdout and "rename" not in done.stdout, done
+        expect.error(server.raw.delete("/data"), "BucketNotEmpty", re.compile("."))
+        for said in ("chmod", "leftovers of crashes", "ERROR slipway"):
+            assert said not in server.log and said not in done.stderr, server.log
+
     def test_only_what_is_ours(self, make_server, tmp_path):
         """A name alone, or a link, is no trace of a gateway."""
         tree = tmp_path / "above" / "tree"

@@ -192,6 +192,7 @@ def test_no_inodes_left(tmp_path, make_server):
         assert {response.status for response in answers} == {200, 507}
         stored = [f"d{n}/key" for n, response in enumerate(answers) if response.status == 200]
         full(answers[-1])
+        assert "no space or no inodes left, or a quota is exceeded" in bucket.server.log
         assert bucket.keys() == sorted(stored)
         assert sorted(p.name for p in bucket.tree.iterdir() if p.name[0] == "d") == sorted(
             key.split("/")[0] for key in stored
@@ -364,6 +365,8 @@ class TestPermissions:
         """The rest is listed: a bucket that is a mount point has a `lost+found` that only root may read."""
         assert foreign.keys() == ["open/key", "open/secret", "readable/key", "zz"]
         assert foreign.keys(prefix="open/") == ["open/key", "open/secret"]
+        warned = 'bucket="bucket" key="locked/" error=Permission denied'
+        assert warned in foreign.server.log or warned.replace("locked/", "locked") in foreign.server.log
         response = foreign.raw.get(foreign.path(), query={"list-type": "2", "prefix": "locked/"})
         expect.error(response, "AccessDenied")
 
@@ -375,6 +378,17 @@ class TestPermissions:
             "bucket=closed error=could not open a bucket: the file system denied permission"
             in foreign.server.log
         )
+
+    def test_a_sweep_that_cannot_open_a_bucket(self, foreign):
+        tree = foreign.server.tree
+        (tree / "closed").mkdir(mode=0o700)
+        program = [tree.parent / "slipway", "sweep", tree]
+        as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        done = subprocess.run([*as_nobody, *program], capture_output=True, text=True)
+        assert done.returncode == 1 and "bucket=closed" in done.stderr, done
+        (tree / "closed").rmdir()
+        done = subprocess.run([*as_nobody, *program], capture_output=True, text=True)
+        assert done.returncode == 0, done
 
     def test_an_unreadable_file(self, foreign):
         expect.error(foreign.get("open/secret"), "AccessDenied")

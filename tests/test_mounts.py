@@ -157,6 +157,70 @@ class TestOver:
         unmount(bucket.tree)
         assert bucket.keys() == ["old"]
 
+    def test_a_bucket_that_is_unmounted(self, tmp_path, mount, make_server):
+        """The directory below is not served in its place: it is on another disk, and hidden later."""
+        tree = tmp_path / "tree"
+        for name in ("bucket", "late", "plain"):
+            (tree / name).mkdir(parents=True)
+        disk = image(tmp_path / "disk")
+        subprocess.run(["mkfs.ext4", "-q", disk], check=True, capture_output=True)
+        mount("-o", "loop", disk, tree / "bucket")
+        server = make_server(tree=tree)
+        bucket, late, plain = (Bucket(server, name) for name in ("bucket", "late", "plain"))
+        mount("-t", "tmpfs", "tmpfs", late.tree)
+        for each in (bucket, late, plain):
+            each.put("old", b"data")
+            each.put("warm", b"data")
+            assert each.read("old") == b"data"
+        for each in (bucket, late):
+            unmount(each.tree)
+            await_refusal(each)
+            source = {"x-amz-copy-source": f"{each.name}/old"}
+            for response in (
+                each.get("warm"),
+                each.raw.put(each.path("new"), b"x"),
+                each.raw.put(each.path("large"), pattern(3 * MIB)),
+                each.raw.get(each.path(), query={"list-type": "2"}),
+                each.raw.post(each.path("new"), query={"uploads": ""}),
+                each.raw.delete(each.path()),
+                plain.raw.put(plain.path("copy"), headers=source),
+            ):
+                expect.error(response, "ServiceUnavailable")
+            listed = expect.ok(server.raw.get("/")).xml.child("Buckets").all("Bucket")
+            assert "plain" in [one["Name"] for one in listed]
+            assert each.name not in [one["Name"] for one in listed]
+            assert os.listdir(each.tree) == []
+            assert server.log.count("the file system of a bucket was unmounted") == 1 + (each is late)
+            assert plain.read("old") == b"data"
+        mount("-o", "loop", disk, bucket.tree)
+        await_service(bucket)
+        assert bucket.keys() == ["old", "warm"]
+        bucket.put("new", b"x")
+        # Without the directory there is no bucket, and a new one is none that was unmounted.
+        late.tree.rmdir()
+        poll(lambda: late.head("old").status == 404, 10)
+        late.create()
+        late.put("new", b"x")
+
+    def test_a_bucket_is_not_deleted(self, bucket, mount):
+        """Nor one that has a mount point inside."""
+        told = "The bucket is a mount point on the server, and can only be removed there."
+        mount("-t", "tmpfs", "tmpfs", bucket.tree)
+        for _ in range(2):
+            expect.error(bucket.raw.delete(bucket.path()), "AccessDenied", told)
+            assert bucket.raw.put(bucket.path("key"), b"x").status == 200
+        log = bucket.server.log
+        assert "a bucket was not deleted: it is a mount point" in log and "denied" not in log
+        unmount(bucket.tree)
+        assert bucket.delete("old").status == 204
+        (bucket.tree / "inside").mkdir()
+        mount("-t", "tmpfs", "tmpfs", bucket.tree / "inside")
+        refused = bucket.raw.delete(bucket.path())
+        expect.error(refused, "BucketNotEmpty", re.compile("holds files that are not objects"))
+        assert "a file system is mounted there" in bucket.server.log
+        unmount(bucket.tree / "inside")
+        bucket.remove()
+
     @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
     def test_a_bucket_of_another_kind(self, bucket, mount, kind):
         """What is remembered of it is as true as elsewhere: a program's changes show at once."""
@@ -197,7 +261,8 @@ class TestOver:
         expect.error(bucket.raw.delete(bucket.path()), "BucketNotEmpty")
         expect.ok(bucket.delete("key"), 204)
         refused = bucket.raw.delete(bucket.path())
-        expect.error(refused, "BucketNotEmpty", re.compile("holds files that are not objects"))
+        told = "The bucket has uploads in progress: complete or abort them first."
+        expect.error(refused, "BucketNotEmpty", told)
         assert "its uploads in progress cannot be set aside" in bucket.server.log
         expect.ok(bucket.complete("object", upload_id, [(1, etag)]))
         assert bucket.read("object") == b"part"
@@ -287,6 +352,15 @@ SERVED_WITH = {
     "attributes": ["--metadata", "sidecar"],
 }
 IN_ATTRIBUTES = ["--metadata", "xattr"]
+UNSUITABLE = "The file system of this bucket cannot hold objects; the server's log says why."
+
+
+def of_bucket(says: str) -> str:
+    """Where the records of a tree are is settled, when a bucket of it is looked at."""
+    return says.replace(
+        ", use another file system, or keep records in files with --metadata sidecar",
+        ", or use another file system",
+    )
 
 
 class TestLacking:
@@ -335,11 +409,11 @@ class TestLacking:
             bucket.raw.put(bucket.path("directory/"), b"x"),
             bucket.raw.post(bucket.path("key"), query={"uploads": ""}),
         ):
-            expect.error(response, "NotImplemented", "The storage cannot do this.")
+            expect.error(response, "NotImplemented", UNSUITABLE)
         assert not any((bucket.tree / ".slipway").glob("uploads/*"))
         assert bucket.keys() == ["foreign"] and bucket.read("foreign") == b"two"
         assert set(os.listdir(bucket.tree)) == {".slipway", "foreign"}
-        assert says in server.log
+        assert of_bucket(says) in server.log and "--metadata" not in server.log
         other.put("key", b"three")
 
     @pytest.mark.parametrize("lack", LACKS)
@@ -350,10 +424,10 @@ class TestLacking:
         (tree / "bucket").mkdir(parents=True)
         show(*options, at=tree / "bucket")
         server = make_server(*IN_ATTRIBUTES, tree=tree)
-        assert says in server.log
+        assert of_bucket(says) in server.log and "--metadata" not in server.log
         bucket = Bucket(server, "bucket")
         response = bucket.raw.put(bucket.path("key"), b"x")
-        expect.error(response, "NotImplemented", "The storage cannot do this.")
+        expect.error(response, "NotImplemented", UNSUITABLE)
 
     def test_where_others_keep_files_nothing_is_made_at_the_start(self, tmp_path, make_server, show):
         tree = tmp_path / "tree"
@@ -368,6 +442,11 @@ class TestLacking:
     def test_the_table_is_complete(self):
         assert set(TABLE) == set(PROVOKED) | NOT_PROVOKED
         assert {what for what, _ in TABLE.values()} == {"refused", "done another way"}
+
+    def test_stat_of_what_takes_no_directory(self):
+        done = subprocess.run([binary(), "stat", "--try", "/proc"], capture_output=True, text=True)
+        assert done.returncode == 1, done
+        assert "/proc: what its file system can do cannot be tried there: No such file" in done.stderr, done
 
     @pytest.mark.parametrize("lack", PROVOKED)
     def test_stat_tells(self, show, lack):
@@ -425,7 +504,7 @@ class TestLackingForReal:
         with_exfat(bucket.tree, mount)
         for body in (b"x", pattern(3 * MIB)):
             response = bucket.raw.put(bucket.path("key"), body)
-            expect.error(response, "NotImplemented", "The storage cannot do this.")
+            expect.error(response, "NotImplemented", UNSUITABLE)
         assert bucket.keys() == []
         assert "does not distinguish the names KEY and key" in bucket.server.log
 

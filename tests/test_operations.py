@@ -283,6 +283,8 @@ def test_what_comes_before_connections_are_closed(make_server):
         assert server.wait() == 0
         assert time.monotonic() - before >= 2
         assert connection.is_closed(5)
+    said = "serving goes on for --drain-delay (2 s), then requests in progress have --drain-timeout (30 s)"
+    assert f"stopping: {said}" in server.log
 
 
 def test_a_second_signal_ends_the_delay(make_server):
@@ -328,7 +330,10 @@ class TestAsking:
         status, text = self.ask(server.endpoint)
         assert status == 1
         assert "not that of a gateway's --ops-listen" in text
-        for address in ("unix:/none", "example.invalid:1", "9090", "unix:", "a:b"):
+        for wrong in ("foo", "9090", "localhost:", "a:b", "unix:"):
+            status, text = self.ask(wrong)
+            assert status == 2 and "expected HOST:PORT, :PORT or unix:PATH" in text, text
+        for address in ("unix:/none", "example.invalid:1"):
             assert self.ask(address)[0] == 1, address
         assert self.ask()[0] == 2
 
@@ -417,7 +422,8 @@ class TestTop:
         assert "2 gateways, 2 ready" in self.look(env={"SLIPWAY_OPS_LISTEN": both}).stdout
         done = self.look(server.operations, "unix:/none")
         assert done.returncode == 1
-        assert "1 gateway, 1 ready" in done.stdout and "unix:/none: No such file" in done.stdout
+        assert "2 gateways, 1 ready, 1 does not answer" in done.stdout
+        assert "unix:/none: No such file" in done.stdout
 
     def test_nobody(self, server):
         done = self.look("unix:/none")

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -63,6 +64,48 @@ def test_a_tree_remembers(bucket, make_server):
         make_server("--metadata", "xattr", tree=bucket.server.tree)
     done = subprocess.run([binary(), "stat", "--json", bucket.file("a")], capture_output=True, text=True)
     assert json.loads(done.stdout)["record"]["sidecar"] is True
+
+
+def test_a_tree_whose_note_is_lost(bucket, make_server):
+    """Its options say where records are, to tools as well, and the next start writes the note again."""
+    bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
+    tree = bucket.server.tree
+    bucket.server.stop()
+    note = tree / ".slipway" / "metadata"
+    note.unlink()
+    assert fsck(bucket) == []
+    done = subprocess.run([binary(), "stat", "--json", bucket.file("a")], capture_output=True, text=True)
+    assert json.loads(done.stdout)["record"]["sidecar"] is True
+    with pytest.raises(StartFailed, match="Give --metadata sidecar"):
+        make_server("--metadata", "xattr", tree=tree)
+    reader = make_server("--read-only", tree=tree)
+    assert Bucket(reader, "lab").head("a").headers["x-amz-meta-k"] == "v"
+    reader.stop()
+    assert not note.exists()
+    again = Bucket(make_server(tree=tree), "lab")
+    assert again.head("a").headers["x-amz-meta-k"] == "v" and note.read_text() == "sidecar\n"
+
+
+def test_buckets_without_their_tree(bucket, make_server, tmp_path):
+    """As from a backup of buckets alone."""
+    bucket.put("a", b"1", headers={"x-amz-meta-k": "v"})
+    bucket.server.stop()
+    for name in ("one", "two"):
+        shutil.copytree(bucket.tree, tmp_path / name / "lab")
+    done = subprocess.run([binary(), "fsck", tmp_path / "one"], capture_output=True, text=True)
+    assert "start it once with --metadata sidecar" in done.stdout and "rename" not in done.stdout, done
+    for tree in (tmp_path / "one", tmp_path / "two"):
+        with pytest.raises(StartFailed, match='"lab": records of objects are in files there'):
+            make_server(tree=tree)
+        assert not (tree / ".slipway").exists()
+    one = make_server("--metadata", "sidecar", tree=tmp_path / "one")
+    assert Bucket(one, "lab").head("a").headers["x-amz-meta-k"] == "v"
+    two = make_server("--metadata", "xattr", tree=tmp_path / "two")
+    assert "x-amz-meta-k" not in Bucket(two, "lab").head("a").headers
+    two.stop()
+    told = "these buckets have records in files (.slipway,records), which are not used"
+    assert told in make_server(tree=tmp_path / "two").log
+    assert "not used" not in make_server(tree=tmp_path / "one").log
 
 
 def test_a_tree_with_records_in_attributes_is_not_hidden(make_server, tmp_path):

@@ -2,9 +2,11 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import re
 import resource
+import shutil
 import socket
 import stat
 import subprocess
@@ -411,3 +413,28 @@ class TestTheOperatorReadsWhy:
             took = time.monotonic() - begun
             told[name] = sum(len(self.lines(server, response)) for response in responses)
             assert 1 <= told[name] <= 1 + took, (told, took)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_log_lines_have_plain_values(make_server, form):
+    """What the request does not name is left out, and an error has the fields of a refusal."""
+    server = make_server("--log-format", form)
+    bucket = Bucket(server, "bucket").create()
+    os.mkfifo(bucket.file("fifo"))
+    expect.error(bucket.raw.put(bucket.path("fifo"), b"x"), "AccessDenied", re.compile("."))
+    (server.tree / "taken").write_text("")
+    expect.error(server.raw.put("/taken"), "BucketAlreadyExists")
+    shutil.rmtree(bucket.tree / ".slipway", ignore_errors=True)
+    (bucket.tree / ".slipway").write_text("")
+    expect.error(bucket.raw.post(bucket.path("a b"), query={"uploads": ""}), "AccessDenied")
+    lines = [line for line in server.log.splitlines() if "causes" in line]
+    assert len(lines) == 3 and "Some(" not in server.log and "None" not in server.log, server.log
+    if form == "text":
+        found = [(line.count("bucket="), line.count("key="), line.count(" path=")) for line in lines]
+        assert 'bucket="bucket" key="fifo" causes="' in lines[0] and 'key="a b" causes="' in lines[2]
+    else:
+        fields = [json.loads(line)["fields"] for line in lines]
+        found = [tuple(int(name in each) for name in ("bucket", "key", "path")) for each in fields]
+        assert [each.get("key") for each in fields] == ["fifo", None, "a b"]
+        assert not any(each["causes"].startswith('"') for each in fields)
+    assert found == [(1, 1, 0), (1, 0, 0), (1, 1, 0)]

@@ -125,9 +125,15 @@ class TestStat:
     def test_a_part_of_a_tree(self, bucket, command):
         """A bucket is not taken for a tree in which all is well."""
         bucket.put("a/b", b"1")
-        for part in (bucket.tree, bucket.tree / "a"):
-            told = run(command, part, status=2)
-            assert f'entry "{bucket.name}": give {bucket.server.tree}' in told
+        tree = bucket.server.tree
+        for part, says in (
+            (
+                bucket.tree,
+                f'this is the bucket "{bucket.name}" of the directory {tree}: give {tree} (and to fsck',
+            ),
+            (bucket.tree / "a", f'entry "{bucket.name}": give {tree}'),
+        ):
+            assert says in run(command, part, status=2)
         run("fsck", bucket.server.tree)
 
     def test_parts_and_upload(self, bucket):
@@ -466,6 +472,19 @@ class TestImport:
         assert expect.ok(raw.head("/lab/older")).headers["x-amz-meta-shape"] == "round"
         assert expect.ok(raw.head("/lab/folder/")).etag == '"d41d8cd98f00b204e9800998ecf8427e"'
         assert raw.head("/lab/edited").etag.startswith('"foreign-')
+        (tree / "dir" / "plain").write_bytes(b"edited")
+        again = run("import", "versitygw", "--keep-attributes", tree.parent, status=1)
+        told = "it has a record of Slipway's already (written or imported later), and another program changed it since"
+        assert f"stale: {tree / 'dir/plain'}: {told}" in again
+
+    def test_a_bucket_in_place_of_the_tree(self, peers):
+        """Nothing is imported of it, and that may not be what was meant."""
+        bucket = peers[0].parent / "files"
+        self.file(bucket, "a", b"1", {})
+        for directory, asks in [(bucket, True), (bucket.parent, False)]:
+            command = [binary(), "import", "versitygw", "--dry-run", directory]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert ("is it the right one?" in done.stderr) == asks, done
 
     def test_rehash_keeps_what_versitygw_noted(self, peers, make_server):
         """Also of a file that import leaves, since it was edited."""

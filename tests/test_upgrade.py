@@ -74,9 +74,13 @@ def test_a_directory_is_upgraded_in_place(tree, make_server):
 def test_a_gateway_that_serves_is_named(tree, make_server, stop):
     before = formats(tree)
     servers = [make_server(tree=tree) for _ in range(2)]
-    for words in [(STOPPED,), ("--dry-run",)]:
-        told = run("upgrade", *words, tree, status=2)
+    for words, status in [((STOPPED,), 2), (("--dry-run",), 0), ((), 2)]:
+        done = subprocess.run([binary(), "upgrade", *words, tree], capture_output=True, text=True)
+        told = done.stdout + done.stderr
+        assert done.returncode == status, done
         assert "these gateways are serving this directory: " in told and "stop all gateways" in told, told
+        # What an upgrade would do needs no lock to be shown.
+        assert ("to be added: bucket-documents" in told) == (words != (STOPPED,)), told
         for server in servers:
             address = server.endpoint.partition("://")[2]
             named = rf"{address} \(slipway [\d.]+, process {server.pid} on {os.uname().nodename}\)"
@@ -152,7 +156,9 @@ def test_what_is_no_tree_is_not_upgraded(tree, tmp_path):
     (other / "Pictures").mkdir(parents=True)
     assert "is it the right one?" in run("upgrade", STOPPED, other, status=2)
     assert os.listdir(other) == ["Pictures"]
-    assert "not the directory that is served" in run("upgrade", STOPPED, tree / "bucket", status=2)
+    assert f'the bucket "bucket" of the directory {tree}' in run(
+        "upgrade", STOPPED, tree / "bucket", status=2
+    )
     assert "name a directory that exists" in run("upgrade", STOPPED, tmp_path / "none", status=2)
     own(tree).joinpath("format").write_text("time-travel\n")
     assert '"time-travel"' in run("upgrade", STOPPED, tree, status=2)

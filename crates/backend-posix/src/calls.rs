@@ -79,7 +79,7 @@ impl PosixBackend {
             check: check.cloned(),
             body,
         };
-        self.store.presence.check()?;
+        self.store.check_place_of(object.bucket)?;
         if let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request) {
             return result.map_err(|error| missing(object, error));
         }
@@ -170,8 +170,8 @@ impl Backend for PosixBackend {
     }
 
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        self.store.presence.check()?;
         let PutRequest { object, options, check } = request;
+        self.store.check_place_of(object.bucket)?;
         let WriteOptions { metadata, conditions, size_hint } = options;
         let target = self.target(cx, object, &conditions, check);
         let nothing_to_check = !target.needs_facts() && !size_hint.is_some_and(object::is_much);

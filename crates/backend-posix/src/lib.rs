@@ -179,10 +179,11 @@ pub use tree::{format, serving};
 /// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<States> = Watch {
     look: |states| {
-        let Store { presence, devices, root, .. } = &*states.store;
+        let Store { presence, unmounted, devices, root, .. } = &*states.store;
         presence.look(root);
         if presence.mounts_have_changed() {
             devices.forget();
+            unmounted.look(root, presence);
         }
     },
     look_after: |states| {
@@ -272,7 +273,7 @@ impl PosixBackend {
         bucket: &BucketName,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.store.presence.check()?;
+        self.store.check_place_of(bucket)?;
         let store = Arc::clone(&self.store);
         let turns = self.store.options.quotas.turns(Some(bucket));
         blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await

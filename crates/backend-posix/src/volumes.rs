@@ -6,7 +6,6 @@
 //! A file system that hangs does not prevent others from being asked.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -26,7 +25,6 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::is_of_file_system;
 use crate::limits::{VOLUMES_THREADS_MAX, VOLUMES_WAIT_MAX};
 use crate::tree::bucket::Bucket;
-use crate::tree::presence::mount_points;
 use crate::tree::store::Store;
 
 /// The name of DIR's own volume.
@@ -133,7 +131,7 @@ pub(crate) async fn add_statistics(volumes: &Arc<Volumes>, statistics: &mut Stat
 /// Tries the file systems that are mounted as buckets, so that a lack is reported at the start, and
 /// not first to a client. One that does not answer in time is tried before the first write to it.
 pub(crate) fn try_mounted(store: &Arc<Store>) {
-    let names = mounted_in(store);
+    let names = store.presence.mounted_buckets();
     let threads = names.len().min(VOLUMES_THREADS_MAX);
     let (names, (done, all_done)) = (Arc::new(Mutex::new(names)), channel::<()>());
     for _ in 0..threads {
@@ -174,7 +172,7 @@ fn try_bucket(store: &Store, name: &str) {
     });
     match tried {
         // It was logged, with the sentence for the operator.
-        Ok(()) | Err(BackendError::Unsupported(_)) => {}
+        Ok(()) | Err(BackendError::BucketUnsuitable(_)) => {}
         Err(error) => tracing::warn!(
             bucket = name.as_str(),
             %error,
@@ -206,7 +204,7 @@ async fn others(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
 /// Asks all buckets' volumes at the same time.
 async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     let of = Arc::clone(&volumes.store);
-    let names = blocking::join(&mut blocking::spawn(move || Ok(mounted_in(&of)))).await;
+    let names = blocking::join(&mut blocking::spawn(move || Ok(of.presence.mounted_buckets()))).await;
     let asked = names.unwrap_or_default().into_iter().map(|name| {
         let volumes = Arc::clone(volumes);
         let answer = async move {
@@ -241,21 +239,6 @@ async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePe
 /// not enter (another user's FUSE mount), a file, or something that was unmounted again.
 fn is_none_of_ours(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
-}
-
-/// The names of buckets that are mount points.
-fn mounted_in(store: &Store) -> Vec<String> {
-    let points = mount_points();
-    let inside = |point: &PathBuf| {
-        let name = point.file_name()?.to_str()?;
-        let bucket = point.parent() == Some(store.presence.place()) && BucketName::new(name).is_ok();
-        bucket.then(|| name.to_owned())
-    };
-    let mut names: Vec<_> = points.iter().filter_map(inside).collect();
-    names.sort();
-    // Something may be mounted over something else.
-    names.dedup();
-    names
 }
 
 fn of(store: &Store, name: &str) -> Io<VolumeStatistics> {

@@ -26,6 +26,16 @@ pub enum BackendError {
     /// The bucket contains no objects, but files of other kinds.
     #[error("the bucket contains files that are not objects")]
     BucketHoldsFiles,
+    /// The bucket has uploads in progress, with which it cannot be removed here.
+    #[error("the bucket has uploads in progress")]
+    BucketHasUploads,
+    /// The file system of the bucket lacks something required. The storage has logged the sentence,
+    /// which is for its operator.
+    #[error("the file system of the bucket is unsuitable: {0}")]
+    BucketUnsuitable(&'static str),
+    /// The bucket is a mount point, which only the server's administrator can remove.
+    #[error("the bucket is a mount point")]
+    BucketMounted,
     /// The bucket's documents are no longer those that the writer has read.
     #[error("the bucket's documents have changed")]
     BucketChanged,
@@ -190,8 +200,8 @@ pub enum BackendError {
     /// act.
     #[error("the storage is not available: {0}")]
     Unavailable(&'static str),
-    /// The storage is full, or a quota is.
-    #[error("the file system is full, or a quota is exceeded")]
+    /// The storage has no space left, or no room for another file; or a quota is exceeded.
+    #[error("the file system has no space or no inodes left, or a quota is exceeded")]
     OutOfSpace,
     /// The storage has space, but the directory of the object has no room for another name. The
     /// storage has logged why.
@@ -316,12 +326,15 @@ impl BackendError {
             | Self::Changed
             | Self::Contended(_)
             | Self::Unsupported(_)
+            | Self::BucketUnsuitable(_)
             | Self::Io { .. } => true,
             Self::NoSuchBucket
             | Self::BucketExists
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
             | Self::BucketHoldsFiles
+            | Self::BucketHasUploads
+            | Self::BucketMounted
             | Self::BucketChanged
             | Self::NoSuchKey
             | Self::NotAllowed

@@ -104,8 +104,8 @@ pub struct CompleteUpload {
     /// ([`crate::BackendError::InvalidPart`]), size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
-    /// Conditions on the object to be replaced. It must also be the one that the key had when the
-    /// upload was created ([`crate::BackendError::ChangedSinceCreation`]).
+    /// Conditions on the object to be replaced. If there are any, it must also be the one that the
+    /// key had when the upload was created ([`crate::BackendError::ChangedSinceCreation`]).
     pub conditions: Conditions,
     /// The checksum that the object must have, as the client gave it. [`CompleteUpload::check`]
     /// decides what is compared ([`crate::BackendError::WrongChecksum`]).

@@ -8,13 +8,19 @@ use backend_posix::format::{self, FILE, FORMAT, FORMAT_OF_FEATURES};
 use serde::Deserialize;
 
 use crate::config::ServeOptions;
-use crate::state_dir::{self, Access};
+use crate::state_dir::{self, Access, STATE_DIR};
 use crate::text::visible;
 
 /// The mode of the file. Others may read it: it is not a secret.
 const MODE: u32 = 0o644;
 /// The file in a tree's `.slipway` that says whether records are in files or in attributes.
 const METADATA_FILE: &str = "metadata";
+/// The folder of records in a bucket whose records are in files.
+const RECORDS: &str = ".slipway,records";
+/// How many of the directories in DIR are searched for it.
+const RECORDS_SEARCHED: usize = 1000;
+/// How many of those that have it are named at most.
+const RECORDS_SHOWN: usize = 8;
 
 /// The options in the tree's file, which also has its format. A newer gateway may add fields, which
 /// must be harmless to gateways that do not know them: others need a feature.
@@ -61,30 +67,64 @@ fn values(options: &ServeOptions) -> [Value; 3] {
 pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
     // What can't be read is told of when the tree is opened.
     match (options.metadata, read(state_dir)) {
-        (Some(wanted), Ok(Some(noted))) => agreed_metadata(wanted, &noted, state_dir),
+        (Some(wanted), Ok(Some(noted))) => match differing_metadata(wanted, &noted) {
+            Some(theirs) => Err(format!(
+                "--metadata {}: the directory has been served with --metadata {theirs} since its first start ({}); with \
+                 another value, the existing objects would lose their records (ETags, metadata). Give --metadata \
+                 {theirs}, or copy the objects to another directory through S3",
+                wanted.word(),
+                visible(&state_dir.join(FILE).to_string_lossy(), false)
+            )),
+            None => Ok(()),
+        },
+        // The first start, as far as is known.
+        (None, Ok(None)) if matches!(state_dir::read(state_dir, METADATA_FILE), Ok(None)) => {
+            match with_records(state_dir) {
+                Some(buckets) => Err(format!(
+                    "{}: records of objects are in files there, but DIR/{}, which would say so, is missing: give \
+                     --metadata sidecar, or --metadata xattr to serve the objects without these records",
+                    buckets,
+                    Path::new(STATE_DIR).join(METADATA_FILE).display()
+                )),
+                None => Ok(()),
+            }
+        }
         _ => Ok(()),
     }
 }
 
-fn agreed_metadata(ours: Metadata, noted: &OptionsFile, state_dir: &Path) -> Result<(), String> {
-    let ours = ours.word();
-    match &noted.metadata {
-        Some(theirs) if *theirs != ours => Err(format!(
-            "--metadata {ours}: the directory has been served with --metadata {} since its first start ({}); with \
-             another value, the existing objects would lose their records (ETags, metadata). Keep that value, or \
-             copy the objects to another directory through S3",
-            visible(theirs, false),
-            visible(&state_dir.join(FILE).to_string_lossy(), false)
-        )),
-        _ => Ok(()),
-    }
+/// The names of buckets that have records in files.
+fn with_records(state_dir: &Path) -> Option<String> {
+    let children = std::fs::read_dir(state_dir.parent()?).ok()?.flatten().take(RECORDS_SEARCHED);
+    let records = |bucket: &Path| std::fs::symlink_metadata(bucket.join(RECORDS));
+    let has_records = |bucket: &Path| records(bucket).is_ok_and(|records| records.is_dir());
+    let mut names: Vec<_> = children
+        .filter(|child| child.file_type().is_ok_and(|kind| kind.is_dir()) && has_records(&child.path()))
+        // What is not UTF-8 is no bucket.
+        .filter_map(|child| child.file_name().into_string().ok())
+        .map(|name| format!("{name:?}"))
+        .collect();
+    names.sort();
+    names.truncate(RECORDS_SHOWN);
+    (!names.is_empty()).then(|| visible(&names.join(", "), false).into_owned())
+}
+
+/// Where the tree's file says that records are, if that is elsewhere.
+fn differing_metadata(ours: Metadata, noted: &OptionsFile) -> Option<String> {
+    let theirs = noted.metadata.as_ref().filter(|theirs| **theirs != ours.word())?;
+    Some(visible(theirs, false).into_owned())
 }
 
 /// Where the records of an open tree are: in files if it has [`METADATA_FILE`], unless that file
-/// says `xattr`. A tree with any other word in it is not opened.
-fn metadata(state_dir: &Path) -> Result<Metadata, String> {
+/// says `xattr`. A tree with any other word in it is not opened. Without the file, they are where
+/// `noted` says, or in attributes.
+fn metadata(state_dir: &Path, noted: Option<&OptionsFile>) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
-    let is_sidecar = said.is_some_and(|said| said.split_whitespace().next() != Some(Metadata::Xattr.word()));
+    let noted = || noted.and_then(|noted| noted.metadata.as_deref());
+    let is_sidecar = match &said {
+        Some(said) => said.split_whitespace().next() != Some(Metadata::Xattr.word()),
+        None => noted() == Some(Metadata::Sidecar.word()),
+    };
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
@@ -93,11 +133,19 @@ fn metadata(state_dir: &Path) -> Result<Metadata, String> {
 /// changed since the tree was opened), or if its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
     let values = values(options);
-    let metadata = metadata(state_dir)?;
+    let metadata = metadata(state_dir, read(state_dir)?.as_ref())?;
     let access = Access::of(options.read_only);
     let Some(noted) = read_or_note(state_dir, access, &values, metadata)? else { return Ok(Vec::new()) };
-    agreed_metadata(metadata, &noted, state_dir)?;
     let file = state_dir.join(FILE);
+    if let Some(theirs) = differing_metadata(metadata, &noted) {
+        return Err(format!(
+            "{} says that the directory is served with --metadata {theirs}, but {} says {}: one of the two files was \
+             changed; restore it from a backup",
+            visible(&file.to_string_lossy(), false),
+            visible(&state_dir.join(METADATA_FILE).to_string_lossy(), false),
+            metadata.word()
+        ));
+    }
     let differing = values.iter().filter_map(|Value { name, ours, theirs }| {
         let theirs = theirs(&noted).filter(|theirs| *theirs != ours)?;
         Some(format!(
@@ -107,7 +155,17 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
             visible(&file.to_string_lossy(), false)
         ))
     });
-    Ok(differing.collect())
+    let unused = || match metadata {
+        Metadata::Xattr => with_records(state_dir),
+        Metadata::Sidecar => None,
+    };
+    let unused = unused().map(|buckets| {
+        format!(
+            "{buckets}: these buckets have records in files ({RECORDS}), which are not used: the directory is served \
+             with --metadata xattr"
+        )
+    });
+    Ok(differing.chain(unused).collect())
 }
 
 /// Reads the options, or writes them; `None` if neither is possible. The account's warning has

@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
 
     /// The request that an error is about, for the log and the answer.
     pub fn site(&self) -> ErrorSite {
-        ErrorSite::new(self.gateway, self.cx, self.head)
+        ErrorSite::new(self.gateway, self.cx, self.head, Some(self.target))
     }
 
     /// Decodes the body as the bytes of an object or a part. Fails if the request does not state

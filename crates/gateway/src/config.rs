@@ -5,7 +5,7 @@
 //! file's keys are the flags' names.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
@@ -314,8 +314,15 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Refuses options that contradict each other.
+    /// Refuses options that contradict each other, and a DIR that cannot be meant.
     pub fn check(&self) -> Result<(), String> {
+        if Path::new(&self.dir).canonicalize().is_ok_and(|dir| dir == Path::new("/")) {
+            return Err(
+                "/: the root directory cannot be served: each directory of the system would be a bucket: name another \
+                 directory"
+                    .to_owned(),
+            );
+        }
         if self.read_only && self.rehash_on_read {
             return Err(
                 "--rehash-on-read contradicts --read-only, since it writes to DIR: leave out one of the two"

@@ -8,7 +8,7 @@ use http::Method;
 use http::request::Parts;
 use iam::Resource;
 use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey};
-use s3_wire::{ErrorCode, S3Error};
+use s3_wire::{ErrorCode, S3Error, Target};
 use tracing::field::display;
 
 use crate::closed::BucketClosed;
@@ -26,15 +26,19 @@ pub struct ErrorSite {
     trace: Option<TraceId>,
     host_id: HostId,
     method: Method,
-    path: String,
+    /// The bucket and key, once they are known.
+    target: Option<Target>,
+    /// The path as it was sent, until then.
+    path: Option<String>,
 }
 
 impl ErrorSite {
-    /// The request with this context and head.
-    pub fn new(gateway: &Gateway, cx: &RequestContext, head: &Parts) -> Self {
-        let (method, path) = (head.method.clone(), head.uri.path().to_owned());
+    /// The request with this context and head, and its target, if that is known.
+    pub fn new(gateway: &Gateway, cx: &RequestContext, head: &Parts, target: Option<&Target>) -> Self {
+        let path = target.is_none().then(|| head.uri.path().to_owned());
         let trace = cx.trace.as_ref().map(|context| context.trace);
-        Self { id: cx.id, trace, host_id: gateway.host_id.clone(), method, path }
+        let (method, target) = (head.method.clone(), target.cloned());
+        Self { id: cx.id, trace, host_id: gateway.host_id.clone(), method, target, path }
     }
 
     /// Logs an error, and writes its document.
@@ -48,27 +52,30 @@ impl ErrorSite {
     pub fn log(&self, error: &S3Error) {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
-        let causes = causes.join(": ");
-        let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_str());
+        let causes = Some(causes.join(": ")).filter(|causes| !causes.is_empty());
+        let causes = causes.as_deref();
+        let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_deref());
+        let bucket = self.target.as_ref().and_then(Target::bucket).map(BucketName::as_str);
+        let key = self.target.as_ref().and_then(Target::key).map(ObjectKey::as_str);
         let trace_id = self.trace.map(display);
         let explanation = error.source().and_then(|cause| cause.downcast_ref::<Explanation>());
         if let Some(explanation) = explanation.filter(|explanation| explanation.is_due()) {
-            let Explanation { bucket, key, .. } = explanation;
-            return tracing::info!(id, trace_id, method, ?bucket, ?key, ?causes, "{error}");
+            let (bucket, key) = (explanation.bucket.as_deref(), explanation.key.as_deref());
+            return tracing::info!(id, trace_id, method, bucket, key, causes, "{error}");
         }
         let closed = error.source().and_then(|cause| cause.downcast_ref::<BucketClosed>());
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage if closed.is_none() => {
-                tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
+                tracing::error!(id, trace_id, method, bucket, key, path, causes, "{error}");
             }
             // With a cause, it is the file system that denied it to the server, the machine that
             // ran out of something, or what was in the way of each attempt.
             ErrorCode::AccessDenied | ErrorCode::ConditionalRequestConflict | ErrorCode::SlowDown
-                if !causes.is_empty() && explanation.is_none() =>
+                if causes.is_some() && explanation.is_none() =>
             {
-                tracing::error!(id, trace_id, method, ?path, ?causes, "{error}");
+                tracing::error!(id, trace_id, method, bucket, key, path, causes, "{error}");
             }
-            _ => tracing::debug!(id, trace_id, method, ?path, ?causes, "{error}"),
+            _ => tracing::debug!(id, trace_id, method, bucket, key, path, causes, "{error}"),
         }
     }
 }
@@ -102,11 +109,9 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketHoldsFiles => S3Error::with_message(
-            ErrorCode::BucketNotEmpty,
-            "The bucket you tried to delete is not empty: it holds files that are not objects.",
-        )
-        .detail("BucketName", bucket.unwrap_or_default()),
+        B::BucketHoldsFiles | B::BucketHasUploads | B::BucketMounted => {
+            not_deleted(&error, bucket.unwrap_or_default())
+        }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),
         B::NoSuchVersion(id) => S3Error::new(ErrorCode::NoSuchVersion)
             .detail("Key", key.unwrap_or_default())
@@ -161,6 +166,26 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
     }
 }
 
+/// The answer for a bucket that cannot be deleted although it may have no objects.
+fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
+    match error {
+        BackendError::BucketHasUploads => S3Error::with_message(
+            ErrorCode::BucketNotEmpty,
+            "The bucket has uploads in progress: complete or abort them first.",
+        )
+        .detail("BucketName", bucket),
+        BackendError::BucketMounted => S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "The bucket is a mount point on the server, and can only be removed there.",
+        ),
+        _ => S3Error::with_message(
+            ErrorCode::BucketNotEmpty,
+            "The bucket you tried to delete is not empty: it holds files that are not objects.",
+        )
+        .detail("BucketName", bucket),
+    }
+}
+
 /// The answer for a key whose file would have to be where the tree cannot have it.
 fn not_in_this_tree(error: &BackendError) -> S3Error {
     let (code, message) = match error {
@@ -183,8 +208,7 @@ fn not_in_this_tree(error: &BackendError) -> S3Error {
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
-        B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage)
-            .caused_by("the file system is full, or a quota is exceeded"),
+        full @ B::OutOfSpace => S3Error::new(ErrorCode::InsufficientStorage).caused_by(full),
         // The storage has logged both, once and not for each request: there is no cause to log
         // here.
         B::DirectoryFull => S3Error::with_message(
@@ -200,6 +224,11 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
         B::Unsupported(what) => {
             S3Error::with_message(ErrorCode::NotImplemented, "The storage cannot do this.").caused_by(what)
         }
+        B::BucketUnsuitable(what) => S3Error::with_message(
+            ErrorCode::NotImplemented,
+            "The file system of this bucket cannot hold objects; the server's log says why.",
+        )
+        .caused_by(what),
         internal => S3Error::new(ErrorCode::InternalError).caused_by(internal),
     }
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use gateway::cli::{Cli, Command, Said, refuse_unknown_variables};
+use gateway::serve::Failure;
 use gateway::server::Inherited;
 use gateway::{commands, manual, serve, text};
 
@@ -22,7 +23,9 @@ fn main() -> ExitCode {
             }
             let said = Said { arguments: args, values };
             let inherited = Inherited::take();
-            exit_code(inherited.and_then(|inherited| serve::run(*options, said, inherited)))
+            exit_code(
+                inherited.map_err(Failure::Other).and_then(|inherited| serve::run(*options, said, inherited)),
+            )
         }
         Command::Stat(options) => commands::stat::run(&options),
         Command::Rehash(options) => commands::rehash::run(&options),
@@ -50,12 +53,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn exit_code(outcome: Result<(), String>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("slipway: {}", text::visible(&message, true));
-            ExitCode::FAILURE
-        }
+fn exit_code(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    eprintln!("slipway: {}", text::visible(&failure.to_string(), true));
+    match failure {
+        // As for what clap finds wrong.
+        Failure::Configuration(_) => commands::FAILED.into(),
+        Failure::Other(_) => ExitCode::FAILURE,
     }
 }

@@ -1,5 +1,7 @@
 //! `slipway serve`: starts a server from its options, and stops it again.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -24,7 +26,7 @@ use crate::credentials::{self, Origin, Root};
 use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
-use crate::log::{Log, LogFilter};
+use crate::log::{self, Log, LogFilter};
 use crate::metrics::{Connections, Metrics};
 use crate::observers::Observers;
 use crate::operations_server::{self, Observed};
@@ -41,8 +43,44 @@ use crate::{account, agreement, choices, service_manager, sweep};
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Why a server could not start, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The command line, a variable or the configuration file is wrong, or a file of keys or
+    /// certificates that they name.
+    Configuration(String),
+    /// Anything else.
+    Other(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Configuration(message) | Self::Other(message)) = self;
+        f.write_str(message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    /// Names the place in the file, if the option is set there ([`Cli::located`]).
+    fn located(self, arguments: &[OsString]) -> Self {
+        match self {
+            Self::Configuration(message) => Self::Configuration(Cli::located(arguments, message)),
+            Self::Other(message) => Self::Other(Cli::located(arguments, message)),
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::Other(message)
+    }
+}
+
 /// Serves until SIGTERM or SIGINT, with the options that were read from `said`.
-pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), String> {
+pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), Failure> {
+    log::read_filter(&options.log).map_err(Failure::Configuration)?;
     let mut log = Log::start(&options.log, options.log_format)?;
     let filter = log.filter.take();
     let outcome = run_logged(options, said, inherited, filter);
@@ -55,8 +93,7 @@ fn run_logged(
     said: Said,
     inherited: Inherited,
     log_filter: Option<LogFilter>,
-) -> Result<(), String> {
-    allow_connections(options.max_connections);
+) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -96,9 +133,9 @@ async fn serve(
     said: Said,
     inherited: Inherited,
     log_filter: Option<LogFilter>,
-) -> Result<Stopped, String> {
+) -> Result<Stopped, Failure> {
     let (mut stops, hang_ups) = (Stops::listen()?, listen_to(SignalKind::hangup())?);
-    let running = start(&options, inherited).await.map_err(|error| Cli::located(&said.arguments, error))?;
+    let running = start(&options, inherited).await.map_err(|failure| failure.located(&said.arguments))?;
     greet(&options, &running);
     let Running { server, gateway, stopping, certificates, account, root, serving, .. } = running;
     let observers = gateway.observers.clone();
@@ -116,7 +153,7 @@ async fn serve(
     reloads.abort();
     service_manager::stopping();
     stopping.send_replace(true);
-    tracing::info!("stopping: requests in progress have --drain-timeout to finish");
+    log_stopping(options.drain_delay, options.drain_timeout);
     let finish = async {
         tokio::time::sleep(options.drain_delay).await;
         server.drain(options.drain_timeout).await
@@ -130,6 +167,17 @@ async fn serve(
         }
     }
     Ok(Stopped { observers, serving })
+}
+
+fn log_stopping(delay: Duration, timeout: Duration) {
+    let timeout = timeout.as_secs();
+    match delay.as_secs() {
+        0 => tracing::info!("stopping: requests in progress have --drain-timeout ({timeout} s) to finish"),
+        delay => tracing::info!(
+            "stopping: serving goes on for --drain-delay ({delay} s), then requests in progress have --drain-timeout \
+             ({timeout} s)"
+        ),
+    }
 }
 
 /// A server that has been started.
@@ -153,14 +201,12 @@ pub struct Running {
 
 /// Starts a server in this runtime. Sockets that were handed over replace those that the options
 /// name.
-pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, String> {
+pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, Failure> {
     // All that may be wrong with the options, before anything is made in DIR.
-    options.check()?;
-    let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
-    let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     let env = |name: &str| std::env::var(name).ok();
-    credentials::check(options.credentials_file.as_deref(), env)?;
-    let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
+    let Configured { certificates, clients, collector } =
+        configured(options, env).map_err(Failure::Configuration)?;
+    allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
     let ops_listener = self::listeners("--ops-listen", ops, ops_inherited, &listeners).await?.pop();
@@ -222,6 +268,26 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     }
     tokio::spawn(sweep::regularly(backend, metrics));
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
+}
+
+/// The contents of the files that the options name.
+struct Configured {
+    certificates: Option<Arc<Certificates>>,
+    clients: Clients,
+    collector: Option<Collector>,
+}
+
+/// Checks the options, and reads the files that they name.
+fn configured(
+    options: &ServeOptions,
+    env: impl Fn(&str) -> Option<String> + Copy,
+) -> Result<Configured, String> {
+    options.check()?;
+    let certificates = Certificates::read(&options.tls_cert, &options.tls_key)?;
+    let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
+    credentials::check(options.credentials_file.as_deref(), env)?;
+    let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
+    Ok(Configured { certificates, clients, collector })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only

@@ -154,8 +154,18 @@ pub fn is_as_made_here(state_dir: &Path) -> bool {
 
 /// The error for a state directory that is not trusted.
 pub fn distrust(state_dir: &Path) -> String {
+    let cure = match fs::symlink_metadata(state_dir) {
+        Ok(there) if there.is_symlink() => "it is a symbolic link: move it away",
+        Ok(there) if !there.is_dir() => "it is a file: move it away",
+        Ok(there) if there.mode() & WRITABLE != 0 => {
+            "other users may write to it: if it is the server's, close it to others (chmod 700); if not, move it away"
+        }
+        _ => {
+            "it belongs to another user: if it is the server's, give it to the server's user (chown); if not, move it away"
+        }
+    };
     format!(
-        "{}: must be a directory that belongs to the server's user or root, and that no other user may write to",
+        "{}: must be a directory that belongs to the server's user or root, and that no other user may write to: {cure}",
         state_dir.display()
     )
 }

@@ -34,7 +34,7 @@ pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
 
 async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let dir = Path::new(&options.dir);
-    if dir.is_file() {
+    if dir.exists() && !dir.is_dir() {
         return Err(not_a_directory(dir));
     }
     refuse_nested(dir, options)?;
@@ -46,6 +46,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
                 cure(&e)
             )
         })?;
+        tracing::info!(?dir, "the directory to serve did not exist, and was created");
     }
     minio::check(dir)?;
     let posix = backend_posix::Options {

@@ -50,6 +50,7 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
         let page = backend.list_buckets(&cx, &query).await?;
+        total.unswept += page.unreadable;
         for bucket in page.buckets {
             // One bucket that cannot be read must not keep the others from being swept.
             match maintenance.sweep(&cx, &bucket.name).await {
@@ -58,12 +59,6 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
                     total.completed += report.completed;
                     total.uploads += report.uploads;
                     total.unswept += report.unswept;
-                    if report.unswept > 0 {
-                        tracing::warn!(
-                            bucket = bucket.name.as_str(),
-                            "some leftovers of crashes in a bucket could not be removed"
-                        );
-                    }
                 }
                 // It is deleted already, or has gone otherwise.
                 Err(BackendError::NoSuchBucket) => {}

@@ -210,7 +210,7 @@ fn keeps_uploads(bucket: &BucketName) -> BackendError {
         "a bucket was not deleted: it is a subvolume, or has a quota of its own (project), so that its uploads in \
          progress cannot be set aside. It can be deleted once they are completed or aborted"
     );
-    BackendError::BucketHoldsFiles
+    BackendError::BucketHasUploads
 }
 
 /// Completes what a crash during DeleteBucket interrupted: uploads return to their bucket if it

@@ -31,6 +31,7 @@ use crate::layout::uploads::{self, UPLOADS};
 use crate::layout::{self, converting};
 use crate::limits::{STAGING_WAITS, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
+use crate::tree::presence::is_mount_point;
 use crate::tree::store::Store;
 use crate::tree::trust::Purpose;
 use crate::tree::{lock, own};
@@ -48,7 +49,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
     let mut waits = 0;
     retrying(|| {
         let bucket = store.bucket(name)?;
-        match remove(store, name)? {
+        match remove(&bucket, name)? {
             Removal::Done => return Ok(sync_root(store)?),
             Removal::NotEmpty => {}
         }
@@ -69,7 +70,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
             remove_records(&bucket, name, &bucket.fd, "")?;
             step("a bucket is empty").attempt("remove a bucket")?;
-            remove(store, name)
+            remove(&bucket, name)
         });
         let done = matches!(removed, Ok(Removal::Done));
         let marked = if done { Ok(()) } else { restore(&bucket, created) };
@@ -103,12 +104,15 @@ enum Removal {
     NotEmpty,
 }
 
-fn remove(store: &Store, name: &BucketName) -> Result<Removal, Fail> {
-    match removing::remove_directory(&store.root, name.as_str()) {
+fn remove(bucket: &Bucket<'_>, name: &BucketName) -> Result<Removal, Fail> {
+    match removing::remove_directory(&bucket.store.root, name.as_str()) {
         Ok(()) => Ok(Removal::Done),
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
         // A mount point is its administrator's.
-        Err(Errno::BUSY) => Err(BackendError::Denied { operation: "remove a bucket" }.into()),
+        Err(Errno::BUSY) if is_mount_point(&bucket.fd).attempt("stat a bucket")? => {
+            tracing::info!(bucket = name.as_str(), "a bucket was not deleted: it is a mount point");
+            Err(BackendError::BucketMounted.into())
+        }
         Err(errno) => Err(errno).attempt("remove a bucket"),
     }
 }
@@ -123,7 +127,7 @@ fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), F
         if record.may_be_object() {
             return Err(BackendError::BucketNotEmpty.into());
         }
-        refuse_if_fixed(&directory, &path)?;
+        refuse_if_fixed(bucket_name, &directory, &path)?;
         let (mut refusal, mut staged, mut records) = (None, Vec::new(), false);
         let read = read_names(&directory, |name, kind| {
             let no_object = |why| Some(no_object(bucket_name, &join(&path, &name.to_string_lossy()), why));
@@ -236,11 +240,11 @@ fn refuse_if_strange_in(
 
 /// Refuses a directory that cannot be removed (a mount point, or missing permissions), before any
 /// other is removed.
-fn refuse_if_fixed(directory: &OwnedFd, path: &str) -> Result<(), Fail> {
+fn refuse_if_fixed(bucket_name: &BucketName, directory: &OwnedFd, path: &str) -> Result<(), Fail> {
     let stat = rustix::fs::statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
         .attempt("stat a directory")?;
     if !path.is_empty() && stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
-        return Err(BackendError::Denied { operation: "remove a mount point" }.into());
+        return Err(no_object(bucket_name, path, "a file system is mounted there").into());
     }
     let wanted = Access::WRITE_OK | Access::EXEC_OK;
     let may = rustix::fs::accessat(directory, ".", wanted, AtFlags::EACCESS);

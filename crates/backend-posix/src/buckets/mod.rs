@@ -57,22 +57,27 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
         }
     }
     names.sort();
-    let mut page = BucketPage::default();
+    let (mut page, mut unreadable) = (BucketPage::default(), 0);
     for name in names {
         if page.buckets.len() == *max_buckets {
             page.next = page.buckets.last().map(|bucket| bucket.name.clone());
-            break;
+            return Ok(page);
         }
         match head(store, &name) {
-            Ok(bucket) => page.buckets.push(bucket),
+            Ok(bucket) => {
+                page.buckets.push(bucket);
+                page.unreadable += std::mem::take(&mut unreadable);
+            }
             // Deleted meanwhile, or no directory after all.
             Err(BackendError::NoSuchBucket) => {}
-            Err(error) if is_of_one(&error) => {
+            Err(error) if is_of_one(&error) || matches!(error, BackendError::Unavailable(_)) => {
                 tracing::warn!(bucket = %name, %error, "a bucket cannot be read: the list of buckets lacks it");
+                unreadable += 1;
             }
             Err(error) => return Err(error),
         }
     }
+    page.unreadable += unreadable;
     Ok(page)
 }
 
@@ -289,7 +294,7 @@ fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
     if !store.needs().names || !store.volume.kind.has_folding_directories() || !folds_case(fd) {
         return Ok(());
     }
-    let sentence = Lack::Case.sentence();
+    let sentence = Lack::Case.sentence_of_bucket();
     tracing::error!(path = ?bucket.place(), "a bucket cannot be created at this path: {sentence}");
-    Err(BackendError::Unsupported(sentence).into())
+    Err(BackendError::BucketUnsuitable(sentence).into())
 }

@@ -29,7 +29,8 @@ pub(crate) enum MetadataFile {
     Attributes,
     /// The file is empty, or has zeros: a power cut may have left that at the first start, with a
     /// build that wrote the file in place. Only a start with records in files wrote it, and no
-    /// start without has opened the tree since.
+    /// start without has opened the tree since. Also a file that is missing in a tree whose options
+    /// name records in files.
     Torn,
 }
 

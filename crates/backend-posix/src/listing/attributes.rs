@@ -169,7 +169,8 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
     };
     if LOGGED.is_due() {
         let shown = info.is_some();
-        tracing::error!(key, directory = directory.path, %errno, shown, "a listing cannot read an object's record, \
+        let bucket = bucket.name_for_log();
+        tracing::error!(bucket, key, directory = directory.path, error = %errno, shown, "a listing cannot read an object's record, \
             and shows the object like a foreign file, or leaves it out (shown=false)");
     }
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())

@@ -66,7 +66,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Sets the present types of the changed names. False if the directory has to be read again.
+    /// [`set_all`] in each window.
     pub fn set(&mut self, kinds: &[(CString, Option<FileType>)]) -> bool {
         self.windows.iter_mut().all(|window| set_all(Arc::make_mut(&mut window.index), kinds))
     }
@@ -76,7 +76,8 @@ fn bytes_of(windows: &[Window]) -> usize {
     windows.iter().map(|window| window.bytes).sum()
 }
 
-/// Sets the present types of changed names; false if the directory has to be read again.
+/// Updates the index with the current file types of names that changed (`None`: gone). Returns
+/// false if the index cannot take them, and the directory must be read again.
 pub(super) fn set_all(index: &mut DirectoryIndex, kinds: &[(CString, Option<FileType>)]) -> bool {
     kinds.iter().all(|(name, kind)| index.set(name, *kind))
 }

@@ -23,7 +23,8 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
         Err(errno) if is_of_one_file(errno) => {
             if LOGGED.is_due() {
                 let directory = &directory.path;
-                tracing::error!(directory, %errno, "a directory's record cannot be read: if an object has the \
+                let bucket = bucket.name_for_log();
+                tracing::error!(bucket, directory, error = %errno, "a directory's record cannot be read: if an object has the \
                     directory's name, listings leave that object out");
             }
             Ok(false)

@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
                 Ok(directory) => frame.directory = Some(Arc::new(directory)),
                 Err(errno) if leads_nowhere(errno) => return Ok(false),
                 Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
-                    let _: Option<Hit> = left_out(&self.path, errno);
+                    let _: Option<Hit> = left_out(self.bucket, &self.path, errno);
                     return Ok(false);
                 }
                 Err(errno) => return Err(errno),
@@ -212,7 +212,7 @@ impl<'a> Walk<'a> {
     fn refill_readable(&mut self, index: &DirectoryIndex) -> Io<bool> {
         match unless_removed(self.refill(index)) {
             Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
-                let _: Option<Hit> = left_out(&self.path, errno);
+                let _: Option<Hit> = left_out(self.bucket, &self.path, errno);
                 Ok(false)
             }
             more => Ok(more?.unwrap_or(false)),
@@ -322,7 +322,7 @@ impl<'a> Walk<'a> {
             // Removed meanwhile, or private to someone (`lost+found`): nothing that could be read
             // is in it.
             Err(errno) if leads_nowhere(errno) => return Ok(None),
-            Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(key, errno)),
+            Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(self.bucket, key, errno)),
             result => result?,
         };
         if kind == Kind::DirectoryLink {
@@ -350,7 +350,7 @@ impl<'a> Walk<'a> {
                 }
                 // In the order of keys it can be gone on with by the next page.
                 Ok(Outcome::Unknown) => {}
-                Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(key, errno)),
+                Err(errno) if leaves_out(self.bucket, errno) => return Ok(left_out(self.bucket, key, errno)),
                 Err(errno) => return Err(errno),
             }
             return match opened() {
@@ -364,7 +364,7 @@ impl<'a> Walk<'a> {
     /// Enters a directory, unless it can't be read.
     fn enter_readable(&mut self, directory: Directory, key: &str) -> Io<Option<Hit>> {
         match self.enter_unless_removed(directory, key) {
-            Err(errno) if leaves_out(self.bucket, errno) => Ok(left_out(key, errno)),
+            Err(errno) if leaves_out(self.bucket, errno) => Ok(left_out(self.bucket, key, errno)),
             entered => entered.map(|()| None),
         }
     }
@@ -432,10 +432,11 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
 }
 
 /// Logs a directory that the listing leaves out.
-fn left_out(key: &str, errno: Errno) -> Option<Hit> {
+fn left_out(bucket: &Bucket<'_>, key: &str, errno: Errno) -> Option<Hit> {
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     if LOGGED.is_due() {
-        tracing::warn!(key, %errno, "a directory cannot be read: the listing lacks the objects in it");
+        let bucket = bucket.name_for_log();
+        tracing::warn!(bucket, key, error = %errno, "a directory cannot be read: the listing lacks the objects in it");
     }
     None
 }

@@ -19,17 +19,22 @@ use crate::limits::SCATTERED_BYTES_MAX;
 use crate::tree::bucket::Bucket;
 use crate::tree::lock_wait::WaitBudget;
 use crate::tree::store::Store;
+use crate::tree::trust::Purpose;
 use crate::upload;
 use crate::write::conversion;
 use crate::write::recovery::{may_be_removed, remove_staged};
 use crate::write::staging::note_scattered;
 
-/// Sweeps one bucket. If another user put an entry in the place of one of ours, it is logged and
-/// counted, and the rest is swept nevertheless.
+/// Sweeps one bucket, unless its `.slipway` is not to be emptied. If another user put an entry in
+/// the place of one of ours, it is logged and counted, and the rest is swept nevertheless.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _budget = WaitBudget::begin();
     let bucket = store.bucket(bucket_name)?;
     let mut report = SweepReport::default();
+    // All that is swept is in there. The reason was logged.
+    if matches!(bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
+        return Ok(SweepReport { unswept: 1, ..report });
+    }
     let settled = conversion::finish_wanted(&bucket, |_| true).map_err(Fail::for_good);
     // Until then a file may have its only name in there.
     if unless_failed("files that were being replaced by directories", settled, &mut report)?.is_some() {
@@ -44,6 +49,12 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     unless_failed("uploads", swept, &mut report)?;
     let swept = companions::sweep(&bucket, options.staging_age).map_err(Fail::for_good);
     report.staging += unless_failed("companions", swept, &mut report)?.unwrap_or(0);
+    if report.unswept > 0 {
+        tracing::warn!(
+            bucket = bucket_name.as_str(),
+            "some leftovers of crashes in a bucket could not be removed"
+        );
+    }
     if WaitBudget::is_over() {
         tracing::warn!(
             bucket = bucket_name.as_str(),

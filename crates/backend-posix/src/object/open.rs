@@ -55,6 +55,8 @@ impl Opened {
 
 /// Opens an object.
 pub(crate) fn open(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Opened> {
+    // The source of a copy, which may be in another bucket than the one that was checked.
+    store.unmounted.check(bucket)?;
     let (mut lost_companions, mut bad_inodes) = (0, 0);
     retrying(|| match try_open(store, bucket, place, &mut lost_companions) {
         // FUSE, of a file that another mount made a directory of since its name was looked up.

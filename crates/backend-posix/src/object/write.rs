@@ -272,7 +272,7 @@ impl ObjectWriter for Writer {
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
         blocking::run(turns, move || {
-            store.presence.check()?;
+            store.check_place_of(destination.bucket())?;
             let mut stage = match staged {
                 Some(staged) => Some(reopen(&store, destination.bucket(), staged)?),
                 None if chunks.is_empty() && destination.is_directory() => None,

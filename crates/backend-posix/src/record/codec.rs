@@ -106,6 +106,11 @@ pub(crate) fn encode<R: Kind>(record: &R) -> Vec<u8> {
     out
 }
 
+/// The version of a packed record, if it is not known.
+pub(crate) fn unknown_version(bytes: &[u8]) -> Option<u8> {
+    bytes.first().copied().filter(|version| ![VERSION, CRITICAL_VERSION].contains(version))
+}
+
 /// True for a record without fields.
 pub(crate) fn is_empty<R: Kind>(record: &R) -> bool {
     encode(record).len() == 1

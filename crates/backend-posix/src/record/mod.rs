@@ -30,7 +30,7 @@ pub(crate) use attached::Attached;
 pub(crate) use attribute::{peek, peek_place, peek_short, raw as raw_attribute, raw_of_place, set_small};
 pub(crate) use codec::{
     Encoded, Reading, Unread, decode as from_bytes, decode_brief as from_bytes_brief, doubt_of,
-    encode as to_bytes, is_empty, path_of, stamp_of, with_doubt, with_path,
+    encode as to_bytes, is_empty, path_of, stamp_of, unknown_version, with_doubt, with_path,
 };
 pub(crate) use directory::{BucketRecord, DirectoryRecord};
 pub(crate) use kind::{Divided, Kind, OfFile, Unknown};

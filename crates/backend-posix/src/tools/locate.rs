@@ -97,7 +97,15 @@ pub fn refuse_part_of_tree(directory: &Path) -> Result<(), String> {
     let Some(root) = find_root(&place).filter(|root| *root != place && !was_served(&place)) else {
         return Ok(());
     };
-    let bucket = place.strip_prefix(&root).ok().and_then(|inside| inside.iter().next());
+    let inside = place.strip_prefix(&root).unwrap_or(&place);
+    let bucket = inside.iter().next();
+    if let Some(name) = inside.to_str().filter(|name| BucketName::new(name).is_ok()) {
+        return Err(format!(
+            "{}: this is the bucket \"{name}\" of the directory {1}: give {1} (and to fsck `--bucket {name}`)",
+            directory.display(),
+            root.display()
+        ));
+    }
     Err(format!(
         "{}: this is not the directory that is served, but lies in its bucket or entry \"{}\": give {}",
         directory.display(),
@@ -192,7 +200,10 @@ mod tests {
         let scene = Scene::new();
         scene.put("a/b", b"1").unwrap();
         let root = scene.path().parent().unwrap().canonicalize().unwrap();
-        for part in [scene.path(), scene.path().join("a"), scene.path().join(".slipway")] {
+        let told = refuse_part_of_tree(&scene.path()).unwrap_err();
+        assert!(told.contains("this is the bucket \"bucket\" of the directory "), "{told}");
+        assert!(told.ends_with("(and to fsck `--bucket bucket`)"), "{told}");
+        for part in [scene.path().join("a"), scene.path().join(".slipway")] {
             let told = refuse_part_of_tree(&part).unwrap_err();
             assert!(told.ends_with(&format!("entry \"bucket\": give {}", root.display())), "{told}");
         }

@@ -37,6 +37,8 @@ pub struct Upgrade {
     pub added: Vec<(&'static str, &'static str)>,
     /// True if an upgrade was begun, and has to be completed.
     pub is_begun: bool,
+    /// Who serves the tree, as a sentence; only of a tree that was only looked at.
+    pub served: Option<String>,
 }
 
 impl Upgrade {
@@ -44,7 +46,7 @@ impl Upgrade {
         let (format, features) = said.checked().map_err(|(file, error)| format!("{file}: {error}"))?;
         let added = FEATURES.into_iter().filter(|(name, _)| !features.iter().any(|known| known == name));
         let is_begun = format == FORMAT_OF_FEATURES && !said.is_complete();
-        Ok(Self { format, added: added.collect(), features, is_begun })
+        Ok(Self { format, added: added.collect(), features, is_begun, served: None })
     }
 
     /// True if an upgrade changes nothing.
@@ -53,9 +55,9 @@ impl Upgrade {
     }
 }
 
-/// Upgrades the tree at `root`, if `upgrade` is set; only looks at it otherwise. Returns what was
-/// added, or would be. Fails with a sentence if someone serves the tree, unless there is nothing to
-/// add.
+/// Upgrades the tree at `root`, if `upgrade` is set; only looks at it otherwise, and at who serves
+/// it. Returns what was added, or would be. An upgrade fails with a sentence if someone serves the
+/// tree, unless there is nothing to add.
 pub fn upgrade(root: &Path, upgrade: bool) -> Result<Upgrade, String> {
     refuse_part_of_tree(root)?;
     let told = |why: String| format!("{}: {why}", root.display());
@@ -68,17 +70,23 @@ pub fn upgrade(root: &Path, upgrade: bool) -> Result<Upgrade, String> {
     if found.is_needless() {
         return Ok(found);
     }
-    if upgrade {
-        make_own(&store).map_err(|error| told(error.to_string()))?;
+    if !upgrade {
+        let served = match serving::exclude(&store.root, false) {
+            Ok(Holders::Some(lines)) => Some(is_served(&lines)),
+            // Where there are no locks, a look needs none.
+            Ok(Holders::None(_)) | Err(_) => None,
+        };
+        return Ok(Upgrade { served, ..found });
     }
-    let holders = serving::exclude(&store.root, upgrade);
+    make_own(&store).map_err(|error| told(error.to_string()))?;
+    let holders = serving::exclude(&store.root, true);
     let _lock = match holders.map_err(|errno| told(format!("{OWN_DIRECTORY}: {errno}")))? {
         Holders::None(lock) => lock,
-        Holders::Some(lines) => return Err(told(is_served(&lines))),
+        Holders::Some(lines) => {
+            let cure = "stop all gateways of the directory, on all machines, and give the command again";
+            return Err(told(format!("{}: {cure}", is_served(&lines))));
+        }
     };
-    if !upgrade {
-        return Ok(found);
-    }
     // Another upgrade may have ended meanwhile.
     let found = look(&store).map_err(told)?;
     let names = FEATURES.map(|(name, _)| name);
@@ -109,17 +117,12 @@ fn make_own(store: &Store) -> Result<(), BackendError> {
 }
 
 fn is_served(lines: &[String]) -> String {
-    const CURE: &str = "stop all gateways of the directory, on all machines, and give the command again";
     match lines {
-        [] => format!(
-            "a gateway with --read-only or a command (rehash, sweep, import, fsck --repair) is working on this \
-             directory: {CURE}"
-        ),
-        [gateway] => format!("the gateway {gateway} is serving this directory: {CURE}"),
-        gateways => {
-            let gateways = gateways.join("; ");
-            format!("these gateways are serving this directory: {gateways}: {CURE}")
-        }
+        [] => "a gateway with --read-only or a command (rehash, sweep, import, upgrade, fsck --repair) is working on \
+               this directory"
+            .to_owned(),
+        [gateway] => format!("the gateway {gateway} is serving this directory"),
+        gateways => format!("these gateways are serving this directory: {}", gateways.join("; ")),
     }
 }
 
@@ -208,10 +211,11 @@ mod tests {
         fs::create_dir_all(tree.root.path().join(".slipway")).unwrap();
         let before = files(&tree);
         let gateway = serving::serve(tree.root.path(), Some("at a:1")).unwrap();
-        for write in [false, true] {
-            let refused = upgrade(tree.root.path(), write).unwrap_err();
-            assert!(refused.contains("the gateway at a:1 is serving this directory"), "{refused}");
-        }
+        let told = "the gateway at a:1 is serving this directory";
+        let refused = upgraded(&tree).unwrap_err();
+        assert!(refused.contains(&format!("{told}: stop all gateways")), "{refused}");
+        let looked = upgrade(tree.root.path(), false).unwrap();
+        assert_eq!((looked.served.as_deref(), looked.added.len()), (Some(told), 1));
         let second = serving::serve(tree.root.path(), Some("at b:2")).unwrap();
         assert!(upgraded(&tree).unwrap_err().contains("these gateways are serving this directory: at "));
         drop((gateway, second));
@@ -231,7 +235,7 @@ mod tests {
         let tree = Tree::new();
         tree.create(&[]).unwrap();
         let refused = upgrade(&tree.root.path().join("bucket"), true).unwrap_err();
-        assert!(refused.contains("this is not the directory that is served"), "{refused}");
+        assert!(refused.contains("this is the bucket \"bucket\" of the directory"), "{refused}");
         assert_eq!(fs::read_dir(other.path()).unwrap().count(), 1);
     }
 }

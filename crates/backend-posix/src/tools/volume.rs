@@ -55,7 +55,12 @@ pub fn volume_of(inspection: &Inspection, with_trial: bool) -> Result<Option<Vol
         rustix::fs::openat(CWD, &inspection.path, DIRECTORY, Mode::empty()).map_err(|e| says(&e))?;
     let device = file_info::of(&directory).map_err(|e| says(&e))?.device;
     let known = Volume::on(device, &directory).map_err(|e| says(&e))?;
-    let tried = if with_trial { try_at(&directory, inspection, known).map_err(|e| says(&e))? } else { None };
+    let tried = if with_trial {
+        try_at(&directory, inspection, known)
+            .map_err(|e| says(&format_args!("what its file system can do cannot be tried there: {e}")))?
+    } else {
+        None
+    };
     let driver = Mounted::of(device).map(|mounted| mounted.driver);
     Ok(Some(report(tried.unwrap_or(known), tried.is_some(), driver)))
 }
@@ -115,10 +120,10 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
         Names::Untried => UNTRIED,
     };
     let locks = match volume.locks {
-        Locks::NoOne => "exclude no one",
-        Locks::Machine => "exclude all of this machine",
-        Locks::Machines => "exclude all machines",
-        Locks::Unknown => "exclude all of this mount",
+        Locks::NoOne => "do not hold",
+        Locks::Machine => "hold on this machine",
+        Locks::Machines => "hold on all machines",
+        Locks::Unknown => "hold on this mount",
     };
     let nameless = match volume.nameless {
         Nameless::Yes => "yes",
@@ -129,12 +134,12 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
     let changes = match volume.changes {
         Changes::Each => "tell each change",
         Changes::Ticks => "by ticks of some milliseconds",
-        Changes::Remote => "by another clock, perhaps",
+        Changes::Remote => "may come from another machine's clock",
     };
     let reads = match volume.reads {
-        Reads::NeverWait => "never wait",
-        Reads::Tell => "tell if they would wait",
-        Reads::MayWait => "may wait",
+        Reads::NeverWait => "yes, no read waits",
+        Reads::Tell => "yes",
+        Reads::MayWait => "no",
     };
     vec![
         ("names", names),
@@ -148,20 +153,20 @@ fn facts(volume: &Volume) -> Vec<(&'static str, &'static str)> {
         ("rename to a free name", yes(volume.no_replace)),
         ("exchange of names", yes(volume.exchange)),
         ("steady names", yes_if(!volume.stale_names)),
-        ("removed while open", if volume.lingers { "leaves another name" } else { "goes" }),
+        ("file removed while open", if volume.lingers { "leaves another name" } else { "disappears" }),
         ("attributes", yes(volume.attributes)),
         ("modes", yes(volume.modes)),
         ("times of creation", yes(volume.births)),
         ("lasting inodes", yes_if(volume.inodes_last)),
-        ("times of changes", changes),
+        ("change times", changes),
         ("fractions of seconds", yes(volume.fine_times)),
         ("renames show in times", yes(volume.rename_changes)),
-        ("reads", reads),
+        ("non-blocking reads", reads),
         ("order of flushes", if volume.ordered { "kept" } else { "not known" }),
         ("shared blocks", yes(volume.reflinks)),
         ("reserving", yes(volume.reserves)),
         ("compresses", yes_if(volume.compresses)),
-        ("tells its room", yes(volume.counts_blocks)),
+        ("reports free space", yes(volume.counts_blocks)),
     ]
 }
 

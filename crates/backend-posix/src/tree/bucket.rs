@@ -42,6 +42,7 @@ impl AsFd for Directory {
 impl Store {
     /// Opens a bucket.
     pub fn bucket(&self, name: &BucketName) -> Result<Bucket<'_>> {
+        self.unmounted.check(name)?;
         match resolve::plain(&self.root, name.as_str(), DIRECTORY) {
             Ok(fd) => Ok(Bucket { store: self, fd: Arc::new(fd) }),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(BackendError::NoSuchBucket),

@@ -32,7 +32,7 @@ impl Store {
         };
         let volume = if met.tried { met.volume } else { self.try_staging(bucket, device, met.volume)? };
         match volume.lacking(self.needs()) {
-            Some(lack) => Err(BackendError::Unsupported(lack.sentence()).into()),
+            Some(lack) => Err(BackendError::BucketUnsuitable(lack.sentence_of_bucket()).into()),
             None => Ok(()),
         }
     }
@@ -50,7 +50,7 @@ impl Store {
             tracing::error!(
                 path = ?bucket.place(),
                 "a bucket is on another file system than the directory that is served, and cannot be written to: {}",
-                lack.sentence()
+                lack.sentence_of_bucket()
             );
         }
         Ok(volume)

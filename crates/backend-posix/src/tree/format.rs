@@ -11,6 +11,7 @@ use rustix::fd::AsFd;
 use rustix::io::Errno;
 use serde::Deserialize;
 
+use crate::base::options::Metadata;
 use crate::error::Io;
 use crate::fs::files;
 use crate::layout::keymap::{OWN_DIRECTORY, join};
@@ -50,7 +51,8 @@ pub enum FormatError {
     Newer(u32),
     /// The format can't be read.
     #[error(
-        "expected format = 1 and options as strings: remove the file, and the next start creates it again"
+        "expected format = 1 or 2, and options as strings: if {OWN_DIRECTORY}/{FEATURES_FILE} exists, write a new file \
+         with the line `format = {FORMAT_OF_FEATURES}`; if not, remove the file, and the next start creates it again"
     )]
     Unreadable,
     /// The tree uses a feature of a newer slipway.
@@ -62,18 +64,36 @@ pub enum FormatError {
     /// The names of its features can't be read.
     #[error("expected names of features, one on each line: restore the file from a backup")]
     UnreadableFeatures,
-    /// Of the file that says that there are features and the file that names them, only one exists.
+    /// The file that says that there are features is missing, or does not say it.
     #[error(
-        "{FILE} must have format = {FORMAT_OF_FEATURES} exactly if there is a file {FEATURES_FILE} with names of \
-         features: one of the two files was lost or changed; restore it from a backup"
+        "{OWN_DIRECTORY}/{FEATURES_FILE} names features, but {OWN_DIRECTORY}/{FILE} is missing or has another format \
+         than {FORMAT_OF_FEATURES}: write `format = {FORMAT_OF_FEATURES}` into it, or restore it from a backup"
     )]
-    Incomplete,
+    NoNumber,
+    /// The file that names the features is missing.
+    #[error(
+        "{OWN_DIRECTORY}/{FILE} has format = {FORMAT_OF_FEATURES}, but {OWN_DIRECTORY}/{FEATURES_FILE}, which names \
+         the features, is missing: restore it from a backup"
+    )]
+    NoFeatures,
 }
 
 /// The part of the file that all versions have.
 #[derive(Deserialize)]
 struct FormatFile {
     format: u32,
+}
+
+/// True if the tree at an open root was served with records in files, as far as [`FILE`] says: the
+/// file that says it first may have been lost.
+pub(crate) fn notes_sidecars(root: impl AsFd) -> Io<bool> {
+    #[derive(Deserialize)]
+    struct Noted {
+        metadata: Option<String>,
+    }
+    let Some(Ok(text)) = read(root, FILE)? else { return Ok(false) };
+    let noted = toml::from_str(&text).ok().and_then(|Noted { metadata }| metadata);
+    Ok(noted.is_some_and(|metadata| metadata == Metadata::Sidecar.word()))
 }
 
 /// Fails unless `text`, the contents of [`FILE`], has a known format.
@@ -107,7 +127,7 @@ fn features_of(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Vec<String
 pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatError)>> {
     let mut checked = Said::read(&root)?.checked();
     for _ in 1..LOOKS_MAX {
-        if !matches!(checked, Err((_, FormatError::Incomplete))) {
+        if !matches!(checked, Err((_, FormatError::NoNumber | FormatError::NoFeatures))) {
             break;
         }
         checked = Said::read(&root)?.checked();
@@ -148,10 +168,11 @@ impl Said {
             // A crash came before the file had its name.
             features = names(&self.pending).map_err(|error| (PENDING_FILE, error))?;
         }
-        if features.is_some() != has_number {
-            return Err((FILE, FormatError::Incomplete));
+        match (features, has_number) {
+            (Some(_), false) => Err((FILE, FormatError::NoNumber)),
+            (None, true) => Err((FEATURES_FILE, FormatError::NoFeatures)),
+            (features, _) => Ok((number, features.unwrap_or_default())),
         }
-        Ok((number, features.unwrap_or_default()))
     }
 
     /// True if all features are set completely, so that a program that needs one of them has
@@ -233,7 +254,7 @@ mod tests {
         assert_eq!(checked(None, pending(), text("format = 1")), Ok(()));
         assert_eq!(checked(None, pending(), text("format = 2")), Ok(()));
         assert_eq!(checked(pending(), text("x"), text("format = 2")), Ok(()));
-        assert_eq!(checked(pending(), pending(), text("format = 1")), Err((FILE, FormatError::Incomplete)));
+        assert_eq!(checked(pending(), pending(), text("format = 1")), Err((FILE, FormatError::NoNumber)));
         let unknown = FormatError::UnknownFeature("locks".to_owned());
         assert_eq!(checked(None, text("locks"), text("format = 2")), Err((PENDING_FILE, unknown)));
         // Nothing was done for it yet.
@@ -247,10 +268,9 @@ mod tests {
         assert_eq!(check(None, None), Ok(()));
         assert_eq!(check(None, text("format = 1")), Ok(()));
         assert_eq!(check(text("\n"), text("format = 2")), Ok(()));
-        for (features, noted) in
-            [(None, text("format = 2")), (text(""), text("format = 1")), (text(""), None)]
-        {
-            assert_eq!(check(features, noted), Err((FILE, FormatError::Incomplete)));
+        assert_eq!(check(None, text("format = 2")), Err((FEATURES_FILE, FormatError::NoFeatures)));
+        for noted in [text("format = 1"), None] {
+            assert_eq!(check(text(""), noted), Err((FILE, FormatError::NoNumber)));
         }
         // The name of what is not known says more than a number.
         for noted in [None, text("format = 1"), text("format = 2"), text("format = 3"), Some(Err(NoText))] {

@@ -15,3 +15,4 @@ pub mod serving;
 pub(crate) mod store;
 pub(crate) mod trust;
 pub(crate) mod unchanged;
+pub(crate) mod unmounted;

@@ -7,8 +7,8 @@
 //!
 //! The kernel reports each change of the mount table (`poll` of `/proc/self/mountinfo`), and then
 //! the path is checked. It is also checked each second, since the directory may be renamed.
-//! Requests make no call for this. Buckets need no such watch: each request opens them by name, and
-//! so through whatever is mounted over them.
+//! Requests make no call for this. Each request opens its bucket by name, and so through whatever
+//! is mounted over it; buckets whose file system is unmounted are noticed in `unmounted.rs`.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,6 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
+use s3_types::BucketName;
 
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
@@ -56,9 +57,18 @@ impl Presence {
         Self { path, place, by_inode, gone: AtomicBool::new(false), mounts }
     }
 
-    /// The path of the tree, without links and `..`.
-    pub fn place(&self) -> &Path {
-        &self.place
+    /// The names of buckets that are mount points, sorted.
+    pub fn mounted_buckets(&self) -> Vec<String> {
+        let inside = |mount: Mount| {
+            let name = mount.point.file_name()?.to_str()?;
+            let bucket = mount.point.parent() == Some(&self.place) && BucketName::new(name).is_ok();
+            bucket.then(|| name.to_owned())
+        };
+        let mut names: Vec<_> = mounts().into_iter().filter_map(inside).collect();
+        names.sort();
+        // Something may be mounted over something else.
+        names.dedup();
+        names
     }
 
     /// Fails while the path leads elsewhere.
@@ -158,11 +168,6 @@ fn run<T>(tree: &Weak<T>, watch: &Watch<T>, mounts: Option<&OwnedFd>) {
     }
 }
 
-/// The mount points that this process sees. None without /proc.
-pub(crate) fn mount_points() -> Vec<PathBuf> {
-    mounts().into_iter().map(|mount| mount.point).collect()
-}
-
 /// A line of the mount table.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
@@ -170,6 +175,7 @@ struct Mount {
     line: Vec<u8>,
 }
 
+/// The mounts that this process sees. None without /proc.
 fn mounts() -> Vec<Mount> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &[u8]| {

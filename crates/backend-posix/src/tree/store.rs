@@ -8,10 +8,12 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
+use s3_types::BucketName;
 
 use super::format::{self, FormatError};
 use super::presence::{self, Presence};
 use super::serving::{self, Serving};
+use super::unmounted::Unmounted;
 use crate::base::options::{Metadata, Options};
 use crate::base::unique;
 use crate::error::{Fail, Io, Op as _, cure, storage_error};
@@ -44,6 +46,10 @@ enum OpenReason {
     Open(Errno),
     #[error("{OWN_DIRECTORY} cannot be read: {}{}", .0, cure(*.0))]
     Own(Errno),
+    #[error(
+        "{OWN_DIRECTORY} is a symbolic link: move it away; if the server made what it leads to, put that in its place"
+    )]
+    OwnIsLink,
     #[error(
         "the system call openat2 is refused; it needs Linux 5.6 or later, and must be allowed by the sandbox or \
          container runtime: {0}"
@@ -123,6 +129,7 @@ pub(crate) struct Store {
     /// runs on trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
+    pub unmounted: Unmounted,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
     /// The lock by which a tool prevents upgrades of the tree.
@@ -160,9 +167,18 @@ impl Store {
         });
     }
 
+    /// Fails while the path of the tree leads elsewhere, or the bucket's file system is unmounted.
+    pub fn check_place_of(&self, bucket: &BucketName) -> backend::Result<()> {
+        self.presence.check()?;
+        self.unmounted.check(bucket)
+    }
+
     /// Checks that are repeated while the tree is served.
     pub fn look_after(&self) {
         self.presence.look(&self.root);
+        if self.unmounted.any() {
+            self.unmounted.look(&self.root, &self.presence);
+        }
         if self.clocks.was_set() {
             self.measure_clocks();
         }
@@ -195,9 +211,19 @@ impl Store {
         let device = file_info::of(&fd).map_err(opened)?.device;
         let volume = Volume::on(device, &fd).map_err(opened)?;
         // Before anything else is taken from the tree, or written to it.
-        let format = format::check_at(&fd).map_err(|e| fail(OpenReason::Own(e)))?;
+        let of_own = |errno| match errno {
+            Errno::LOOP => OpenReason::OwnIsLink,
+            errno => OpenReason::Own(errno),
+        };
+        let format = format::check_at(&fd).map_err(|e| fail(of_own(e)))?;
         format.map_err(|(file, error)| fail(OpenReason::Format(join(OWN_DIRECTORY, file), error)))?;
-        let sidecars = match (options.metadata, read_metadata_file(&fd).map_err(fail)?) {
+        let found = match read_metadata_file(&fd).map_err(fail)? {
+            MetadataFile::None if format::notes_sidecars(&fd).map_err(|e| fail(OpenReason::Own(e)))? => {
+                MetadataFile::Torn
+            }
+            found => found,
+        };
+        let sidecars = match (options.metadata, found) {
             (Some(Metadata::Xattr), MetadataFile::Sidecar { .. } | MetadataFile::Torn) => {
                 return Err(fail(OpenReason::HasSidecars));
             }
@@ -215,6 +241,7 @@ impl Store {
         };
         let clocks = Clocks::new();
         let presence = Presence::new(root, volume.inodes_last);
+        let unmounted = Unmounted::new(&presence);
         Ok(Self {
             root: fd,
             options,
@@ -225,6 +252,7 @@ impl Store {
             sidecars,
             hands_over: false,
             presence,
+            unmounted,
             only_read: true,
             serving: None,
         })

@@ -29,6 +29,8 @@ use crate::volume::trials::is_open_for_ever;
 /// This process's account. Asking the kernel each time would add a call to each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
 
+/// Files that only the `.slipway` of a tree has, not that of a bucket.
+const OF_TREES: [&str; 3] = ["tree.toml", "account.toml", "credentials.toml"];
 /// The bits of a mode that let others write.
 const WRITABLE: u32 = 0o022;
 /// The bits of a mode that give others any right.
@@ -57,14 +59,35 @@ impl Bucket<'_> {
             || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
         let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
         if !ours || !closed(WRITABLE) {
-            self.log_stranger(path, &stat);
+            if !self.log_tree(opened, path) {
+                self.log_stranger(path, &stat);
+            }
             return Err(Errno::PERM);
         }
         if purpose == Purpose::Removal && !(closed(ANY) && marks::is_set(opened, &stat)?) {
-            self.log_kept(path, &stat);
+            if !self.log_tree(opened, path) {
+                self.log_kept(path, &stat);
+            }
             return Err(Errno::PERM);
         }
         Ok(())
+    }
+
+    /// Logs that the bucket is a tree of its own, if an open `.slipway` that the gateway must not
+    /// empty is that of a tree. False if it is not.
+    fn log_tree(&self, opened: &OwnedFd, path: &str) -> bool {
+        static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
+        if path != OWN_DIRECTORY || !is_of_tree(opened) {
+            return false;
+        }
+        if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
+            tracing::warn!(
+                path = ?self.place(),
+                "not swept: this directory is a tree of its own, which other gateways serve; as a bucket of this one it \
+                 is not deleted either"
+            );
+        }
+        true
     }
 
     /// Logs a `.slipway` that is used, but in which nothing is removed.
@@ -128,10 +151,22 @@ impl Bucket<'_> {
         }
     }
 
+    /// The name of the bucket, for the operator.
+    pub fn name_for_log(&self) -> String {
+        let place = self.place();
+        place.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// The path of the bucket, for the operator.
     pub fn place(&self) -> PathBuf {
         files::path_of(&*self.fd)
     }
+}
+
+/// True if an open `.slipway` looks like that of a tree, not of a bucket.
+pub(crate) fn is_of_tree(own: impl AsFd) -> bool {
+    let has = |name: &str| rustix::fs::statat(&own, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    OF_TREES.into_iter().any(has)
 }
 
 /// The attributes of a folder of records that is not ours; `None` if it may be ours: if it belongs

@@ -36,7 +36,10 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Claims the slot for a part of `size_bytes`, and opens the assembly. `None` if the part needs
-    /// a file of its own: it does not fit the slots, or its slot is already claimed.
+    /// a file of its own: records are in files; the upload has no layout, and none can be made; the
+    /// part does not fit the slots, or would end beyond the largest assembly; its slot is already
+    /// claimed; or the assembly is sealed or about to be, has another name, is gone, or belongs to
+    /// another gateway on a file system that machines share.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
         // The layout of an assembly is an attribute, wherever records are.
         if bucket.store.metadata() == Metadata::Sidecar {

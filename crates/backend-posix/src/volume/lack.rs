@@ -93,6 +93,18 @@ impl Lack {
         )
     }
 
+    /// [`Lack::sentence`] of a bucket in a directory that is served already: where its records are
+    /// is settled.
+    pub const fn sentence_of_bucket(self) -> &'static str {
+        match self {
+            Self::Attributes => {
+                "its file system has no user extended attributes, in which the records of objects are kept (mount it \
+                 with user_xattr, or use another file system)"
+            }
+            other => other.sentence(),
+        }
+    }
+
     /// The sentence for the operator.
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -137,12 +149,12 @@ impl Lack {
                  missing for a moment, and making an object takes its lock"
             }
             Self::StaleNames => {
-                "a name that is being replaced may be missing for a moment: who finds no object looks again under \
-                 its lock"
+                "a name that is being replaced may be missing for a moment: a request that finds no object looks again \
+                 with the lock"
             }
             Self::LocksElsewhere => {
-                "locks are only known to exclude those who use the same mount: gateways of one tree must share it, \
-                 unless the file system is known to lock between mounts"
+                "file locks may not work between two mounts of this file system: let all gateways of this directory use \
+                 one mount, unless its documentation says that flock works between mounts"
             }
             Self::OneMachine => {
                 "it is not known to be changed by this machine alone: less is kept in memory, and reads wait on threads of \

@@ -109,7 +109,7 @@ impl Backend for OwnDevices {
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
         match self.inner.delete_bucket(cx, bucket).await {
             // A mount point is its administrator's, who would look at what is in it.
-            Err(BackendError::Denied { operation: "remove a bucket" }) => {
+            Err(BackendError::BucketMounted) => {
                 let query =
                     ListObjectsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 1 };
                 if !self.inner.list_objects(cx, &query).await?.items.is_empty() {
@@ -123,7 +123,7 @@ impl Backend for OwnDevices {
                 self.inner.delete_bucket(cx, bucket).await
             }
             // Uploads of a subvolume cannot be set aside.
-            Err(BackendError::BucketHoldsFiles) if self.abort_uploads(cx, bucket).await => {
+            Err(BackendError::BucketHasUploads) if self.abort_uploads(cx, bucket).await => {
                 self.inner.delete_bucket(cx, bucket).await
             }
             deleted => deleted,

@@ -44,7 +44,8 @@ pub enum Command {
     Sweep(SweepOptions),
     /// Upgrade a directory that earlier versions served, so that it may use all features of this
     /// version, and earlier ones no longer open it. Never needed to go on as before. All its
-    /// gateways have to be stopped. Exit status: 0 upgraded, or nothing to upgrade; 2 not upgraded
+    /// gateways have to be stopped. Exit status: 0 upgraded or shown, or nothing to upgrade; 2 not
+    /// upgraded
     Upgrade(UpgradeOptions),
     /// Measure an S3 server, this or another. Exit status: 0 measured; 1 measured with errors, or
     /// interrupted; 2 could not measure
@@ -54,7 +55,7 @@ pub enum Command {
     /// could not predict it
     Plan(Box<PlanOptions>),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
-    /// not, or does not answer
+    /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
     /// Show live what gateways do, from their --ops-listen. Exit status: 0 shown; 1 some did not
     /// answer at the end; 2 none did

@@ -282,6 +282,9 @@ fn values_of(
         toml::Value::Integer(number) if is_number(command, id) || key.ends_with("-ratio") => {
             Ok(number.to_string().into())
         }
+        toml::Value::Integer(_) if key.ends_with("listen") => {
+            Err(format!("{key}: expected a string such as \"127.0.0.1:9000\", or unix:PATH"))
+        }
         toml::Value::Integer(number) => Err(format!("{key}: expected a string, such as \"{number}\"")),
         toml::Value::Float(number) if key.ends_with("-ratio") => Ok(number.to_string().into()),
         toml::Value::Float(_) if is_number(command, id) => Err(format!("{key}: expected a whole number")),
@@ -415,6 +418,7 @@ mod tests {
             ("region = [\"a\", \"b\"]", "expected one value"),
             ("region = true", "expected a string"),
             ("region = 5", "region: expected a string, such as \"5\""),
+            ("listen = 5", "listen: expected a string such as \"127.0.0.1:9000\", or unix:PATH"),
             ("log = 7", "log: expected a string"),
             ("domain = [3]", "domain: expected a string"),
             ("region", "line 1: not valid TOML: expected key = value"),

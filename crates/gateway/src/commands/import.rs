@@ -166,5 +166,9 @@ fn import(
          metadata, {left} not imported; {} read",
         size(progress.bytes())
     ));
+    if progress.entries() == 0 {
+        console
+            .complain(&format!("{}: there are no files in buckets there: is it the right one?", shown(dir)));
+    }
     if left == 0 { OK.into() } else { FOUND.into() }
 }

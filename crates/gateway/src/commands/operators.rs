@@ -18,6 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// The message if something other than a gateway answers.
 pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";
+/// The message for what is not an address.
+const EXPECTED: &str = "expected HOST:PORT, :PORT or unix:PATH";
 /// The message if nothing listens.
 const NOT_THERE: &str =
     "start the gateway with --ops-listen, which is off by default, and give its address here";
@@ -29,6 +31,17 @@ pub struct Answer {
     pub status: u16,
     /// The text.
     pub body: String,
+}
+
+/// Parses HOST:PORT, :PORT, unix:PATH or the URL of one. Whether the host exists is found out when
+/// it is asked.
+pub fn address(text: &str) -> Result<String, String> {
+    let host_and_port = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').rsplit_once(':');
+    let is_known = match text.strip_prefix("unix:") {
+        Some(path) => !path.is_empty(),
+        None => host_and_port.is_some_and(|(_, port)| port.parse::<u16>().is_ok()),
+    };
+    if is_known { Ok(text.to_owned()) } else { Err(EXPECTED.to_owned()) }
 }
 
 /// Requests `path` from HOST:PORT, :PORT (this machine) or unix:PATH.
@@ -75,7 +88,7 @@ fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     let address = if address.starts_with(':') { format!("localhost{address}") } else { address.to_owned() };
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host name has no address");
     let mut addresses = address.to_socket_addrs().map_err(|error| match error.kind() {
-        ErrorKind::InvalidInput => io::Error::new(error.kind(), "expected HOST:PORT, :PORT or unix:PATH"),
+        ErrorKind::InvalidInput => io::Error::new(error.kind(), EXPECTED),
         _ => error,
     })?;
     while let Some(address) = addresses.next() {

@@ -20,7 +20,7 @@ const REASON_MAX: usize = 500;
 #[derive(Debug, Clone, Args)]
 pub struct ReadyOptions {
     /// The gateway's --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH
-    #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN")]
+    #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = operators::address)]
     pub address: String,
 
     /// Ask again until the gateway is ready, for at most this many seconds

@@ -22,8 +22,8 @@ pub struct StatOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Tell of each directory what its file system can do, and try what is not known: in a new
-    /// directory there, which is removed
+    /// Show for each directory what its file system can do; test what is not known, in a new
+    /// directory there that is removed again
     #[arg(long = "try")]
     pub tries: bool,
 
@@ -226,11 +226,11 @@ fn volume_text(volume: &VolumeReport) -> String {
     let known = if volume.tried { "" } else { "; what it can do was not tried (--try)" };
     let _ = write!(text, "\n  file system    {}{driver}{known}", volume.kind);
     for (name, value) in &volume.facts {
-        let _ = write!(text, "\n    {name:<22} {value}");
+        let _ = write!(text, "\n    {name:<23} {value}");
     }
     for lack in &volume.lacks {
-        let what = if lack.is_refused { "lacks, refused" } else { "lacks" };
-        let _ = write!(text, "\n  {what:<14} {}: {}", lack.name, lack.sentence);
+        let what = if lack.is_refused { "required, missing" } else { "lacks" };
+        let _ = write!(text, "\n  {what}: {}: {}", lack.name, lack.sentence);
     }
     text
 }

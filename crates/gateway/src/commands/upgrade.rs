@@ -18,8 +18,8 @@ pub struct UpgradeOptions {
     pub dir: PathBuf,
 
     /// Confirm that no gateway serves the directory, on any machine. Gateways of this version are
-    /// found and named; those of versions without this command can't be seen, and would go on
-    /// without knowing what the upgrade allows
+    /// found and named; those of versions without this command cannot be seen, and would keep
+    /// serving without enforcing what later documents (policies, ACLs) forbid
     #[arg(long)]
     pub all_gateways_are_stopped: bool,
 
@@ -46,6 +46,11 @@ pub fn run(options: &UpgradeOptions) -> ExitCode {
     for (feature, allows) in &found.added {
         let verb = if writes { "added" } else { "to be added" };
         console.say(&format!("{dir}: {verb}: {feature}: {allows}"));
+    }
+    if let Some(served) = &found.served {
+        console.say(&format!(
+            "{dir}: {served}: stop all gateways of the directory, on all machines, before you upgrade it"
+        ));
     }
     if !writes && !options.dry_run {
         return console.fail(&refusal(&options.dir));

@@ -9,7 +9,8 @@ pub struct Page {
     pub description: &'static [&'static str],
     /// Sections after the options.
     pub sections: &'static [Section],
-    /// The pages to see besides slipway(1) and those of subcommands: `slipway-serve(1)`.
+    /// More entries of SEE ALSO, each such as `slipway-serve(1)`. slipway(1) and the pages of
+    /// subcommands are added automatically.
     pub see_also: &'static [&'static str],
 }
 
@@ -27,7 +28,8 @@ pub struct Section {
 pub const STATUSES: &[(&str, &str)] = &[
     (
         "slipway-serve",
-        "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong",
+        "0 stopped by a signal; 1 could not start; 2 the command line, a variable or the configuration file is wrong, or a \
+         file of keys or certificates that they name",
     ),
     ("slipway-stat", "0 all was shown; 1 some files could not be examined; 2 the command line is wrong"),
     (

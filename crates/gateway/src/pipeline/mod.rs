@@ -64,7 +64,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
         code = Some(error.code());
         // A refused request gives up its place before the rest of its body is read and dropped.
         cx.place = None;
-        errors::render(&ErrorSite::new(gateway, &cx, &head), &error)
+        errors::render(&ErrorSite::new(gateway, &cx, &head, known.target.as_ref()), &error)
     });
     if !body.drain(phase.stopped()).await {
         reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -208,7 +208,7 @@ impl States {
 
     /// The state of a bucket, if it still counts. Never waits.
     pub fn known(&self, name: &BucketName) -> Option<Arc<BucketState>> {
-        self.store.presence.check().ok()?;
+        self.store.check_place_of(name).ok()?;
         let entry = self.memory.get(name.as_str())?;
         entry.counts(self.now()?).then(|| Arc::clone(&entry.state))
     }

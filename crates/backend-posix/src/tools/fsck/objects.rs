@@ -5,7 +5,7 @@ use rustix::fs::FileType;
 
 use super::check::{Check, ProblemKind, Repair};
 use super::companions::{self, Named};
-use super::own::leftover;
+use super::own::{OF_TREE, leftover};
 use super::sidecars;
 use crate::base::options::Metadata;
 use crate::error::{Op, retrying};
@@ -14,11 +14,12 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::fs::{file_info, folding, reading};
 use crate::layout::keymap::{self, DIRECTORY_DATA, Name, OWN_DIRECTORY, RECORDS, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::record::{DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
+use crate::record::{self, DirectoryRecord, Divided, Kind, ObjectContent, ObjectRecord, Raw, Reading};
 use crate::records;
 use crate::tools::candidate::Candidate;
 use crate::tools::tree::WalkEntry;
 use crate::tree::bucket::Directory;
+use crate::tree::trust::is_of_tree;
 use crate::volume::flat;
 use crate::write::{directories, key_lock};
 
@@ -71,6 +72,16 @@ fn check_name(check: &Check<'_>, directory: &Directory, name: &str, kind: FileTy
         return;
     }
     let odd = |kind, explanation| check.problem(kind, &path, explanation, None);
+    if name == OWN_DIRECTORY && resolve::plain(directory, name, DIRECTORY).is_ok_and(is_of_tree) {
+        return odd(ProblemKind::Stranger, OF_TREE);
+    }
+    if name == RECORDS && kind == FileType::Directory {
+        return odd(
+            ProblemKind::ReservedName,
+            "records of a tree with --metadata sidecar, which this tree is not set to use: start it once with \
+             --metadata sidecar",
+        );
+    }
     let nowhere = keymap::key_of_file(&path).is_none();
     match keymap::classify(name.as_bytes()) {
         Name::Hidden if name.starts_with(OWN_DIRECTORY) => {
@@ -139,13 +150,26 @@ fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     Ok(matches!(whole, Reading::Nothing))
 }
 
+/// The explanation of a record that closes its object.
+fn newer(check: &Check<'_>, record: &[u8]) -> String {
+    let Some(version) = record::unknown_version(record) else { return NEWER.to_owned() };
+    let place = match check.bucket.store.metadata() {
+        Metadata::Xattr => "attribute `user.slipway`",
+        Metadata::Sidecar => "file of the record",
+    };
+    format!(
+        "its record has version {version}, which this Slipway does not know: a newer one wrote it, or it is damaged; if \
+         no newer one ran, remove the {place}"
+    )
+}
+
 /// The record, if there is one that can be read; otherwise reports it, with `remove` as the repair
 /// of a damaged one.
 fn understood<R: Kind>(check: &Check<'_>, path: &str, raw: Raw<R>, remove: Repair<'_>) -> Option<R> {
     match raw {
         Raw::Known(_, record) => return Some(*record),
         Raw::Absent => {}
-        Raw::Newer(_) => check.problem(ProblemKind::RecordNewer, path, NEWER, None),
+        Raw::Newer(bytes) => check.problem(ProblemKind::RecordNewer, path, &newer(check, &bytes), None),
         Raw::Damaged(_) => check.problem(ProblemKind::RecordDamaged, path, DAMAGED, Some(remove)),
     }
     None

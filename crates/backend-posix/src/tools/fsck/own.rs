@@ -18,11 +18,18 @@ use crate::layout::keymap::{self, OWN_DIRECTORY, join};
 use crate::layout::locks;
 use crate::layout::staged::is_staged_name;
 use crate::limits::{LOCK_HELD_MAX, LOCK_POLL, LOCKS};
-use crate::tree::trust::Purpose;
+use crate::tree::trust::{Purpose, is_of_tree};
 use crate::write::recovery;
 
+/// The explanation of a `.slipway` that is another tree's.
+pub(super) const OF_TREE: &str = "it looks like that of a tree of its own, which other gateways serve or served: check \
+    that directory on its own; as a bucket of this one it is neither swept nor deleted";
+
 pub(super) fn check(check: &Check<'_>) -> Result<()> {
-    if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
+    let is_of_tree = || check.bucket.open_own(OWN_DIRECTORY).is_ok_and(is_of_tree);
+    if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) && is_of_tree() {
+        check.problem(ProblemKind::Stranger, OWN_DIRECTORY, OF_TREE, None);
+    } else if matches!(check.bucket.own_for(Purpose::Work), Err(Errno::PERM)) {
         stranger(check, OWN_DIRECTORY);
     } else if matches!(check.bucket.own_for(Purpose::Removal), Err(Errno::PERM)) {
         let explanation = "other users may enter it, or it lacks the server's mark, so that nothing in it is removed \

@@ -23,7 +23,7 @@ pub(super) fn standing(file: &Candidate<'_>) -> Result<Option<Imported>> {
         Raw::Newer(_) => Some(Imported::Failed(NEWER.to_owned())),
         Raw::Known(_, record) if record.content.stamp == Some(file.info.stamp) => Some(Imported::Known),
         Raw::Known(..) => Some(Imported::Stale(
-            "Slipway wrote it after the other server, and then another program changed it",
+            "it has a record of Slipway's already (written or imported later), and another program changed it since",
         )),
         // Of one that is damaged, S3 sees nothing.
         Raw::Absent | Raw::Damaged(_) => None,

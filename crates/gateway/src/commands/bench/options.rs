@@ -165,7 +165,7 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
-    /// How long each step is measured
+    /// How long each combination of size and concurrency is measured
     #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
     pub duration: Duration,
 

@@ -69,11 +69,16 @@ fn summary(page: &mut String, facts: &Facts<'_>) {
     let requests = facts.rate(change.sum("slipway_requests_total"));
     let failed = change.of("slipway_requests_total", "status", "5xx");
     let refused = change.of("slipway_requests_total", "status", "4xx");
+    let given = facts.gateways as usize + facts.failures.len();
+    let silent = match facts.failures.len() {
+        0 => String::new(),
+        1 => ", 1 does not answer".to_owned(),
+        many => format!(", {many} do not answer"),
+    };
     let _ = writeln!(
         page,
-        "{} gateway{}, {ready} ready   {requests} requests/s   4xx {}/s   5xx {}/s   in {}   out {}",
-        facts.gateways,
-        if facts.gateways == 1 { "" } else { "s" },
+        "{given} gateway{}, {ready} ready{silent}   {requests} requests/s   4xx {}/s   5xx {}/s   in {}   out {}",
+        if given == 1 { "" } else { "s" },
         facts.rate(refused),
         facts.rate(failed),
         facts.bytes(change.sum("slipway_received_bytes_total")),
@@ -253,7 +258,7 @@ mod tests {
         let page = page(&facts);
         for part in [
             "unix:/gone: no such file\n",
-            "1 gateway, 1 ready   105 requests/s   4xx 0/s   5xx 5.00/s   in 0 B/s   out 2.00 KiB/s\n",
+            "2 gateways, 1 ready, 1 does not answer   105 requests/s   4xx 0/s   5xx 5.00/s   in 0 B/s   out 2.00 KiB/s\n",
             "GetObject                         105    500us    990us        0     5.00        0 B/s   2.00 KiB/s\n",
             "errors: InternalError 5.00/s",
             "DIR: 1.00 KiB of 2.00 KiB free",
