@@ -1,5 +1,6 @@
 """UploadPartCopy."""
 
+import os
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from support.checksums import checksum, multipart_etag
 from support.data import PART, pattern
 
 SOURCE = pattern(2 * PART)
+MOST = 5 << 30
 
 
 @pytest.fixture
@@ -63,6 +65,23 @@ def test_ranges(bucket, upload_id, ranges):
     assert got.body == b"".join(parts)
     assert got.etag == multipart_etag(parts)
     assert got.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"".join(parts))
+
+
+def test_sources_beyond_what_one_request_copies(bucket):
+    """A hole takes no space, so that it could be copied in no time, too."""
+    bucket.put("six", b"")
+    os.truncate(bucket.file("six"), MOST + 1)
+    upload_id = bucket.create_upload("key")
+    whole = bucket.raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"{bucket.name}/six"})
+    part = copy(bucket, upload_id, 1, f"{bucket.name}/six")
+    a_range = copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes=0-{MOST}")
+    for refused in [whole, part, a_range]:
+        message = "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
+        expect.error(refused, "InvalidRequest", message)
+    beyond = copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes=0-{MOST + 1}")
+    expect.error(beyond, "InvalidArgument", re.compile("^Range specified is not valid"))
+    expect.ok(copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes={MOST}-{MOST}"))
+    assert not bucket.file("copy").exists()
 
 
 def test_checksum_of_the_upload(bucket):

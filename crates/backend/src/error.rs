@@ -153,6 +153,10 @@ pub enum BackendError {
     /// The result would be larger than an object may be.
     #[error("the object would be larger than S3 allows")]
     TooLarge,
+    /// The object or range that is to be copied is larger than one request may write
+    /// ([`s3_types::limits::PART_BYTES_MAX`]).
+    #[error("the source of the copy is larger than S3 copies in one request")]
+    CopySourceTooLarge,
     /// The storage takes no file of this size, though an object may have it.
     #[error("the file would be larger than the file system or the process's limit (ulimit -f) allows")]
     FileTooLarge,
@@ -346,6 +350,7 @@ impl BackendError {
             | Self::WrongPartChecksum { .. }
             | Self::InvalidUploadMarker
             | Self::TooLarge
+            | Self::CopySourceTooLarge
             | Self::FileTooLarge
             | Self::KeyNotStorable(_)
             | Self::Obstructed(_)

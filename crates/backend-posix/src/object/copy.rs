@@ -11,6 +11,7 @@ use backend::{BackendError, CopySide, CopySource, ObjectCheck, Result, WriteRece
 use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
+use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
 };
@@ -107,6 +108,7 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
     aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target.place))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
+        refuse_large(source.attributes.size_bytes)?;
         let kept = source.attributes.checksum;
         let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
         let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
@@ -133,6 +135,11 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
     }
     Err(BackendError::Changed)
+}
+
+/// Refuses a copy of more bytes than a request may write.
+pub(crate) fn refuse_large(size_bytes: u64) -> Result<()> {
+    if size_bytes > PART_BYTES_MAX { Err(BackendError::CopySourceTooLarge) } else { Ok(()) }
 }
 
 fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {

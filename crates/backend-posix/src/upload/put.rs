@@ -15,7 +15,7 @@ use crate::error::{Fail, Op, retrying};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::keymap::join;
 use crate::layout::uploads::part_name;
-use crate::object::{Destination, Source, aliases, copy_range, known_digests};
+use crate::object::{Destination, Source, aliases, copy_range, known_digests, refuse_large};
 use crate::record::PartRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -120,6 +120,7 @@ fn try_copy(
     if range.end > size_bytes || range.start > range.end || (range.is_empty() && copy.range.is_some()) {
         return Err(BackendError::InvalidRange { size_bytes });
     }
+    refuse_large(range.end - range.start)?;
     // It may share its blocks with the source, so that it need not fit the free space.
     let (target, _) =
         PartTarget::open(store, own_assemblies, copy.upload.clone(), copy.number, None, copy.owner)?;
