@@ -509,3 +509,16 @@ def test_an_account_that_someone_else_keeps(make_server, tmp_path):
             make_server()
     os.chown(tree / ".slipway", 0, 0)
     assert make_server().account == "111122223333"
+
+
+def test_a_record_that_is_not_understood_fills_no_log(make_server):
+    """Its file's owner can write it, and who may only read can ask for it as often as they like."""
+    server = make_server(*ATTRIBUTES)
+    bucket = Bucket(server, "lab").create()
+    bucket.put("key", b"1")
+    os.setxattr(bucket.file("key"), "user.slipway", b"\x09")
+    for _ in range(60):
+        expect.error(bucket.get("key"), "AccessDenied")
+    lines = [line for line in server.log.splitlines() if "newer version" in line]
+    assert lines and not [line for line in lines if " ERROR " in line], lines
+    assert len(lines) < 50, lines
