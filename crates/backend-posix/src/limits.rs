@@ -21,6 +21,10 @@ pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// How often a path is resolved again after `openat2` returned EAGAIN, because a rename elsewhere
 /// made the meaning of `..` in a link uncertain (see also `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
+/// How long an open waits for another program to give up its lease on the file.
+pub(crate) const LEASE_WAIT_MAX: Duration = Duration::from_millis(100);
+/// The pause between two tries.
+pub(crate) const LEASE_PAUSE: Duration = Duration::from_millis(2);
 /// The first pause if FUSE still has a name whose file is gone; the n-th pause is n times as long.
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 

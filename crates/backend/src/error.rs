@@ -190,6 +190,10 @@ pub enum BackendError {
     /// which the text names; trying again later helps.
     #[error("{0}")]
     OutOf(&'static str),
+    /// Another program keeps a lease on the object's file, which it does not give up when it is
+    /// told to; trying again later may help.
+    #[error("another program holds a lease on the file")]
+    Leased,
     /// The storage is unavailable at the moment, for the reason in the text; an operator has to
     /// act.
     #[error("the storage is not available: {0}")]
@@ -312,6 +316,7 @@ impl BackendError {
         match self {
             Self::NewerRecord
             | Self::OutOf(_)
+            | Self::Leased
             | Self::Unavailable(_)
             | Self::OutOfSpace
             | Self::DirectoryFull

@@ -193,6 +193,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
             "The file system has no room for this name in its directory.",
         ),
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
+        B::Leased => S3Error::new(ErrorCode::SlowDown).caused_by(B::Leased),
         B::OutOf(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => read_only().caused_by(B::ReadOnly),
         denied @ (B::Denied { .. } | B::NewerRecord) => {
