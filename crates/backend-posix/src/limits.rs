@@ -145,6 +145,11 @@ pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 pub(crate) const DOCUMENTS_FILE_BYTES_MAX: usize = DOCUMENTS_BYTES_MAX + (8 << 10);
 /// The memory of all states of buckets that are remembered.
 pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
+/// How much is read of one of our own files that is larger than such a file can be.
+pub(crate) const OWN_HEAD_BYTES: usize = 64;
+/// The largest file with records: two of the longest. A larger one is damaged, or of a newer
+/// version.
+pub(crate) const SIDECAR_BYTES_MAX: usize = 2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10));
 /// The memory of a state besides its documents.
 pub(crate) const STATE_OVERHEAD_BYTES: usize = 512;
 /// How many times the memory of its documents a state takes: their parsed form is kept, too.
@@ -325,8 +330,7 @@ const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);
 const _: () = assert!(WRITE_SMALL_BYTES_MAX < HOP_BYTES && SMALL_CHUNK_BYTES < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(SMALL_CHUNK_BYTES < HOP_BYTES_MIN && HOP_BYTES_MIN < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES_MIN < RESERVE_AHEAD_BYTES);
-// A sidecar holds two records.
-const _: () = assert!(2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10)) <= OWN_FILE_BYTES_MAX);
+const _: () = assert!(SIDECAR_BYTES_MAX <= OWN_FILE_BYTES_MAX);
 const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
 // 255 kinds, and an owner.
