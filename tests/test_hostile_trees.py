@@ -512,6 +512,71 @@ def test_an_account_that_someone_else_keeps(make_server, tmp_path):
     assert make_server().account == "111122223333"
 
 
+MADE = b"\x01\x11\x01\x01"
+
+
+@only_root
+@pytest.mark.parametrize("mode, owner", [(0o777, 0), (0o2777, 0), (0o755, NOBODY)])
+def test_a_mark_that_someone_set_has_no_directory_removed(make_server, mode, owner):
+    """Who may write in a directory can say that a PUT made it, and who could not remove it stays so."""
+    server = make_server(*ATTRIBUTES)
+    bucket = Bucket(server, "lab").create()
+    shared = bucket.file("shared")
+    shared.mkdir()
+    shared.chmod(mode)
+    os.chown(shared, owner, owner)
+    number = shared.stat().st_ino
+    as_nobody_sets(shared, MADE)
+
+    def is_untouched():
+        return shared.stat().st_ino == number and shared.stat().st_mode & 0o7777 == mode
+
+    bucket.put("shared/x", b"1")
+    expect.ok(bucket.delete("shared/x"), 204)
+    assert is_untouched()
+    bucket.put("shared/below/x", b"1")
+    expect.ok(bucket.delete("shared/below/x"), 204)
+    assert is_untouched() and not any(shared.iterdir())
+    assert sweep(server.tree).returncode == 0
+    assert is_untouched()
+    command = [binary(), "fsck", "--min-age", "0", "--repair", server.tree]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "empty-directory" not in done.stdout, done
+    assert is_untouched()
+
+
+def as_nobody_sets(place, mark):
+    """By a descriptor, since the directories above may be closed to others."""
+    descriptor = os.open(place, os.O_RDONLY)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.setxattr(descriptor, "user.slipway", mark)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(descriptor)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@only_root
+@pytest.mark.parametrize("mask", [0o022, 0o002, 0o077])
+def test_directories_of_a_put_go_with_their_last_object_by_any_umask(make_server, mask):
+    before = os.umask(mask)
+    try:
+        server = make_server(*ATTRIBUTES)
+    finally:
+        os.umask(before)
+    bucket = Bucket(server, "lab").create()
+    bucket.put("a/b/c", b"1")
+    assert bucket.file("a/b").stat().st_mode & 0o777 == 0o777 & ~mask
+    expect.ok(bucket.delete("a/b/c"), 204)
+    assert not bucket.file("a").exists()
+
+
 @only_root
 class TestLeases:
     """Programs as Samba keep leases on files, and give them up when someone else opens the file."""

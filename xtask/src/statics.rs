@@ -16,7 +16,7 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 31] = [
+const STATICS: [(&str, &str, &str, &str); 32] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -30,6 +30,7 @@ const STATICS: [(&str, &str, &str, &str); 31] = [
     ("backend-posix", "tree::lock_wait", "BUDGET", "of a thread: how long the sweep that it runs may wait"),
     ("backend-posix", "tree::trust", "ACCOUNT", "the process's user, who does not change"),
     ("backend-posix", "tree::trust", "LOGGED", SELDOM),
+    ("backend-posix", "tree::trust", "UMASK", "of the process, which does not change it"),
     ("backend-posix", "volume::flat", "NAMES", "decides by chance when a directory is looked at"),
     ("backend-posix", "volume::flat", "LOGGED", SELDOM),
     ("gateway", "closed", "LOGGED", SELDOM),
