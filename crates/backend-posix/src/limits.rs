@@ -80,6 +80,14 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 pub const BUCKET_THREADS_MAX: usize = 160;
 /// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
+/// How many of the threads of a bucket may be busy with long copies. Others wait without a thread.
+pub(crate) const COPY_TURNS_MAX: usize = BUCKET_THREADS_MAX / 4;
+/// How many long copies into a bucket may wait for their turn; more are refused.
+pub(crate) const COPY_WAITERS_MAX: usize = if cfg!(test) { 4 } else { 256 };
+/// How long a copy waits for its turn.
+pub(crate) const COPY_WAIT_MAX: Duration = Duration::from_mins(5);
+/// How much is copied between two looks whether it still has to be; a longer copy is a long one.
+pub(crate) const COPY_STEP_BYTES: u64 = 64 << 20;
 /// How long work waits for one of the threads.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// The number of shares of threads. Buckets of one share use the same threads.
@@ -137,6 +145,11 @@ pub(crate) const CLOSED_LOGGED: u32 = 20;
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// The largest of our own files that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
+/// How much is read of one of our own files that is larger than such a file can be.
+pub(crate) const OWN_HEAD_BYTES: usize = 64;
+/// The largest file with records: two of the longest. A larger one is damaged, or of a newer
+/// version.
+pub(crate) const SIDECAR_BYTES_MAX: usize = 2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10));
 /// The longest path of a directory; see `PATH_BYTES_MAX` and `resolve`.
 pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 
@@ -145,11 +158,6 @@ pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 pub(crate) const DOCUMENTS_FILE_BYTES_MAX: usize = DOCUMENTS_BYTES_MAX + (8 << 10);
 /// The memory of all states of buckets that are remembered.
 pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
-/// How much is read of one of our own files that is larger than such a file can be.
-pub(crate) const OWN_HEAD_BYTES: usize = 64;
-/// The largest file with records: two of the longest. A larger one is damaged, or of a newer
-/// version.
-pub(crate) const SIDECAR_BYTES_MAX: usize = 2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10));
 /// The memory of a state besides its documents.
 pub(crate) const STATE_OVERHEAD_BYTES: usize = 512;
 /// How many times the memory of its documents a state takes: their parsed form is kept, too.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -69,6 +69,12 @@ pub(crate) fn write_chunks(file: impl AsFd, chunks: &[Bytes], mut offset: u64) -
         }
     }
     Ok(())
+}
+
+/// Frees the space of a range of a file, which reads as zeros then. The size stays.
+pub(crate) fn punch(file: impl AsFd, start: u64, length: u64) -> Io<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, flags, start, length)
 }
 
 /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
