@@ -165,13 +165,13 @@ def test_no_signature_is_told(bucket, log, version, secret):
     bucket.put("key", b"text")
     url = s3.generate_presigned_url("get_object", Params={"Bucket": "bucket", "Key": "key"})
     target = url.removeprefix(bucket.server.endpoint)
-    answer = bucket.raw.get(target, anonymous=True, headers={"referer": url})
+    answer = bucket.raw.get(target, anonymous=True, headers={"referer": url, "user-agent": url})
     assert answer.body == b"text"
     line = line_of(log, answer.headers["x-amz-request-id"])
     assert line["presigned"] is True
     signature = re.search(rf"{secret}=([^&]+)", url)[1]
     assert f"{secret}=REDACTED" in line["target"]
-    assert line["referer"] == url.partition("?")[0]
+    assert line["referer"] == line["user_agent"] == url.partition("?")[0]
     assert signature not in log.read_text()
     assert SECRET_KEY not in log.read_text()
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 
@@ -509,3 +510,137 @@ def test_an_account_that_someone_else_keeps(make_server, tmp_path):
             make_server()
     os.chown(tree / ".slipway", 0, 0)
     assert make_server().account == "111122223333"
+
+
+MADE = b"\x01\x11\x01\x01"
+
+
+@only_root
+@pytest.mark.parametrize("mode, owner", [(0o777, 0), (0o2777, 0), (0o755, NOBODY)])
+def test_a_mark_that_someone_set_has_no_directory_removed(make_server, mode, owner):
+    """Who may write in a directory can say that a PUT made it, and who could not remove it stays so."""
+    server = make_server(*ATTRIBUTES)
+    bucket = Bucket(server, "lab").create()
+    shared = bucket.file("shared")
+    shared.mkdir()
+    shared.chmod(mode)
+    os.chown(shared, owner, owner)
+    number = shared.stat().st_ino
+    as_nobody_sets(shared, MADE)
+
+    def is_untouched():
+        return shared.stat().st_ino == number and shared.stat().st_mode & 0o7777 == mode
+
+    bucket.put("shared/x", b"1")
+    expect.ok(bucket.delete("shared/x"), 204)
+    assert is_untouched()
+    bucket.put("shared/below/x", b"1")
+    expect.ok(bucket.delete("shared/below/x"), 204)
+    assert is_untouched() and not any(shared.iterdir())
+    assert sweep(server.tree).returncode == 0
+    assert is_untouched()
+    command = [binary(), "fsck", "--min-age", "0", "--repair", server.tree]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "empty-directory" not in done.stdout, done
+    assert is_untouched()
+
+
+def as_nobody_sets(place, mark):
+    """By a descriptor, since the directories above may be closed to others."""
+    descriptor = os.open(place, os.O_RDONLY)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            os.setxattr(descriptor, "user.slipway", mark)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(descriptor)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@only_root
+@pytest.mark.parametrize("mask", [0o022, 0o002, 0o077])
+def test_directories_of_a_put_go_with_their_last_object_by_any_umask(make_server, mask):
+    before = os.umask(mask)
+    try:
+        server = make_server(*ATTRIBUTES)
+    finally:
+        os.umask(before)
+    bucket = Bucket(server, "lab").create()
+    bucket.put("a/b/c", b"1")
+    assert bucket.file("a/b").stat().st_mode & 0o777 == 0o777 & ~mask
+    expect.ok(bucket.delete("a/b/c"), 204)
+    assert not bucket.file("a").exists()
+
+
+@only_root
+class TestLeases:
+    """Programs as Samba keep leases on files, and give them up when someone else opens the file."""
+
+    @pytest.fixture
+    def bucket(self, make_server):
+        bucket = Bucket(make_server(), "lab").create()
+        bucket.put("key", b"1")
+        return bucket
+
+    def hold(self, bucket, gives_up):
+        """Takes a lease in a process of its own, and returns that process."""
+        script = (
+            "import fcntl, os, signal, sys, time\n"
+            "fd = os.open(sys.argv[1], os.O_RDWR)\n"
+            "def give_up(*_):\n"
+            "    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n"
+            f"signal.signal(signal.SIGIO, {'give_up' if gives_up else 'signal.SIG_IGN'})\n"
+            "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+            "print('held', flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        command = [sys.executable, "-c", script, bucket.file("key")]
+        holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if holder.stdout.readline() != "held\n":
+            holder.wait(10)
+            pytest.skip("the file system has no leases")
+        return holder
+
+    @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+    def test_who_gives_up_is_waited_for(self, bucket, method):
+        holder = self.hold(bucket, gives_up=True)
+        try:
+            answer = bucket.raw.request(method, bucket.path("key"), body=b"2" if method == "PUT" else b"")
+            expect.ok(answer, 204 if method == "DELETE" else 200)
+        finally:
+            holder.kill()
+            holder.wait(10)
+
+    def test_who_does_not_is_named(self, bucket):
+        holder = self.hold(bucket, gives_up=False)
+        try:
+            began = time.monotonic()
+            answers = [bucket.get("key") for _ in range(3)]
+            assert time.monotonic() - began < 10
+            for answer in answers:
+                expect.error(answer, "SlowDown")
+            lines = [line for line in bucket.server.log.splitlines() if "holds a lease on the file" in line]
+            assert lines and all(" INFO " in line for line in lines), bucket.server.log
+            assert "kept changing" not in bucket.server.log
+        finally:
+            holder.kill()
+            holder.wait(10)
+        assert bucket.read("key") == b"1"
+
+
+def test_a_record_that_is_not_understood_fills_no_log(make_server):
+    """Its file's owner can write it, and who may only read can ask for it as often as they like."""
+    server = make_server(*ATTRIBUTES)
+    bucket = Bucket(server, "lab").create()
+    bucket.put("key", b"1")
+    os.setxattr(bucket.file("key"), "user.slipway", b"\x09")
+    for _ in range(60):
+        expect.error(bucket.get("key"), "AccessDenied")
+    lines = [line for line in server.log.splitlines() if "newer version" in line]
+    assert lines and not [line for line in lines if " ERROR " in line], lines
+    assert len(lines) < 50, lines

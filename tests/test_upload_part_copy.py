@@ -1,14 +1,17 @@
 """UploadPartCopy."""
 
+import os
 import re
+import time
 
 import pytest
 
 from support import expect
 from support.checksums import checksum, multipart_etag
-from support.data import PART, pattern
+from support.data import MIB, PART, pattern
 
 SOURCE = pattern(2 * PART)
+MOST = 5 << 30
 
 
 @pytest.fixture
@@ -63,6 +66,68 @@ def test_ranges(bucket, upload_id, ranges):
     assert got.body == b"".join(parts)
     assert got.etag == multipart_etag(parts)
     assert got.headers["x-amz-checksum-crc64nvme"] == checksum("CRC64NVME", b"".join(parts))
+
+
+def test_sources_beyond_what_one_request_copies(bucket):
+    """A hole takes no space, so that it could be copied in no time, too."""
+    bucket.put("six", b"")
+    os.truncate(bucket.file("six"), MOST + 1)
+    upload_id = bucket.create_upload("key")
+    whole = bucket.raw.put(bucket.path("copy"), headers={"x-amz-copy-source": f"{bucket.name}/six"})
+    part = copy(bucket, upload_id, 1, f"{bucket.name}/six")
+    a_range = copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes=0-{MOST}")
+    for refused in [whole, part, a_range]:
+        message = "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120"
+        expect.error(refused, "InvalidRequest", message)
+    beyond = copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes=0-{MOST + 1}")
+    expect.error(beyond, "InvalidArgument", re.compile("^Range specified is not valid"))
+    expect.ok(copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes={MOST}-{MOST}"))
+    assert not bucket.file("copy").exists()
+
+
+def test_holes_stay_holes(bucket):
+    """Of an object that takes no space, a part takes little: bytes are copied by the MiB."""
+    size = 130 * MIB
+    with open(bucket.file("sparse"), "wb") as file:
+        for at, text in [(0, b"first"), (70 * MIB + 5, b"inner"), (100 * MIB, b"later")]:
+            file.seek(at)
+            file.write(text)
+        file.truncate(size)
+    if bucket.file("sparse").stat().st_blocks * 512 > MIB:
+        pytest.skip("files have no holes here")
+    upload_id = bucket.create_upload("key")
+    etags = [expect.ok(copy(bucket, upload_id, n, f"{bucket.name}/sparse")).xml["ETag"] for n in (2, 1)]
+    etags.insert(2, bucket.put_part("key", upload_id, 3, b"end").etag)
+    uploads = bucket.file(f".slipway/uploads/{upload_id}")
+    assert sum(path.stat().st_blocks for path in uploads.iterdir()) * 512 < 8 * MIB
+    expect.ok(bucket.complete("key", upload_id, list(enumerate(etags, 1))))
+    assert bucket.file("key").stat().st_size == 2 * size + 3
+    assert bucket.file("key").stat().st_blocks * 512 < 8 * MIB
+    with open(bucket.file("key"), "rb") as whole, open(bucket.file("sparse"), "rb") as source:
+        for _ in range(2):
+            source.seek(0)
+            for _ in range(size // MIB):
+                assert whole.read(MIB) == source.read(MIB)
+        assert whole.read() == b"end"
+
+
+def test_a_copy_for_an_aborted_upload_ends(bucket):
+    """However long the rest would take."""
+    bucket.put("large", b"")
+    os.truncate(bucket.file("large"), MOST)
+    upload_id = bucket.create_upload("key")
+    with bucket.raw.with_(timeout=60).connect() as connection:
+        request = bucket.raw.prepare(
+            "PUT",
+            bucket.path("key"),
+            query={"partNumber": "1", "uploadId": upload_id},
+            headers={"x-amz-copy-source": f"{bucket.name}/large"},
+        )
+        connection.send(request.bytes)
+        time.sleep(0.5)
+        expect.ok(bucket.abort("key", upload_id), 204)
+        answer = connection.response()
+    assert b"<Code>NoSuchUpload</Code>" in answer.body, answer
 
 
 def test_checksum_of_the_upload(bucket):

@@ -30,6 +30,7 @@ const STATICS: [(&str, &str, &str, &str); 32] = [
     ("backend-posix", "tree::lock_wait", "BUDGET", "of a thread: how long the sweep that it runs may wait"),
     ("backend-posix", "tree::trust", "ACCOUNT", "the process's user, who does not change"),
     ("backend-posix", "tree::trust", "LOGGED", SELDOM),
+    ("backend-posix", "tree::trust", "UMASK", "of the process, which does not change it"),
     ("backend-posix", "volume::flat", "NAMES", "decides by chance when a directory is looked at"),
     ("backend-posix", "volume::flat", "LOGGED", SELDOM),
     ("gateway", "closed", "LOGGED", SELDOM),

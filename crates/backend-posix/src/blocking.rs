@@ -93,15 +93,21 @@ impl Drop for Waiting {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::Duration;
 
-    use backend::{Backend as _, Context, ListBucketsQuery};
-    use s3_types::BucketName;
+    use backend::{
+        Backend as _, Context, CopyRequest, CopySource, CreateBucketRequest, Documents, ListBucketsQuery,
+        ObjectRef,
+    };
+    use s3_types::{BucketName, ObjectKey};
 
     use super::*;
     use crate::PosixBackend;
     use crate::base::options::Options;
     use crate::base::quotas::Quotas;
-    use crate::limits::{BUCKET_THREADS_MAX, TREE_THREADS_MAX};
+    use crate::limits::{
+        BUCKET_THREADS_MAX, COPY_STEP_BYTES, COPY_TURNS_MAX, COPY_WAITERS_MAX, TREE_THREADS_MAX,
+    };
     use crate::testing::fixture;
 
     fn name(name: &str) -> BucketName {
@@ -145,6 +151,55 @@ mod tests {
         assert!(!apart.bucket_exists(&cx, &bucket).await.unwrap());
     }
 
+    /// Long copies that wait for their turn hold no thread, and only so many may wait.
+    #[tokio::test]
+    async fn long_copies_leave_threads_to_others() {
+        let root = tempfile::tempdir().unwrap();
+        let options = fixture::options();
+        let tree = Arc::new(PosixBackend::open(root.path(), options.clone()).unwrap());
+        let (cx, bucket) = (Context::default(), name("bucket"));
+        let new = CreateBucketRequest { name: &bucket, owner: None, documents: Documents::new() };
+        tree.create_bucket(&cx, new).await.unwrap();
+        for (file, size_bytes) in [("long", COPY_STEP_BYTES + 1), ("short", 1)] {
+            let file = std::fs::File::create(root.path().join("bucket").join(file)).unwrap();
+            file.set_len(size_bytes).unwrap();
+        }
+        let copies = options.quotas.copies(&bucket);
+        let taken: Vec<_> = (0..COPY_TURNS_MAX).map(|_| copies.begin()).collect();
+        assert!(taken.iter().all(|turn| turn.take(COPY_STEP_BYTES + 1)));
+        let copy = |from: &'static str, to: String| {
+            let (tree, bucket) = (Arc::clone(&tree), bucket.clone());
+            tokio::spawn(async move {
+                let (from, to) = (ObjectKey::new(from).unwrap(), ObjectKey::new(to.as_str()).unwrap());
+                let (conditions, source_conditions) = Default::default();
+                let object = ObjectRef::current(&bucket, &from);
+                let request = CopyRequest {
+                    source: CopySource { object, conditions: source_conditions, check: None },
+                    target: ObjectRef::current(&bucket, &to),
+                    metadata: None,
+                    website_redirect_location: None,
+                    checksum_algorithm: None,
+                    conditions,
+                    check: None,
+                };
+                tree.copy_object(&Context::default(), request).await.map(|copied| copied.receipt.size_bytes)
+            })
+        };
+        let waiting: Vec<_> = (0..COPY_WAITERS_MAX).map(|n| copy("long", format!("copy{n}"))).collect();
+        let threads = options.quotas.turns(Some(&bucket));
+        while threads.available_permits() < BUCKET_THREADS_MAX || !copies.is_full() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(copy("short", "short-copy".to_owned()).await.unwrap().unwrap(), 1);
+        let refused = copy("long", "one-more".to_owned()).await.unwrap();
+        assert!(matches!(refused, Err(BackendError::OutOf(_))), "{refused:?}");
+        drop(taken);
+        for copied in waiting {
+            assert_eq!(copied.await.unwrap().unwrap(), COPY_STEP_BYTES + 1);
+        }
+        assert!(!copies.is_full());
+    }
+
     /// Starts `count` pieces of work with these permits, for which nobody waits. They end when the
     /// returned sender is dropped.
     async fn hang(turns: &Arc<Semaphore>, count: usize) -> mpsc::Sender<()> {
@@ -156,7 +211,7 @@ mod tests {
                 let _ = ended.lock().unwrap().recv();
                 Ok(())
             });
-            assert!(timeout(std::time::Duration::from_millis(1), hangs).await.is_err());
+            assert!(timeout(Duration::from_millis(1), hangs).await.is_err());
         }
         end
     }

@@ -17,6 +17,7 @@ use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::PosixBackend;
 use crate::base::options::DEFAULT_CHECKSUM;
+use crate::base::turns::CopyTurn;
 use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
@@ -216,11 +217,11 @@ impl Backend for PosixBackend {
             website_redirect_location,
             checksum_algorithm,
         };
-        let work = move |store: &Store| {
-            let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM);
+        let work = move |store: &Store, turn: &CopyTurn| {
+            let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM, turn);
             copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
         };
-        self.run_in(bucket, work).await
+        self.run_copy(bucket, work).await
     }
 
     async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
@@ -274,8 +275,10 @@ impl Backend for PosixBackend {
             owner: self.owner(cx),
         };
         let own_assemblies = Arc::clone(&self.caches.own_assemblies);
-        let work = move |store: &Store| upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM);
-        self.run_in(bucket, work).await.map(Copied::plain)
+        let work = move |store: &Store, turn: &CopyTurn| {
+            upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM, turn)
+        };
+        self.run_copy(bucket, work).await.map(Copied::plain)
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {

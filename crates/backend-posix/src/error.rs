@@ -9,6 +9,10 @@ use rustix::io::Errno;
 use crate::base::unique;
 use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
 
+/// The errno for a file on which another program keeps a lease. The kernel says EAGAIN, as it does
+/// of names that change while they are resolved; it says this of programs that are run.
+pub(crate) const LEASED: Errno = Errno::TXTBSY;
+
 /// The result of a system call.
 pub(crate) type Io<T> = rustix::io::Result<T>;
 
@@ -49,6 +53,7 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
         // Of `..` in a link, after `UNSURE_TRIES`: on a file system whose every name is a wait, on
         // a machine that renames all the time.
         Errno::AGAIN => BackendError::OutOf("names on the path kept changing while it was resolved"),
+        LEASED => BackendError::Leased,
         Errno::ROFS => BackendError::ReadOnly,
         Errno::ACCESS | Errno::PERM => BackendError::Denied { operation },
         Errno::NAMETOOLONG => BackendError::KeyNotStorable("a name is too long for the file system"),

@@ -158,9 +158,10 @@ mod write;
 use std::path::Path;
 use std::sync::Arc;
 
-use backend::{Result, SweepReport};
+use backend::{BackendError, Result, SweepReport};
 use s3_types::BucketName;
 
+use crate::base::turns::CopyTurn;
 use crate::buckets::documents::States;
 use crate::caches::Caches;
 use crate::maintenance::sweep;
@@ -265,6 +266,29 @@ impl PosixBackend {
         let store = Arc::clone(&self.store);
         let turns = self.store.options.quotas.turns(None);
         blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
+    }
+
+    /// Runs a copy into a bucket. A long one whose turn it is not is run again when it is.
+    async fn run_copy<T: Send + 'static>(
+        &self,
+        bucket: &BucketName,
+        work: impl Fn(&Store, &CopyTurn) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        let (work, copies) = (Arc::new(work), self.store.options.quotas.copies(bucket));
+        // The thread gives the turn up, not who waits for it and may go away.
+        let run = |turn: &Arc<CopyTurn>| {
+            let (work, turn) = (Arc::clone(&work), Arc::clone(turn));
+            self.run_in(bucket, move |store| work(store, &turn))
+        };
+        let turn = Arc::new(copies.begin());
+        let result = run(&turn).await;
+        if !turn.was_missed() {
+            return result;
+        }
+        let waited = copies.wait().await;
+        let turn =
+            waited.ok_or(BackendError::OutOf("too many long copies into the bucket are in progress"))?;
+        run(&Arc::new(turn)).await
     }
 
     /// Runs work on a bucket.

@@ -21,6 +21,10 @@ pub(crate) const PATH_BYTES_MAX: usize = 4000;
 /// How often a path is resolved again after `openat2` returned EAGAIN, because a rename elsewhere
 /// made the meaning of `..` in a link uncertain (see also `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
+/// How long an open waits for another program to give up its lease on the file.
+pub(crate) const LEASE_WAIT_MAX: Duration = Duration::from_millis(100);
+/// The pause between two tries.
+pub(crate) const LEASE_PAUSE: Duration = Duration::from_millis(2);
 /// The first pause if FUSE still has a name whose file is gone; the n-th pause is n times as long.
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
@@ -76,6 +80,14 @@ pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
 pub const BUCKET_THREADS_MAX: usize = 160;
 /// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
+/// How many of the threads of a bucket may be busy with long copies. Others wait without a thread.
+pub(crate) const COPY_TURNS_MAX: usize = BUCKET_THREADS_MAX / 4;
+/// How many long copies into a bucket may wait for their turn; more are refused.
+pub(crate) const COPY_WAITERS_MAX: usize = if cfg!(test) { 4 } else { 256 };
+/// How long a copy waits for its turn.
+pub(crate) const COPY_WAIT_MAX: Duration = Duration::from_mins(5);
+/// How much is copied between two looks whether it still has to be; a longer copy is a long one.
+pub(crate) const COPY_STEP_BYTES: u64 = 64 << 20;
 /// How long work waits for one of the threads.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// The number of shares of threads. Buckets of one share use the same threads.
@@ -133,6 +145,11 @@ pub(crate) const CLOSED_LOGGED: u32 = 20;
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// The largest of our own files that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
+/// How much is read of one of our own files that is larger than such a file can be.
+pub(crate) const OWN_HEAD_BYTES: usize = 64;
+/// The largest file with records: two of the longest. A larger one is damaged, or of a newer
+/// version.
+pub(crate) const SIDECAR_BYTES_MAX: usize = 2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10));
 /// The longest path of a directory; see `PATH_BYTES_MAX` and `resolve`.
 pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 
@@ -321,8 +338,7 @@ const _: () = assert!(KEY_BYTES_MAX < u16::MAX as usize);
 const _: () = assert!(WRITE_SMALL_BYTES_MAX < HOP_BYTES && SMALL_CHUNK_BYTES < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(SMALL_CHUNK_BYTES < HOP_BYTES_MIN && HOP_BYTES_MIN < WRITE_SMALL_BYTES_MAX);
 const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES_MIN < RESERVE_AHEAD_BYTES);
-// A sidecar holds two records.
-const _: () = assert!(2 * (RECORD_PARTS_BYTES_MAX + RECORD_REST_BYTES_MAX + (4 << 10)) <= OWN_FILE_BYTES_MAX);
+const _: () = assert!(SIDECAR_BYTES_MAX <= OWN_FILE_BYTES_MAX);
 const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
 // 255 kinds, and an owner.

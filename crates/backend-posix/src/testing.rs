@@ -16,7 +16,7 @@ use crate::buckets::documents::Initial;
 use crate::buckets::{self, NewBucket};
 use crate::layout::keymap::{KeyPath, OWN_DIRECTORY, RECORDS};
 use crate::limits::TIMES_SETTLE;
-use crate::object::{self, ReadRequest};
+use crate::object::{self, ObjectReading};
 use crate::record::ObjectRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -205,7 +205,7 @@ impl Scene {
     }
 
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {
-        let request = ReadRequest {
+        let request = ObjectReading {
             bucket: self.name.clone(),
             place: KeyPath::of(key),
             selector: ReadSelector::Whole,

@@ -163,6 +163,10 @@ pub enum BackendError {
     /// The result would be larger than an object may be.
     #[error("the object would be larger than S3 allows")]
     TooLarge,
+    /// The object or range that is to be copied is larger than one request may write
+    /// ([`s3_types::limits::PART_BYTES_MAX`]).
+    #[error("the source of the copy is larger than S3 copies in one request")]
+    CopySourceTooLarge,
     /// The storage takes no file of this size, though an object may have it.
     #[error("the file would be larger than the file system or the process's limit (ulimit -f) allows")]
     FileTooLarge,
@@ -196,6 +200,10 @@ pub enum BackendError {
     /// which the text names; trying again later helps.
     #[error("{0}")]
     OutOf(&'static str),
+    /// Another program keeps a lease on the object's file, which it does not give up when it is
+    /// told to; trying again later may help.
+    #[error("another program holds a lease on the file")]
+    Leased,
     /// The storage is unavailable at the moment, for the reason in the text; an operator has to
     /// act.
     #[error("the storage is not available: {0}")]
@@ -318,6 +326,7 @@ impl BackendError {
         match self {
             Self::NewerRecord
             | Self::OutOf(_)
+            | Self::Leased
             | Self::Unavailable(_)
             | Self::OutOfSpace
             | Self::DirectoryFull
@@ -359,6 +368,7 @@ impl BackendError {
             | Self::WrongPartChecksum { .. }
             | Self::InvalidUploadMarker
             | Self::TooLarge
+            | Self::CopySourceTooLarge
             | Self::FileTooLarge
             | Self::KeyNotStorable(_)
             | Self::Obstructed(_)

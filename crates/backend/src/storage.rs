@@ -82,7 +82,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Removes an object. A missing object is not an error, unless a condition requires it.
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
     /// Copies an object inside this backend, and replaces attributes if asked. Errors say whether
-    /// they concern the source or the target ([`crate::BackendError::on`]).
+    /// they concern the source or the target ([`crate::BackendError::on`]). A source that is larger
+    /// than one request may write is refused ([`crate::BackendError::CopySourceTooLarge`]).
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
     /// One page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
@@ -91,8 +92,8 @@ pub trait Backend: Send + Sync + 'static {
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
     /// Begins a part, after [`crate::check_part_algorithm`].
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
-    /// Makes a part from an object or a range of one. Errors say which side they concern, like
-    /// those of copies.
+    /// Makes a part from an object or a range of one. Errors say which side they concern, and the
+    /// size is limited, like those of copies.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>>;
     /// Makes the object from the named parts, after [`crate::CompleteUpload::check`], and ends the
     /// upload.

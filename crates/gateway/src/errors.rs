@@ -154,6 +154,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         | B::PartWithoutChecksum { .. }
         | B::WrongPartChecksum { .. } => wrong_checksum(&error),
         B::InvalidUploadMarker => invalid_upload_marker(""),
+        B::CopySourceTooLarge => copy_source_too_large(),
         B::TooLarge | B::FileTooLarge => ErrorCode::EntityTooLarge.into(),
         B::KeyNotStorable(_) | B::Obstructed(_) | B::OtherName => not_in_this_tree(&error),
         // Of copies, which take the object of that side, and do not come here.
@@ -216,6 +217,7 @@ fn from_state_of_storage(error: BackendError) -> S3Error {
             "The file system has no room for this name in its directory.",
         ),
         B::Unavailable(_) => ErrorCode::ServiceUnavailable.into(),
+        B::Leased => S3Error::new(ErrorCode::SlowDown).caused_by(B::Leased),
         B::OutOf(what) => S3Error::new(ErrorCode::SlowDown).caused_by(what),
         B::ReadOnly => read_only().caused_by(B::ReadOnly),
         denied @ (B::Denied { .. } | B::NewerRecord) => {
@@ -266,6 +268,14 @@ pub fn failed_of_source(condition: Condition) -> S3Error {
 /// The error for a copy of an object onto itself.
 pub fn copy_onto_itself() -> S3Error {
     let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+fn copy_source_too_large() -> S3Error {
+    let limit = s3_types::limits::PART_BYTES_MAX;
+    let message = format!(
+        "The specified copy source is larger than the maximum allowable size for a copy source: {limit}"
+    );
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 

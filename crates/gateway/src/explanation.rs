@@ -27,6 +27,8 @@ enum Kind {
     BucketName,
     FileSize,
     KeyNotStorable,
+    Leased,
+    NewerRecord,
     Obstructed,
     OtherName,
     SameObject,
@@ -34,12 +36,15 @@ enum Kind {
 
 impl Explanation {
     /// The explanation of an error of the storage that needs one. Errors of the storage itself
-    /// ([`BackendError::is_of_storage`]), and those that it logs itself, need none.
+    /// ([`BackendError::is_of_storage`]), and those that it logs itself, need none, but for those
+    /// that anyone can cause who may change the object's file.
     pub fn of(error: &BackendError, resource: Resource<'_>) -> Option<Self> {
         let kind = match error {
             BackendError::BucketNameTaken => Kind::BucketName,
             BackendError::FileTooLarge => Kind::FileSize,
             BackendError::KeyNotStorable(_) => Kind::KeyNotStorable,
+            BackendError::Leased => Kind::Leased,
+            BackendError::NewerRecord => Kind::NewerRecord,
             BackendError::Obstructed(_) => Kind::Obstructed,
             BackendError::OtherName => Kind::OtherName,
             BackendError::SameObject => Kind::SameObject,

@@ -189,10 +189,16 @@ impl<'a> Line<'a> {
             };
             *field = Some(shown(value));
         }
-        headers.referer = headers.referer.map(|url| url.split(|byte| *byte == b'?').next().unwrap_or(url));
+        headers.referer = headers.referer.map(without_query);
+        headers.user_agent = headers.user_agent.map(without_query);
         headers.host = authority.or(host).map(|host| shown(without_password(host)));
         headers
     }
+}
+
+/// A value without what follows a question mark: the query of a URL, or of one within it.
+fn without_query(value: &[u8]) -> &[u8] {
+    value.split(|byte| *byte == b'?').next().unwrap_or(value)
 }
 
 /// A host without a user and password before it.
@@ -221,7 +227,7 @@ fn beginning(target: &str) -> &str {
 pub struct Headers<'a> {
     /// `Host`.
     pub host: Option<&'a [u8]>,
-    /// `User-Agent`.
+    /// `User-Agent`, up to a question mark, like `Referer`: of some clients it has a URL.
     pub user_agent: Option<&'a [u8]>,
     /// `Referer`, without its query, which may hold secrets in any form: that of a presigned URL,
     /// or of a page with such a URL as a parameter.

@@ -5,6 +5,7 @@ pub(crate) mod lines;
 pub(crate) mod options;
 pub(crate) mod quotas;
 pub(crate) mod step;
+pub(crate) mod turns;
 pub(crate) mod unique;
 
 pub(crate) use backend::seldom;

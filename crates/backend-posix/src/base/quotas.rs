@@ -8,6 +8,7 @@ use s3_types::BucketName;
 use tokio::sync::Semaphore;
 
 use super::lines::Lines;
+use super::turns::LongCopies;
 use super::unique;
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, TREE_THREADS_MAX};
 
@@ -23,6 +24,7 @@ pub struct Quotas {
     pub(crate) lines: Lines,
     of_trees: Arc<Semaphore>,
     of_buckets: [Arc<Semaphore>; BUCKET_SHARES],
+    copies: [LongCopies; BUCKET_SHARES],
 }
 
 impl Quotas {
@@ -31,9 +33,18 @@ impl Quotas {
     /// Several buckets may share their permits.
     pub(crate) fn turns(&self, bucket: Option<&BucketName>) -> &Arc<Semaphore> {
         let Some(bucket) = bucket else { return &self.of_trees };
-        let at = unique::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
-        &self.of_buckets[usize::try_from(at).unwrap_or_default()]
+        &self.of_buckets[share_of(bucket)]
     }
+
+    /// The long copies into a bucket.
+    pub(crate) fn copies(&self, bucket: &BucketName) -> &LongCopies {
+        &self.copies[share_of(bucket)]
+    }
+}
+
+fn share_of(bucket: &BucketName) -> usize {
+    let at = unique::hash(bucket.as_str().as_bytes()) % BUCKET_SHARES as u64;
+    usize::try_from(at).unwrap_or_default()
 }
 
 impl Default for Quotas {
@@ -44,6 +55,7 @@ impl Default for Quotas {
             lines: Lines::default(),
             of_trees: Arc::new(Semaphore::new(TREE_THREADS_MAX)),
             of_buckets: array::from_fn(|_| Arc::new(Semaphore::new(BUCKET_THREADS_MAX))),
+            copies: array::from_fn(|_| LongCopies::new()),
         }
     }
 }

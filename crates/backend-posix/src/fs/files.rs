@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, Timespec, Timestamps};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use s3_types::UnixAccount;
@@ -16,7 +16,7 @@ use super::descriptor;
 use super::file_info::{self, FileInfo};
 use super::resolve;
 use crate::error::Io;
-use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, SLICES_MAX};
+use crate::limits::{COPY_BUFFER_BYTES, OWN_FILE_BYTES_MAX, OWN_HEAD_BYTES, SLICES_MAX};
 
 /// Gives a new file or directory to `owner`, if there is one.
 pub(crate) fn give(file: impl AsFd, owner: Option<UnixAccount>) -> Io<()> {
@@ -69,6 +69,12 @@ pub(crate) fn write_chunks(file: impl AsFd, chunks: &[Bytes], mut offset: u64) -
         }
     }
     Ok(())
+}
+
+/// Frees the space of a range of a file, which reads as zeros then. The size stays.
+pub(crate) fn punch(file: impl AsFd, start: u64, length: u64) -> Io<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, flags, start, length)
 }
 
 /// Reads up to `length` bytes at `offset`; fewer only at the end of the file.
@@ -157,15 +163,25 @@ pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
 
 /// [`read_own`], with another limit.
 pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
-    read_own_and(directory, path, most).map(|(bytes, _)| bytes)
+    read_own_and(directory, path, |size_bytes| size_bytes.min(most)).map(|(bytes, _)| bytes)
 }
 
-/// [`read_own`]; also returns the file's attributes, if it is a regular one.
-pub(crate) fn read_own_and_info(directory: impl AsFd, path: &str) -> Io<(Vec<u8>, Option<FileInfo>)> {
-    read_own_and(directory, path, OWN_FILE_BYTES_MAX)
+/// [`read_own`] of a file that can have `most` bytes; also returns the file's attributes, if it is
+/// a regular one. Of a larger file, only the beginning is read, by which its version is known.
+pub(crate) fn read_own_and_info(
+    directory: impl AsFd,
+    path: &str,
+    most: usize,
+) -> Io<(Vec<u8>, Option<FileInfo>)> {
+    let length = |size_bytes| if size_bytes > most { OWN_HEAD_BYTES } else { size_bytes };
+    read_own_and(directory, path, length)
 }
 
-fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, Option<FileInfo>)> {
+fn read_own_and(
+    directory: impl AsFd,
+    path: &str,
+    length: impl FnOnce(usize) -> usize,
+) -> Io<(Vec<u8>, Option<FileInfo>)> {
     let file = match resolve::content(directory, path) {
         // None of ours, and not to be opened: as if it were empty.
         Err(Errno::NXIO) => return Ok((Vec::new(), None)),
@@ -175,8 +191,8 @@ fn read_own_and(directory: impl AsFd, path: &str, most: usize) -> Io<(Vec<u8>, O
     if !info.is_file() {
         return Ok((Vec::new(), None));
     }
-    let length = usize::try_from(info.stamp.size_bytes).unwrap_or(usize::MAX);
-    Ok((read_at(file, 0, length.min(most))?, Some(info)))
+    let length = length(usize::try_from(info.stamp.size_bytes).unwrap_or(usize::MAX));
+    Ok((read_at(file, 0, length)?, Some(info)))
 }
 
 pub(crate) fn set_time(file: &OwnedFd, time_ns: i128) -> Io<()> {

@@ -7,6 +7,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
+use std::time::Instant;
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -14,9 +15,9 @@ use rustix::io::Errno;
 
 use super::descriptor;
 use super::file_info::{self, FileInfo};
-use crate::error::Io;
+use crate::error::{Io, LEASED};
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS};
-use crate::limits::{PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
+use crate::limits::{LEASE_PAUSE, LEASE_WAIT_MAX, PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
 /// The flags with which files are opened for reading: without waiting, if it is a FIFO after all,
 /// and without becoming a controlling terminal.
@@ -141,7 +142,7 @@ pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -
     if !info.is_file() && !info.is_directory() {
         return Err(Errno::NXIO);
     }
-    match rustix::fs::open(descriptor::path(place.as_fd()), READ, Mode::empty()) {
+    match unleased(|| rustix::fs::open(descriptor::path(place.as_fd()), READ, Mode::empty())) {
         // Not said of a file that has lost its name.
         Err(Errno::NOENT) => otherwise(),
         result => result,
@@ -195,7 +196,35 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
             result => return result,
         }
     }
-    rustix::fs::openat2(directory, path, flags, mode, resolve)
+    let open = || rustix::fs::openat2(&directory, path, flags, mode, resolve);
+    match open() {
+        // Who only holds the name breaks no lease.
+        Err(Errno::AGAIN)
+            if !flags.contains(OFlags::PATH)
+                && rustix::fs::openat2(&directory, path, PLACE, Mode::empty(), resolve).is_ok() =>
+        {
+            unleased(open)
+        }
+        result => result,
+    }
+}
+
+/// Opens a file on which another program may hold a lease (`F_SETLEASE`, as Samba and NFS servers
+/// do). Opened without waiting, such a file is EAGAIN, and its holder is told to give up the lease,
+/// which takes milliseconds; [`LEASED`] if it does not.
+fn unleased(open: impl Fn() -> Io<OwnedFd>) -> Io<OwnedFd> {
+    let mut begun = None;
+    loop {
+        match open() {
+            Err(Errno::AGAIN) => {
+                if begun.get_or_insert_with(Instant::now).elapsed() > LEASE_WAIT_MAX {
+                    return Err(LEASED);
+                }
+                std::thread::sleep(LEASE_PAUSE);
+            }
+            result => return result,
+        }
+    }
 }
 
 /// [`file_info::at`] for a path in which no link is followed: ELOOP if there is one on the way.

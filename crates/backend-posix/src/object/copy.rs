@@ -2,7 +2,7 @@
 //!
 //! Blocks are shared if the file system can do that (`FICLONE`, or `copy_file_range`), otherwise
 //! the kernel copies bytes, and leaves holes as they are. They are read only if a digest must be
-//! computed.
+//! computed. A long copy goes by steps, and ends early once nobody needs it (decision 0055).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use backend::{BackendError, CopySide, CopySource, ObjectCheck, Result, WriteRece
 use rustix::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
+use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{
     BucketName, Checksum, ChecksumAlgorithm, ChecksumType, Conditions, Digester, Digests, ObjectMetadata,
 };
@@ -18,10 +19,11 @@ use s3_types::{
 use super::aliases;
 use super::open::{Opened, open};
 use super::write::check_early;
+use crate::base::turns::CopyTurn;
 use crate::error::{Io, Op};
 use crate::fs::{file_info, files};
 use crate::layout::keymap::KeyPath;
-use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, SHARED_BLOCK_BYTES};
+use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, COPY_STEP_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::{ObjectContent, ObjectRecord};
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
@@ -96,17 +98,23 @@ impl Copy {
 }
 
 /// Copies an object.
-pub(crate) fn copy_object(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
+pub(crate) fn copy_object(
+    store: &Store,
+    copy: &Copy,
+    default: ChecksumAlgorithm,
+    turn: &CopyTurn,
+) -> Result<WriteReceipt> {
     // What does not say that it is of the source is of the target.
-    try_copy(store, copy, default).map_err(|error| error.on(CopySide::Target))
+    try_copy(store, copy, default, turn).map_err(|error| error.on(CopySide::Target))
 }
 
-fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<WriteReceipt> {
+fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm, turn: &CopyTurn) -> Result<WriteReceipt> {
     check_early(store, &copy.target)?;
     copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.target.bucket, &copy.target.place))?;
     for _ in 0..COPY_ATTEMPTS {
         let source = copy.source.open(store)?;
+        begin(source.attributes.size_bytes, turn)?;
         let kept = source.attributes.checksum;
         let algorithm = copy.checksum_algorithm.or(kept.map(|c| c.value.algorithm())).unwrap_or(default);
         let known = known_digests(&source, 0..source.attributes.size_bytes, algorithm);
@@ -120,8 +128,11 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         }
         let Stage { bucket, directory, mut staged } = copy.target.stage(store)?;
         let computed = Digester::new(Some(algorithm), store.options.etag);
-        let digests =
-            copy_range(store, &source, 0..source.attributes.size_bytes, &mut staged, known, computed)?;
+        let whole = 0..source.attributes.size_bytes;
+        let digests = match copy_range(store, &source, whole, &mut staged, known, computed, &|| Ok(())) {
+            Err(BackendError::Changed) => continue,
+            digests => digests?,
+        };
         if !source.is_unchanged()? {
             continue;
         }
@@ -133,6 +144,15 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm) -> Result<Wr
         return Ok(receipt(digests, stamp.size_bytes, stamp.modified_ns));
     }
     Err(BackendError::Changed)
+}
+
+/// Refuses a copy of more bytes than a request may write, and a long one whose turn it is not.
+pub(crate) fn begin(size_bytes: u64, turn: &CopyTurn) -> Result<()> {
+    if size_bytes > PART_BYTES_MAX {
+        return Err(BackendError::CopySourceTooLarge);
+    }
+    // It begins again, and its client does not see this.
+    if turn.take(size_bytes) { Ok(()) } else { Err(BackendError::OutOf("it is not the copy's turn")) }
 }
 
 fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt {
@@ -163,7 +183,8 @@ pub(crate) fn known_digests(
 }
 
 /// Copies a range of the source to the end of a staged file. Returns its digests: those `known`, or
-/// those that `digester` computes.
+/// those that `digester` computes. Fails between two steps if the source has changed
+/// ([`BackendError::Changed`]), or if `look` does.
 pub(crate) fn copy_range(
     store: &Store,
     source: &Opened,
@@ -171,24 +192,28 @@ pub(crate) fn copy_range(
     staged: &mut Staged,
     known: Option<Digests>,
     mut digester: Digester,
+    look: Look<'_>,
 ) -> Result<Digests> {
     let Some(file) = &source.file else { return Ok(digester.finish()) };
+    let look = || if source.is_unchanged()? { look() } else { Err(BackendError::Changed) };
     if let Some(digests) = known {
-        append_range(file, range, staged)?;
+        append_range(file, range, staged, &look)?;
         return Ok(digests);
     }
     let length = range.end - range.start;
     let shared = range == (0..source.stamp.size_bytes) && share_whole(file, staged);
     let mut buffer =
         vec![0; COPY_BUFFER_BYTES.min(usize::try_from(length).unwrap_or(COPY_BUFFER_BYTES)).max(1)];
-    let holes = staged.is_alone() && has_holes(file);
+    let (alone, holes) = (staged.is_alone(), has_holes(file));
     let reflinks = store.volume_at(file).reflinks.is_yes();
-    staged.extend(length, |target, at| {
-        let shared = shared || (reflinks && share_range(file, range.start, target, at, length));
+    in_steps(&range, staged, &look, |target, at, step| {
+        let length = step.end - step.start;
+        let shared = shared || (reflinks && share_range(file, step.start, target, at, length));
+        let holes = holes && !shared && is_free(target, at, length, alone);
         let mut done = 0;
         while done < length {
             let wanted = usize::try_from(length - done).map_or(buffer.len(), |left| left.min(buffer.len()));
-            let read = files::read_into(file, &mut buffer[..wanted], range.start + done).op("read a file")?;
+            let read = files::read_into(file, &mut buffer[..wanted], step.start + done).op("read a file")?;
             if read == 0 {
                 return Err(BackendError::Changed);
             }
@@ -200,25 +225,61 @@ pub(crate) fn copy_range(
             }
             done += read as u64;
         }
-        if holes && !shared { end_at(target, at + length) } else { Ok(()) }
+        if holes && step.end == range.end { end_at(target, at..at + length, alone) } else { Ok(()) }
     })?;
     Ok(digester.finish())
 }
 
-/// Copies a range of a file to the end of a staged file without reading it.
-pub(crate) fn append_range(file: &OwnedFd, range: Range<u64>, staged: &mut Staged) -> Result<()> {
-    let length = range.end - range.start;
-    let shared = range.start == 0 && share_whole(file, staged);
-    let holes = !shared && staged.is_alone() && has_holes(file);
-    staged.extend(length, |target, at| {
-        if shared {
-            // The source may have grown since; what it grew by is not part of the copy.
-            rustix::fs::ftruncate(target, length).op("truncate a staging file")
-        } else if holes {
-            copy_data(file, range.start, target, at, length)
-        } else {
-            copy_bytes(file, range.start, target, at, length)
+/// What is looked at between two steps of a copy: an error ends it.
+pub(crate) type Look<'l> = &'l dyn Fn() -> Result<()>;
+
+/// Appends a range to a staged file in steps. `copy` copies a step to a place in the file.
+fn in_steps(
+    range: &Range<u64>,
+    staged: &mut Staged,
+    look: Look<'_>,
+    mut copy: impl FnMut(&OwnedFd, u64, Range<u64>) -> Result<()>,
+) -> Result<()> {
+    let mut start = range.start;
+    loop {
+        let end = range.end.min(start.saturating_add(COPY_STEP_BYTES));
+        staged.extend(end - start, |target, at| copy(target, at, start..end))?;
+        if end == range.end {
+            return Ok(());
         }
+        look()?;
+        start = end;
+    }
+}
+
+/// True if what is not written to a range of a staged file will read as zeros. A part that was
+/// given up may have left bytes in a window.
+fn is_free(target: &OwnedFd, at: u64, length: u64, alone: bool) -> bool {
+    alone || length == 0 || files::punch(target, at, length).is_ok()
+}
+
+/// Copies a range of a file to the end of a staged file without reading it.
+/// `look` is asked between two steps.
+pub(crate) fn append_range(
+    file: &OwnedFd,
+    range: Range<u64>,
+    staged: &mut Staged,
+    look: Look<'_>,
+) -> Result<()> {
+    if range.start == 0 && share_whole(file, staged) {
+        // The source may have grown since; what it grew by is not part of the copy.
+        let cut =
+            |target: &OwnedFd, _| rustix::fs::ftruncate(target, range.end).op("truncate a staging file");
+        return staged.extend(range.end, cut);
+    }
+    let (alone, holes) = (staged.is_alone(), has_holes(file));
+    in_steps(&range, staged, look, |target, at, step| {
+        let length = step.end - step.start;
+        if !(holes && is_free(target, at, length, alone)) {
+            return copy_bytes(file, step.start, target, at, length);
+        }
+        copy_data(file, step.start, target, at, length)?;
+        if step.end == range.end { end_at(target, at..at + length, alone) } else { Ok(()) }
     })
 }
 
@@ -227,7 +288,8 @@ fn has_holes(file: &OwnedFd) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_blocks.saturating_mul(512) < stat.st_size)
 }
 
-/// Copies bytes from a place in one file to the end of another, where holes become holes.
+/// Copies bytes from a place in one file to a place without data in another, where holes become
+/// holes. Does not extend the file if they end with a hole ([`end_at`]).
 fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
     // An empty part may have its place behind the end of the file.
     if length == 0 {
@@ -253,12 +315,19 @@ fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64
     if file_info::stat(from)?.stamp.size_bytes < end {
         return Err(BackendError::Changed);
     }
-    end_at(to, to_at + length)
+    Ok(())
 }
 
-/// Extends a file to the size where the copy ends, if it ends with a hole.
-fn end_at(file: &OwnedFd, size_bytes: u64) -> Result<()> {
-    rustix::fs::ftruncate(file, size_bytes).op("truncate a staging file")
+/// Extends a file to the end of what was copied last, if that ends with a hole. In a window, by a
+/// byte: others may extend the file at the same time.
+fn end_at(file: &OwnedFd, copied: Range<u64>, alone: bool) -> Result<()> {
+    if alone {
+        return rustix::fs::ftruncate(file, copied.end).op("truncate a staging file");
+    }
+    if copied.is_empty() || file_info::stat(file)?.stamp.size_bytes >= copied.end {
+        return Ok(());
+    }
+    files::write_all(file, &[0], copied.end - 1).op("write a staging file")
 }
 
 fn share_whole(file: &OwnedFd, staged: &Staged) -> bool {
@@ -352,6 +421,7 @@ mod tests {
             let target = OwnedFd::from(new_file(&scene, "target"));
             files::write_all(&target, b"before", 0).unwrap();
             copy_data(&source, from, &target, 6, length).unwrap();
+            end_at(&target, 6..6 + length, true).unwrap();
             // XFS gives back what it took ahead.
             drop(target);
             let copied = fs::read(scene.path().join("target")).unwrap();

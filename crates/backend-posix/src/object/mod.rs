@@ -10,7 +10,9 @@ mod read;
 mod write;
 
 pub(crate) use cache::ObjectCache;
-pub(crate) use copy::{Copy, Source, append_range, copy_bytes, copy_object, copy_range, known_digests};
+pub(crate) use copy::{
+    Copy, Source, append_range, begin as begin_copy, copy_bytes, copy_object, copy_range, known_digests,
+};
 pub(crate) use delete::delete;
 pub(crate) use open::open;
 pub(crate) use read::{ObjectReading, read, read_inline};

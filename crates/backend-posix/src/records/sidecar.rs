@@ -23,7 +23,7 @@ use crate::fs::file_info::{self, FileIdentity, FileInfo};
 use crate::fs::files;
 use crate::layout::keymap::{self, RECORDS, join};
 use crate::layout::records::OF_DIRECTORY;
-use crate::limits::OWN_FILE_BYTES_MAX;
+use crate::limits::SIDECAR_BYTES_MAX;
 use crate::record::{self, DirectoryRecord, Kind, ObjectRecord, Raw, Reading, Unread};
 use crate::tree::store::Store;
 use crate::tree::trust;
@@ -71,7 +71,7 @@ impl Sidecar {
             // The bucket, to which a link may lead: what it has is in a place of its own.
             return Ok(None);
         }
-        match files::read_own_and_info(&directory, &join(&join(above, RECORDS), name)) {
+        match files::read_own_and_info(&directory, &join(&join(above, RECORDS), name), SIDECAR_BYTES_MAX) {
             Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             // The file's own path just fits.
@@ -165,10 +165,10 @@ impl Sidecar {
     /// Reads a file in a folder of records; `None` if it is not a regular file, or larger than a
     /// sidecar can be.
     fn read_in(folder: &OwnedFd, name: &str, info: &FileInfo) -> Io<Option<Self>> {
-        if !info.is_file() || info.stamp.size_bytes > OWN_FILE_BYTES_MAX as u64 {
+        if !info.is_file() || info.stamp.size_bytes > SIDECAR_BYTES_MAX as u64 {
             return Ok(None);
         }
-        match files::read_own_and_info(folder, name) {
+        match files::read_own_and_info(folder, name, SIDECAR_BYTES_MAX) {
             Ok((bytes, info)) => Ok(Some(Self::of_file(bytes, info))),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),

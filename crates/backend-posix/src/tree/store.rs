@@ -25,7 +25,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::layout::records::ATTRIBUTE;
 use crate::layout::tree::{METADATA, MetadataFile};
-use crate::limits::METADATA_LOOKS_MAX;
+use crate::limits::{METADATA_LOOKS_MAX, OWN_FILE_BYTES_MAX};
 use crate::record::{self, ObjectRecord, Reading};
 use crate::volume::clock::Clocks;
 use crate::volume::description::{Needs, Volume};
@@ -449,7 +449,7 @@ fn may_chown() -> bool {
 
 fn read_metadata_file(root: &OwnedFd) -> Result<MetadataFile, OpenReason> {
     let path = join(OWN_DIRECTORY, METADATA);
-    match files::read_own_and_info(root, &path) {
+    match files::read_own_and_info(root, &path, OWN_FILE_BYTES_MAX) {
         Ok((text, info)) => {
             // Anything but a regular file reads as an empty one without attributes.
             let note = MetadataFile::of(&text).filter(|_| info.is_some());

@@ -31,6 +31,14 @@ static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_r
 
 /// Files that only the `.slipway` of a tree has, not that of a bucket.
 const OF_TREES: [&str; 3] = ["tree.toml", "account.toml", "credentials.toml"];
+/// The rights that this process takes from files it makes. Read from /proc: the call that returns
+/// it also sets it.
+static UMASK: LazyLock<u32> = LazyLock::new(|| {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok()).unwrap_or(0)
+});
+
 /// The bits of a mode that let others write.
 const WRITABLE: u32 = 0o022;
 /// The bits of a mode that give others any right.
@@ -88,6 +96,27 @@ impl Bucket<'_> {
             );
         }
         true
+    }
+
+    /// True if a directory of keys in `parent` has an owner and a mode that a PUT gives. In any
+    /// other, somebody else could have set the mark of a directory that a PUT made (a `user.`
+    /// attribute), to have it removed where they could not remove it.
+    pub fn may_be_made(&self, parent: impl AsFd, directory: &OwnedFd) -> Io<bool> {
+        let stat = rustix::fs::fstat(directory)?;
+        let is_owner = |of: &dyn Fn() -> Io<Stat>| of().map(|of| of.st_uid == stat.st_uid);
+        let ours = stat.st_uid == *ACCOUNT
+            // Given to whoever made it.
+            || self.store.options.chown
+            // They could remove it by themselves.
+            || is_owner(&|| rustix::fs::fstat(&parent))?
+            || is_owner(&|| rustix::fs::fstat(&self.fd))?
+            || keeper(self.store) == Some(stat.st_uid);
+        let mode = self.store.options.directory_mode;
+        let is_within = |given: u32| stat.st_mode & WRITABLE & !given == 0;
+        Ok(ours
+            && (is_within(mode & !*UMASK)
+                || is_within(mode & left_by_acl(&parent))
+                || self.store.keeps_no_modes(directory, &stat)))
     }
 
     /// Logs a `.slipway` that is used, but in which nothing is removed.
@@ -246,6 +275,21 @@ impl Store {
         }
         modeless
     }
+}
+
+/// The rights of group and others that a directory's default ACL leaves to what is made in it,
+/// whatever the umask is. None without a default ACL.
+fn left_by_acl(directory: impl AsFd) -> u32 {
+    const ENTRY_BYTES: usize = 8;
+    const GROUP: u8 = 0x04;
+    const MASK: u8 = 0x10;
+    const OTHERS: u8 = 0x20;
+    let mut acl = [0u8; 4 << 10];
+    let read = rustix::fs::fgetxattr(directory, "system.posix_acl_default", &mut acl);
+    // After a version of 4 bytes, entries of a tag, rights and an id.
+    let entries = read.ok().and_then(|read| acl.get(4..read)).unwrap_or_default().chunks_exact(ENTRY_BYTES);
+    let rights = |tag| entries.clone().find(|entry| entry[0] == tag).map(|entry| u32::from(entry[2] & 7));
+    rights(MASK).or(rights(GROUP)).unwrap_or(0) << 3 | rights(OTHERS).unwrap_or(0)
 }
 
 /// An empty file that others may not write to, which disappears when it is closed.
@@ -440,5 +484,38 @@ mod tests {
         let before = entries();
         assert_eq!(scene.bucket().own().is_ok(), shown != 0);
         assert_eq!(entries(), before);
+    }
+
+    /// Only in a directory with an owner and a mode that a PUT gives is its mark believed.
+    #[test]
+    fn a_directory_that_others_could_have_marked_was_not_made_by_a_put() {
+        let scene = Scene::new();
+        let path = scene.path().join("d");
+        fs::create_dir(&path).unwrap();
+        let bucket = scene.bucket();
+        let top = bucket.directory("").unwrap();
+        let made = |mode: u32| {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            bucket.may_be_made(&top, &resolve::plain(&top, "d", DIRECTORY).unwrap()).unwrap()
+        };
+        let keeps_modes = fs::metadata(&path).unwrap().mode() & 0o777 == 0o777 & !*UMASK;
+        if !keeps_modes {
+            return eprintln!(
+                "\n*** SKIPPED: no modes are kept here, so those of directories are NOT tested ***\n"
+            );
+        }
+        assert_eq!([made(0o755), made(0o700)], [true; 2]);
+        assert_eq!([made(0o777), made(0o1777)], [*UMASK & 0o022 == 0; 2]);
+        // The group may write by the default ACL, and all else as well.
+        let entry = |tag: u8, rights: u8| [tag, 0, rights, 0, 0xFF, 0xFF, 0xFF, 0xFF];
+        let acl = [vec![2, 0, 0, 0], [entry(1, 7), entry(4, 7), entry(0x20, 5)].concat()].concat();
+        if rustix::fs::fsetxattr(&top, "system.posix_acl_default", &acl, rustix::fs::XattrFlags::empty())
+            .is_ok()
+        {
+            assert_eq!([made(0o775), made(0o777)], [true, *UMASK & 0o022 == 0]);
+        }
+        if chown(&path, Some(OTHER), None).is_ok() {
+            assert_eq!([made(0o755), made(0o700)], [false; 2]);
+        }
     }
 }

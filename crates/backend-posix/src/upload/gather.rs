@@ -90,7 +90,8 @@ pub(super) fn gather<'s>(
     let mut stage = target.stage(store)?;
     for part in parts {
         with_source(store, upload, &assemblies, part, |file, start| {
-            append_range(file, start..start.saturating_add(part.size_bytes), &mut stage.staged)
+            let range = start..start.saturating_add(part.size_bytes);
+            append_range(file, range, &mut stage.staged, &|| Ok(()))
         })?;
     }
     Ok(Gathered { stage, sealed: None })

@@ -11,11 +11,12 @@ use super::in_progress::{Upload, UploadName};
 use super::own_assemblies::OwnAssemblies;
 use super::part::PartTarget;
 use super::slot::Slot;
+use crate::base::turns::CopyTurn;
 use crate::error::{Fail, Op, retrying};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::keymap::join;
-use crate::layout::uploads::part_name;
-use crate::object::{Destination, Source, aliases, copy_range, known_digests};
+use crate::layout::uploads::{DESCRIPTION, part_name};
+use crate::object::{Destination, Source, aliases, begin_copy, copy_range, known_digests};
 use crate::record::PartRecord;
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
@@ -47,6 +48,16 @@ impl PartTarget {
             sync_names(bucket, &self.directory)
         })?;
         Ok(sealed.stamp)
+    }
+}
+
+impl PartTarget {
+    /// Fails once the upload was completed or aborted.
+    fn is_wanted(&self) -> Result<()> {
+        match file_info::fresh_at(&self.directory, DESCRIPTION) {
+            Err(Errno::NOENT | Errno::STALE) => Err(BackendError::NoSuchUpload),
+            result => result.op("stat an upload").map(drop),
+        }
     }
 }
 
@@ -101,9 +112,10 @@ pub(crate) fn copy_part(
     own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
+    turn: &CopyTurn,
 ) -> Result<PartReceipt> {
     // What does not say that it is of the source is of the target.
-    try_copy(store, own_assemblies, copy, default).map_err(|error| error.on(CopySide::Target))
+    try_copy(store, own_assemblies, copy, default, turn).map_err(|error| error.on(CopySide::Target))
 }
 
 fn try_copy(
@@ -111,6 +123,7 @@ fn try_copy(
     own_assemblies: &Arc<OwnAssemblies>,
     copy: &CopyPart,
     default: ChecksumAlgorithm,
+    turn: &CopyTurn,
 ) -> Result<PartReceipt> {
     copy.source.check_access(store)?;
     aliases::refuse_copy(store, copy.source.name(), (&copy.upload.bucket, &copy.upload.place))?;
@@ -120,6 +133,7 @@ fn try_copy(
     if range.end > size_bytes || range.start > range.end || (range.is_empty() && copy.range.is_some()) {
         return Err(BackendError::InvalidRange { size_bytes });
     }
+    begin_copy(range.end - range.start, turn)?;
     // It may share its blocks with the source, so that it need not fit the free space.
     let (target, _) =
         PartTarget::open(store, own_assemblies, copy.upload.clone(), copy.number, None, copy.owner)?;
@@ -128,7 +142,7 @@ fn try_copy(
     let algorithm = target.algorithm.unwrap_or(default);
     let known = known_digests(&source, range.clone(), algorithm);
     let digester = Digester::new(Some(algorithm), store.options.etag);
-    let digests = copy_range(store, &source, range, &mut staged, known, digester)?;
+    let digests = copy_range(store, &source, range, &mut staged, known, digester, &|| target.is_wanted())?;
     if !source.is_unchanged()? {
         return Err(BackendError::Changed);
     }

@@ -2,14 +2,14 @@
 
 use backend::{BackendError, BusyResource, Result};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::assembly::{Layout, is_shared, remove};
 use super::part::PartTarget;
 use crate::base::options::Metadata;
 use crate::error::{Fail, Op};
-use crate::fs::{file_info, resolve};
+use crate::fs::{file_info, files, resolve};
 use crate::layout::uploads::{ASSEMBLIES, DESCRIPTION, claim_name};
 use crate::limits::ASSEMBLY_BYTES_MAX;
 use crate::tree::bucket::{Bucket, Directory};
@@ -172,8 +172,7 @@ impl Slot {
 
 /// Frees the space of a range of a file, if possible.
 pub(super) fn punch(file: &OwnedFd, start: u64, length: u64) {
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    let _ = rustix::fs::fallocate(file, flags, start, length);
+    let _ = files::punch(file, start, length);
 }
 
 #[cfg(test)]

@@ -328,7 +328,16 @@ fn is_prunable(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
         result => result.attempt("open a directory")?,
     };
     let record = directory_record(bucket, &directory).attempt("read a record")?;
-    Ok(record.is_only_made() && is_empty(&directory).attempt("read a directory")?)
+    Ok(record.is_only_made()
+        && is_empty(&directory).attempt("read a directory")?
+        && is_as_made(bucket, path).attempt("look at a directory")?)
+}
+
+/// True if the directory at `path` has an owner and a mode that a PUT gives
+/// ([`Bucket::may_be_made`]).
+pub(crate) fn is_as_made(bucket: &Bucket<'_>, path: &str) -> Io<bool> {
+    let parent = bucket.directory(keymap::split(path).0)?;
+    bucket.may_be_made(&parent, &bucket.directory(path)?.fd)
 }
 
 #[cfg(test)]

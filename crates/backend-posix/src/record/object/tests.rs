@@ -214,7 +214,8 @@ fn a_copy_has_no_field_that_is_not_understood() {
                 website_redirect_location: None,
                 checksum_algorithm: None,
             };
-            object::copy_object(&scene.store, &copy, ChecksumAlgorithm::Crc64Nvme).unwrap();
+            let turn = scene.store.options.quotas.copies(&scene.name).begin();
+            object::copy_object(&scene.store, &copy, ChecksumAlgorithm::Crc64Nvme, &turn).unwrap();
             let path = if to == "e/" { "e/.slipway,dir" } else { to };
             let record = stored(&scene, path);
             assert_eq!((halves(&record), record.upload_id), ((false, false), None));

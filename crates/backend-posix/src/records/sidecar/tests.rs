@@ -8,6 +8,7 @@ use s3_types::ETag;
 use super::*;
 use crate::base::options::{Metadata, Options, SweepOptions};
 use crate::layout::keymap::KeyPath;
+use crate::limits::OWN_HEAD_BYTES;
 use crate::maintenance::sweep;
 use crate::object::open;
 use crate::testing::{Scene, digests, record_of};
@@ -284,4 +285,25 @@ fn a_torn_or_newer_sidecar_is_told_from_one_without_a_record() {
     assert_eq!(newer.record(None), Reading::<ObjectRecord>::Closed);
     let record_newer = pack(&[b"\x02"]);
     assert!(matches!(record_newer.raw::<ObjectRecord>(None), Raw::Newer(_)));
+}
+
+/// A listing reads one for each of its keys.
+#[test]
+fn of_a_file_that_is_too_large_only_the_beginning_is_read() {
+    let scene = scene();
+    scene.put("a", b"1").unwrap();
+    let path = scene.path().join(RECORDS).join("a");
+    let read = || Sidecar::read(&scene.bucket().fd, "a").unwrap().unwrap();
+    assert_eq!(read().bytes, fs::read(&path).unwrap());
+    File::options().write(true).open(&path).unwrap().set_len(SIDECAR_BYTES_MAX as u64).unwrap();
+    assert_eq!(read().bytes.len(), SIDECAR_BYTES_MAX);
+    File::options().write(true).open(&path).unwrap().set_len(SIDECAR_BYTES_MAX as u64 + 1).unwrap();
+    assert_eq!(read().bytes.len(), OWN_HEAD_BYTES);
+    // It is damaged, and so the file is one of another program.
+    assert_ne!(etag(&scene, "a"), digests(b"1").etag);
+    // One of a newer version closes its object, however large it is.
+    let file = File::options().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[200], 0).unwrap();
+    let opened = open(&scene.store, &scene.name, &KeyPath::of("a"));
+    assert!(matches!(opened, Err(backend::BackendError::NewerRecord)), "{opened:?}");
 }

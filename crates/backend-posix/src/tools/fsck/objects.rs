@@ -209,7 +209,8 @@ fn check_directory(check: &Check<'_>, named: &Named, directory: &Directory) -> R
     // Opened anew, to be read from its start.
     let empty =
         || resolve::plain(directory, "", DIRECTORY).and_then(reading::is_empty).op("read a directory");
-    if record.made && !record.object && old && empty()? {
+    let as_made = || directories::is_as_made(check.bucket, path).op("look at a directory");
+    if record.made && !record.object && old && empty()? && as_made()? {
         let mut repair = || {
             directories::prune(check.bucket, path);
             Ok(check.bucket.directory(path).is_err())
