@@ -150,7 +150,9 @@ pub(crate) fn undisturbed<T>(
     if !bucket.store.volume_at(&bucket.fd).names_may_vanish() {
         return work();
     }
-    for _ in 0..LISTING_TRIES {
+    // Who may not write can have no lock, and tries for longer.
+    let tries_max = if bucket.store.is_only_read() { UNSURE_TRIES } else { LISTING_TRIES };
+    for tries in 1..=tries_max {
         let before = match read(bucket) {
             // Nothing counts there; the operator was told.
             Err(BackendError::Denied { .. }) => return work(),
@@ -168,6 +170,8 @@ pub(crate) fn undisturbed<T>(
                     }
                 }
             }
+        } else if bucket.store.is_only_read() {
+            resolve::pause(tries);
         } else if finish_interrupted(bucket).is_err() {
             break;
         }
