@@ -10,6 +10,7 @@ from file_systems import mounts
 
 from support import expect
 from support.bucket import Bucket
+from support.data import pattern
 from support.server import assert_nothing_staged, by_other_mount
 from support.wire import poll
 
@@ -102,6 +103,23 @@ def test_what_is_acknowledged_is_seen_on_the_other(gateways):
     at_once([lambda n=n: work(n) for n in range(len(names))])
     for bucket in gateways:
         assert bucket.keys() == []
+
+
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+def test_a_download_goes_on_while_the_other_changes_the_object(gateways, change):
+    """FUSE, asked about an open file by name, tells of what has the name by now on the other mount."""
+    body = pattern(64 * MIB)
+    here, there = gateways
+    here.put("key", body)
+    with here.raw.connect() as connection:
+        connection.send(here.raw.prepare("GET", here.path("key")).bytes)
+        assert connection.head().status == 200
+        if change == "replaced":
+            there.put("key", b"new")
+        else:
+            expect.ok(there.delete("key"), 204)
+        assert connection.read(len(body)) == body
+    assert there.exists("key") == (change == "replaced")
 
 
 def test_listings_of_a_large_directory_show_each_write(gateways):

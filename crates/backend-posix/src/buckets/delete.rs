@@ -67,14 +67,16 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         };
         let aside = own.as_ref().map(|own| Aside::take(&bucket, own, name)).transpose()?;
         let remove_own = |(own, aside)| remove_own(&bucket, own, name, aside, &mut waits);
+        let mut documents = None;
         let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
+            documents = documents::hold(store)?;
             remove_records(&bucket, name, &bucket.fd, "")?;
             step("a bucket is empty").attempt("remove a bucket")?;
             remove(&bucket, name)
         });
         let done = matches!(removed, Ok(Removal::Done));
         let marked = if done { Ok(()) } else { restore(&bucket, created) };
-        drop(locks);
+        drop((documents, locks));
         if done {
             sync_root(store)?;
         } else if let Some(aside) = &aside {

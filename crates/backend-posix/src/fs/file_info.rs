@@ -102,17 +102,21 @@ pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
 
 /// `fstat`, not from the cache of a network file system or FUSE.
 pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
-    fresh_by(file, "", AtFlags::EMPTY_PATH)
+    by_statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC)
+}
+
+/// `fstat`, from the cache of a network file system or FUSE.
+pub(crate) fn known(file: impl AsFd) -> Io<FileInfo> {
+    by_statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
 }
 
 /// [`at`], not from the cache of a network file system or FUSE, which may keep the number of links
 /// for each name of a file.
 pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
-    fresh_by(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+    by_statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC)
 }
 
-fn fresh_by(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
-    let flags = flags | AtFlags::STATX_FORCE_SYNC;
+fn by_statx(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
     let stat = rustix::fs::statx(directory, name, flags, StatxFlags::BASIC_STATS)?;
     let time =
         |time: rustix::fs::StatxTimestamp| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);

@@ -13,6 +13,7 @@ use super::known::{KnownRecords, Shown};
 use super::names;
 use super::walk::{FoundObject, Source};
 use crate::base::seldom::Seldom;
+use crate::base::step::step;
 use crate::error::{Io, Op, is_of_one_file, leads_nowhere, retrying};
 use crate::facts::foreign::{self, VersitygwUse};
 use crate::facts::place::directory_record;
@@ -21,6 +22,7 @@ use crate::fs::resolve::{self, PLACE};
 use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
 use crate::limits::{
     LISTING_UNREAD_LOGGED, READ_CHANGES_MAX, SUMMARIES_EACH_MIN, SUMMARY_THREADS_MAX, SUMMARY_THREADS_OF_ALL,
+    UNSURE_TRIES,
 };
 use crate::record::{ObjectRecord, Reading};
 use crate::records;
@@ -190,7 +192,7 @@ pub(super) fn look_again(
             Err(errno) if leads_nowhere(errno) => return Ok(None),
             result => Arc::new(result.attempt("open a directory")?),
         };
-        let _lock = match source {
+        let lock = match source {
             Source::Directory => key_lock::take_for_look(bucket, &format!("{}/", directory.path)),
             Source::File(name) => {
                 let name = name.strip_suffix(SELF).and_then(|name| name.strip_suffix('/')).unwrap_or(name);
@@ -200,11 +202,23 @@ pub(super) fn look_again(
         let begun_ns = i128::from(file_info::files_now_ns());
         let read = || attributes((bucket, known), &directory, key, source, begun_ns);
         let mut attributes = read();
-        for _ in 0..READ_CHANGES_MAX {
-            if !matches!(attributes, Err(Errno::STALE | Errno::IO)) {
-                break;
+        if lock.is_some() {
+            for _ in 0..READ_CHANGES_MAX {
+                if !matches!(attributes, Err(Errno::STALE | Errno::IO)) {
+                    break;
+                }
+                attributes = read();
             }
-            attributes = read();
+        } else {
+            // Who may not write can only wait for a while for those who have the lock.
+            for tries in 1..UNSURE_TRIES {
+                if !seems_gone(&attributes) {
+                    break;
+                }
+                step("a name is waited for").attempt("look at an object again")?;
+                resolve::pause(tries);
+                attributes = read();
+            }
         }
         Ok(summarized(
             bucket,
@@ -350,9 +364,13 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use backend::BackendError;
+
     use super::*;
     use crate::base::options::{Metadata, Options};
-    use crate::testing::Scene;
+    use crate::base::step::at_each_step;
+    use crate::testing::{Scene, fixture};
+    use crate::tree::store::Store;
 
     /// Makes the summary of an object whose file is missing when its attributes are read.
     fn doubtful(scene: &Scene, name: &str) -> DoubtfulObject {
@@ -393,6 +411,39 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    /// Who can have no lock waits a little for those who have it.
+    #[test]
+    fn who_only_reads_finds_an_object_that_is_being_replaced() {
+        let mut scene = Scene::new();
+        for _ in 0..2 {
+            scene.put("a", b"1").unwrap();
+        }
+        let root = scene.path().parent().unwrap().to_owned();
+        scene.store = Store::attach(&root, fixture::options()).unwrap();
+        scene.store.assume_shared();
+        let (name, aside) = (scene.path().join("a"), scene.path().join(".slipway/aside"));
+        let hook = || {
+            let (name, aside) = (name.clone(), aside.clone());
+            move |step| {
+                if step == "a name is waited for" && aside.exists() {
+                    fs::rename(&aside, &name).unwrap();
+                }
+                Ok(())
+            }
+        };
+        fs::rename(&name, &aside).unwrap();
+        let doubtful = doubtful(&scene, "a");
+        let known = &scene.caches.listing.known_records;
+        let again = at_each_step(hook(), || look_again(&scene.bucket(), known, &doubtful));
+        assert_eq!(again.unwrap().map(|object| object.size_bytes), Some(1));
+
+        fs::rename(&name, &aside).unwrap();
+        assert_eq!(at_each_step(hook(), || scene.get("a")).unwrap(), b"1");
+        fs::remove_file(&name).unwrap();
+        assert!(look_again(&scene.bucket(), known, &doubtful).unwrap().is_none());
+        assert!(matches!(scene.get("a"), Err(BackendError::NoSuchKey)));
     }
 
     /// An open file that lost its name does not become foreign because its sidecar was removed, or

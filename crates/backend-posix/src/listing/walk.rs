@@ -255,8 +255,10 @@ impl<'a> Walk<'a> {
             _ if self.bucket.store.volume_at(directory).stale_names => {
                 // FUSE may not know a file any more that has this name for the kernel still;
                 // whether there is another one the page finds out.
-                let place = resolve::plain(directory, &own(), PLACE).ok()?;
-                file_info::of(place).map_or(true, |info| info.is_file()).then(own)
+                match resolve::plain(directory, &own(), PLACE) {
+                    Err(errno) if leads_nowhere(errno) => None,
+                    place => place.and_then(file_info::of).map_or(true, |info| info.is_file()).then(own),
+                }
             }
             _ => resolve::at_path(directory, &own()).is_ok_and(|info| info.is_file()).then(own),
         }

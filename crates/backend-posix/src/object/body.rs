@@ -1,7 +1,7 @@
 //! The bytes of an object that is too large to be read at once (decision 0015).
 
 use std::fs::File;
-use std::io::IoSliceMut;
+use std::io::{ErrorKind, IoSliceMut};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::base::options::AccessPattern;
 use crate::blocking;
 use crate::error::Op;
 use crate::fs::file_info::{self, Stamp};
+use crate::limits::READ_CHANGES_MAX;
 use crate::volume::kind::Kind;
 
 /// A range of a file. When its last bytes are read, the file must be as it was when its attributes
@@ -119,7 +120,7 @@ impl FileBody for Body {
         let stamp = (at + buffer.len() as u64 == self.range.end).then_some(self.stamp);
         let (file, turns) = (Arc::clone(&self.file), Arc::clone(&self.turns));
         let read = move || {
-            file.read_exact_at(&mut buffer, at)
+            read_exact(&file, &mut buffer, at)
                 .map_err(|source| BackendError::Io { operation: "read an object", source })?;
             stamp.map_or(Ok(()), |stamp| check(&file, stamp))?;
             Ok(buffer)
@@ -128,8 +129,40 @@ impl FileBody for Body {
     }
 }
 
+/// Fills a buffer. It is tried again if the file seems to be shorter: on FUSE, someone may have
+/// asked for the file's attributes by its name, which another file has by now.
+fn read_exact(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
+    let mut read = file.read_exact_at(buffer, at);
+    for _ in 1..READ_CHANGES_MAX {
+        match &read {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => read = file.read_exact_at(buffer, at),
+            _ => break,
+        }
+    }
+    read
+}
+
 fn check(file: &File, stamp: Stamp) -> Result<()> {
-    if file_info::of(file).op("stat a file")?.stamp == stamp { Ok(()) } else { Err(BackendError::Changed) }
+    let asked = file_info::of(file);
+    if asked.as_ref().is_ok_and(|info| info.stamp == stamp) || has_by_reading(file, stamp) {
+        return Ok(());
+    }
+    asked.op("stat a file")?;
+    Err(BackendError::Changed)
+}
+
+/// True if the file has this stamp by what the kernel learned when it read it. FUSE is asked by
+/// name for the attributes of an open file, and so may tell those of another file that has the name
+/// by now (another mount has replaced it). For a read, the open file itself is asked.
+fn has_by_reading(file: &File, stamp: Stamp) -> bool {
+    let last = stamp.size_bytes.saturating_sub(1);
+    let learned = || {
+        rustix::io::pread(file, &mut [0], last)?;
+        file_info::known(file)
+    };
+    // That, too, may have been asked by name.
+    Kind::of(file).map_or(true, Kind::asks_by_name)
+        && (0..READ_CHANGES_MAX).any(|_| learned().is_ok_and(|info| info.stamp == stamp))
 }
 
 #[cfg(test)]

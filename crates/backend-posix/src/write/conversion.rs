@@ -2,12 +2,13 @@
 //!
 //! That takes two steps: the file is renamed into the directory that was prepared with a link to
 //! it, and the directory is renamed to the file's path. If another program has put a newer file
-//! there, the directory holds that one. Between the steps the name is missing. Writers look under
-//! the key's lock, which the converter holds. Readers and listings look at names without locks, so
-//! they are notified: the symbolic link `.slipway/converting` gets another text before the first
-//! step (`<unique>:<the prepared directory>:<path>`) and after the last (`<unique>`). A page during
-//! which it changed is made again, and a reader who found nothing while it changed looks again
-//! under the key's lock.
+//! there, the directory holds that one. It is prepared beside the file: otherwise the file's own
+//! directory might be empty between the steps, and be removed. Between the steps the name is
+//! missing. Writers look under the key's lock, which the converter holds. Readers and listings look
+//! at names without locks, so they are notified: the symbolic link `.slipway/converting` gets
+//! another text before the first step (`<unique>:<the prepared directory>:<path>`) and after the
+//! last (`<unique>`). A page during which it changed is made again, and a reader who found nothing
+//! while it changed looks again under the key's lock.
 //!
 //! A crash between the steps leaves the text. Whoever finds it while holding the lock on
 //! conversions moves the directory to its place: the next to lock the key, to list, to convert
@@ -19,6 +20,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
+use crate::base::step::step;
 use crate::base::unique;
 use crate::error::{Fail, Op, leads_nowhere, retrying};
 use crate::fs::file_info::{self, FileInfo};
@@ -27,7 +29,7 @@ use crate::layout::converting::{ANNOUNCEMENT, OUT};
 use crate::layout::exchanged;
 use crate::layout::keymap::{self, SELF, join};
 use crate::layout::staged::is_scattered;
-use crate::limits::{LISTING_TRIES, UNSURE_TRIES};
+use crate::limits::{LISTING_TRIES, READ_CHANGES_MAX, UNSURE_TRIES};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::Lock;
 
@@ -47,12 +49,23 @@ pub(crate) fn swap_by_steps(
     announce(bucket, &format!("{}:{prepared}:{path}", unique::name()))?;
     // Not removed: another program may have put a newer one there.
     let taken = rustix::fs::renameat(parent, name, &directory, OUT).attempt("move a file away");
-    let placed = taken.and_then(|()| place(staging, prepared, parent, name));
+    let was_taken = taken.is_ok();
+    let placed = taken
+        .and_then(|()| step("a file is taken").attempt("place a directory"))
+        .and_then(|()| place(staging, prepared, parent, name));
     // If the directory can't have the name, the next who comes upon the announcement tries again.
-    if placed.is_ok() || file_info::at(parent, name).is_ok() {
+    if !was_taken || placed.is_ok() || file_info::at(parent, name).is_ok() {
         let _ = announce(bucket, &unique::name());
     }
     placed
+}
+
+/// True if a prepared directory is still to be placed, or that can't be known. The file in it may
+/// have no other name.
+pub(crate) fn is_on_its_way(bucket: &Bucket<'_>, prepared: &str) -> bool {
+    read(bucket).map_or(true, |text| {
+        text.as_deref().and_then(under_way).is_some_and(|(announced, _)| announced == prepared)
+    })
 }
 
 /// Waits until no file is being converted by steps, finishes a conversion that a crash interrupted,
@@ -137,7 +150,9 @@ pub(crate) fn undisturbed<T>(
     if !bucket.store.volume_at(&bucket.fd).names_may_vanish() {
         return work();
     }
-    for _ in 0..LISTING_TRIES {
+    // Who may not write can have no lock, and tries for longer.
+    let tries_max = if bucket.store.is_only_read() { UNSURE_TRIES } else { LISTING_TRIES };
+    for tries in 1..=tries_max {
         let before = match read(bucket) {
             // Nothing counts there; the operator was told.
             Err(BackendError::Denied { .. }) => return work(),
@@ -155,6 +170,8 @@ pub(crate) fn undisturbed<T>(
                     }
                 }
             }
+        } else if bucket.store.is_only_read() {
+            resolve::pause(tries);
         } else if finish_interrupted(bucket).is_err() {
             break;
         }
@@ -190,18 +207,30 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
     if !own.is_file() || !sort_out(&directory, &own, parent, name)? {
         return Ok(());
     }
-    let done = |result| match result {
-        Err(Errno::NOENT | Errno::EXIST) => Ok(()),
-        result => result.attempt("place a directory"),
-    };
-    match file_info::at(parent, name) {
-        Err(Errno::NOENT) => done(rustix::fs::renameat(&staging, prepared, parent, name)),
-        Ok(info) if info.is_directory() => {
-            let there = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
-            done(rustix::fs::linkat(&directory, SELF, there, SELF, AtFlags::empty()))
-        }
-        result => result.map(drop).attempt("look up a name"),
+    for _ in 0..READ_CHANGES_MAX {
+        let placed = match file_info::at(parent, name) {
+            Err(Errno::NOENT) => match rustix::fs::renameat(&staging, prepared, parent, name) {
+                // Another program has just put something there.
+                Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => continue,
+                result => result,
+            },
+            Ok(info) if info.is_directory() => {
+                let there = resolve::plain(parent, name, DIRECTORY).attempt("open a directory")?;
+                match rustix::fs::linkat(&directory, SELF, there, SELF, AtFlags::empty()) {
+                    Err(Errno::EXIST) => Ok(()),
+                    result => result,
+                }
+            }
+            result => result.map(drop),
+        };
+        return match placed {
+            Err(Errno::NOENT) if file_info::at(&staging, prepared).is_err() => Ok(()),
+            // The file's own directory is gone: if another one is made, the file comes into that.
+            Err(errno @ Errno::NOENT) => Err(Fail::lost_to("place a directory", errno)),
+            result => result.attempt("place a directory"),
+        };
     }
+    Err(Fail::lost("place a directory"))
 }
 
 /// Decides about [`OUT`]: it is removed if it is the same file as [`SELF`], and replaces that if it
@@ -293,16 +322,18 @@ fn under_way(text: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use s3_types::Conditions;
 
     use super::*;
     use crate::base::options::SweepOptions;
+    use crate::base::step::at_each_step;
     use crate::maintenance::sweep;
     use crate::testing::Scene;
     use crate::write::exchange::{Prepared, prepare};
-    use crate::write::key_lock;
+    use crate::write::{directories, key_lock};
     use crate::{listing, object};
 
     fn scene() -> Scene {
@@ -380,6 +411,40 @@ mod tests {
         assert_eq!(scene.get("a/b").unwrap(), b"2");
         assert_eq!(keys(&scene), ["a", "a/b", "b"]);
         sweep(&scene);
+    }
+
+    /// Between the steps the directory of a file that is alone there must not seem to be empty.
+    #[test]
+    fn the_directory_of_a_file_that_is_taken_stays() {
+        let mut scene = Scene::new();
+        scene.store.assume_swapless();
+        scene.put("d/a", b"1").unwrap();
+        let scene = Arc::new(scene);
+        let other = Arc::clone(&scene);
+        let pruning = move |step| {
+            if step == "a file is taken" {
+                directories::prune(&other.bucket(), "d");
+                assert!(other.path().join("d").exists());
+            }
+            Ok(())
+        };
+        at_each_step(pruning, || scene.put("d/a/b", b"2")).unwrap();
+        assert_eq!((scene.get("d/a").unwrap(), scene.get("d/a/b").unwrap()), (b"1".to_vec(), b"2".to_vec()));
+        sweep(&scene);
+        assert_eq!(keys(&scene), ["d/a", "d/a/b"]);
+    }
+
+    /// If the second step fails, the file has no other name than that in the prepared directory.
+    #[test]
+    fn a_second_step_that_fails_loses_nothing() {
+        let mut scene = Scene::new();
+        scene.store.assume_swapless();
+        scene.put("d/a", b"1").unwrap();
+        let failing = |step| if step == "a file is taken" { Err(Errno::IO) } else { Ok(()) };
+        assert!(at_each_step(failing, || scene.put("d/a/b", b"2")).is_err());
+        assert_eq!(scene.get("d/a").unwrap(), b"1");
+        sweep(&scene);
+        assert_eq!(keys(&scene), ["d/a"]);
     }
 
     #[test]

@@ -243,7 +243,9 @@ impl NewDirectory<'_> {
     }
 
     /// Converts the file in staging, if files made there have the same attributes as those made in
-    /// its directory.
+    /// its directory, and the names can be exchanged. Elsewhere the file's name is missing for a
+    /// moment, in which only the directory that is prepared beside it keeps its parent from being
+    /// removed as an empty one, and the file from being lost with it.
     fn convert(self, file: &FileInfo) -> Result<(), Fail> {
         let Self { bucket, parent, name, owner } = self;
         let convert = |staging: &OwnedFd, prepared: &str| {
@@ -253,7 +255,7 @@ impl NewDirectory<'_> {
             Err(Fail::Storage(BackendError::Io { source, .. })) => source.kind() == ErrorKind::CrossesDevices,
             _ => false,
         };
-        if !leaves_traits(parent) {
+        if bucket.store.volume_at(parent).exchange.is_yes() && !leaves_traits(parent) {
             let converted = convert(&bucket.staging_directory()?, &exchanged::name_in_staging());
             if !crosses(&converted) {
                 return converted;

@@ -148,7 +148,12 @@ impl Prepared<'_> {
     /// Exchanges the directory and the file, whose lock the caller holds.
     pub fn swap(mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let (staging, parent) = (self.staging, self.parent);
-        match rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE) {
+        let exchanged = if bucket.store.volume_at(parent).exchange.is_no() {
+            Err(Errno::INVAL)
+        } else {
+            rustix::fs::renameat_with(staging, self.entry, parent, self.name, RenameFlags::EXCHANGE)
+        };
+        match exchanged {
             Ok(()) => self.look(bucket)?,
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => self.swap_by_steps(bucket)?,
             Err(errno) => {
@@ -162,8 +167,10 @@ impl Prepared<'_> {
     /// [`Prepared::swap`] on a file system that can't exchange names.
     fn swap_by_steps(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let swapped = conversion::swap_by_steps(bucket, (self.parent, self.name), (self.staging, self.entry));
-        // By now its name in staging is gone, or someone else's.
-        self.abandon(bucket);
+        // By now its name in staging is gone, or someone else's; or the file has no other name.
+        if swapped.is_ok() || !conversion::is_on_its_way(bucket, self.entry) {
+            self.abandon(bucket);
+        }
         swapped
     }
 

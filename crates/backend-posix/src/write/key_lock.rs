@@ -9,10 +9,11 @@ use backend::BackendError;
 use rustix::io::Errno;
 
 use super::conversion::{self, Look};
+use crate::base::step::step;
 use crate::error::{Fail, Op};
 use crate::fs::resolve;
 use crate::layout::keymap::{DIRECTORY_DATA, SELF, join};
-use crate::limits::LOCKS;
+use crate::limits::{LOCKS, READ_CHANGES_MAX, UNSURE_TRIES};
 use crate::tree::bucket::Bucket;
 use crate::tree::lock::{Lock, number_of};
 use crate::volume::description::Volume;
@@ -59,7 +60,29 @@ pub(crate) fn look_again<T>(
         return Ok(found);
     }
     let Some(path) = path()? else { return Ok(None) };
-    let Some(_lock) = take_for_look(bucket, &path)? else { return Ok(None) };
+    let Some(_lock) = take_for_look(bucket, &path)? else { return look_without_lock(bucket, look) };
+    look()
+}
+
+/// Looks again for who may not write, and can only wait for those who have the lock: until no file
+/// is being converted, and for a moment longer.
+fn look_without_lock<T>(
+    bucket: &Bucket<'_>,
+    mut look: impl FnMut() -> Result<Option<T>, Fail>,
+) -> Result<Option<T>, Fail> {
+    for tries in 1..UNSURE_TRIES {
+        step("a name is waited for").attempt("look at an object again")?;
+        resolve::pause(tries);
+        let found = match conversion::look_undisturbed(bucket, &mut look)? {
+            Look::Disturbed => continue,
+            // Nobody has looked if no file was ever converted.
+            Look::Sure(None) => look()?,
+            Look::Sure(found) => found,
+        };
+        if found.is_some() || tries >= READ_CHANGES_MAX {
+            return Ok(found);
+        }
+    }
     look()
 }
 

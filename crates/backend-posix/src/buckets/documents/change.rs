@@ -14,6 +14,7 @@ use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, FoundDocuments};
 use super::place::Place;
 use super::strays;
+use crate::base::options::Metadata;
 use crate::base::step::step;
 use crate::buckets::attributes::{self, Traits};
 use crate::error::{Fail, Op};
@@ -198,6 +199,17 @@ impl Prepared<'_> {
         // What stays is seen to by the next one of its name.
         let _ = undo(self.store, &self.place, self.name);
     }
+}
+
+/// Takes the lock for a bucket that is about to lose its record, where that is a file. From then
+/// until its directory is removed, or the record is back, its documents would be taken for those of
+/// another bucket.
+pub(crate) fn hold(store: &Store) -> Result<Option<Lock>> {
+    if store.metadata() != Metadata::Sidecar {
+        return Ok(None);
+    }
+    let place = Place::find_anew(store).op("open the documents of buckets")?;
+    place.map(|place| place.lock()).transpose()
 }
 
 /// Removes documents that an earlier bucket of the name has left.

@@ -280,6 +280,8 @@ fn a_bucket_that_is_deleted_keeps_its_documents_to_the_end() {
         assert_eq!(tree.names().0, [",lock"], "{at}");
     };
     let steps = at_all_steps(before, Tree::delete, check);
-    assert_eq!(steps[..2], ["a bucket is empty", "a bucket is gone"]);
-    assert_eq!(steps[2..], FORGOTTEN);
+    // Where its record is a file, the lock is taken first.
+    let first = steps.iter().position(|step| *step == "a bucket is empty").unwrap();
+    assert_eq!(steps[first..first + 2], ["a bucket is empty", "a bucket is gone"]);
+    assert_eq!(steps[first + 2..], FORGOTTEN);
 }

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use backend::{BackendError, DocumentKind};
 use rustix::io::Errno;
@@ -13,6 +15,7 @@ use rustix::io::Errno;
 use super::change::{self, Initial};
 use super::crashes::{Kinds, Tree, at_all_steps, documents};
 use super::states::States;
+use crate::base::options::{Metadata, Options};
 use crate::base::step::at_each_step;
 use crate::buckets::{self, NewBucket};
 use crate::testing::fixture;
@@ -107,6 +110,33 @@ fn steps_when_shared(tree: &Tree, work: impl FnOnce(&Store)) -> Vec<&'static str
     };
     at_each_step(hook, || work(&store));
     steps.take()
+}
+
+/// A bucket that is deleted has no record for a moment, where that is a file. Nobody then looks
+/// whose documents it has.
+#[test]
+fn a_bucket_that_loses_its_record_is_not_taken_for_another() {
+    let tree = Tree::new();
+    let root = tree.root.path().to_owned();
+    let options = || Options { metadata: Some(Metadata::Sidecar), ..Options::default() };
+    let open = move || Store::open(&root, options()).unwrap();
+    let store = open();
+    let initial = Initial { owner: None, documents: documents(OLD) };
+    buckets::create(&store, &NewBucket { name: tree.name.clone(), account: None, initial }).unwrap();
+    let (name, looking) = (tree.name.clone(), Rc::new(RefCell::new(None)));
+    let looks = Rc::clone(&looking);
+    let hook = move |step| {
+        if step == "a bucket is empty" {
+            let (store, name) = (open(), name.clone());
+            let look = thread::spawn(move || change::forget(&store, &name));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!look.is_finished(), "it did not wait");
+            looks.replace(Some(look));
+        }
+        Ok(())
+    };
+    at_each_step(hook, || buckets::delete(&store, &tree.name)).unwrap();
+    looking.take().unwrap().join().unwrap();
 }
 
 /// A client may remember that a name is missing although another client has made it since.
