@@ -81,7 +81,9 @@ def test_sources_beyond_what_one_request_copies(bucket):
         expect.error(refused, "InvalidRequest", message)
     beyond = copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes=0-{MOST + 1}")
     expect.error(beyond, "InvalidArgument", re.compile("^Range specified is not valid"))
-    expect.ok(copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes={MOST}-{MOST}"))
+    expect.ok(
+        copy(bucket, upload_id, 1, f"{bucket.name}/six", x_amz_copy_source_range=f"bytes={MOST}-{MOST}")
+    )
     assert not bucket.file("copy").exists()
 
 
