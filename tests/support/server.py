@@ -240,9 +240,10 @@ def by_other_mount(tree: Path) -> Path:
 
 
 def staging_files(bucket: Path) -> list[str]:
-    """What lies in a bucket's staging area."""
+    """What lies in a bucket's staging area, but for what libfuse keeps of files that were removed while they were open."""
     staging = bucket / ".slipway" / "staging"
-    return sorted(os.listdir(staging)) if staging.is_dir() else []
+    names = os.listdir(staging) if staging.is_dir() else []
+    return sorted(name for name in names if not LINGERING.fullmatch(name))
 
 
 def assert_nothing_staged(bucket: Path) -> None:
