@@ -43,7 +43,7 @@ pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreErr
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use language::Language;
 pub use memory::MemoryDocuments;
-pub use policies::Policies;
+pub use policies::{Policies, is_always_absent};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
 pub use registry::{Clock, FRESH, OpenError, Registry, Unavailable};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};

@@ -152,6 +152,17 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     all_keys().iter().map(|spec| source(spec.name)).collect()
 });
 
+/// True for a condition key of which no request to a gateway has a value yet, so that it is always
+/// absent: a key of another service, of what is only at AWS, or of what gateways do not have yet,
+/// such as locks.
+pub fn is_always_absent(key: &Key) -> bool {
+    let source = match key {
+        Key::Known(at) | Key::Tagged(at, _) => SOURCES.get(usize::from(*at)),
+        Key::Foreign(_) => None,
+    };
+    source.is_none_or(|source| *source == Source::Nowhere)
+}
+
 struct QuestionFacts<'a, 'q>(&'a Question<'q>);
 
 impl Facts for QuestionFacts<'_, '_> {

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::condition::Condition;
 use crate::document::{Effect, Policy, Statement};
 use crate::evaluate::{Documents, Finding, Recorder, Request, Source, Sums, Verdict, evaluate};
 use crate::facts::Certainty;
@@ -83,15 +84,22 @@ impl Note {
             None => format!("statement {}", self.statement + 1),
         };
         let line = statement.map_or(0, |statement| statement.line);
-        let condition = |number: usize| {
-            let condition = statement.and_then(|statement| statement.conditions.get(number));
-            condition.map(ToString::to_string).unwrap_or_default()
-        };
-        let found = match self.finding {
-            Finding::Condition(number) => format!("does not apply: {} does not hold", condition(number)),
-            other => other.to_string(),
-        };
+        let found = self.found(documents);
         format!("{source}, {name}, line {line}: {found}")
+    }
+
+    /// Says what was found, without the place.
+    pub fn found(&self, documents: &Documents<'_>) -> String {
+        match self.condition(documents) {
+            Some(condition) => format!("does not apply: {condition} does not hold"),
+            None => self.finding.to_string(),
+        }
+    }
+
+    /// Returns the condition that does not hold, if that is what was found.
+    pub fn condition<'d>(&self, documents: &Documents<'d>) -> Option<&'d Condition> {
+        let Finding::Condition(number) = self.finding else { return None };
+        self.statement(documents)?.conditions.get(number)
     }
 }
 

@@ -31,7 +31,7 @@ pub use explanation::{Explanation, Note};
 pub use facts::{Certainty, Facts, Value};
 pub use fault::{Fault, Malformed};
 pub use kind::Kind;
-pub use operator::Operator;
+pub use operator::{Operator, Quantifier};
 pub use party::{Party, PartyKind};
 pub use principals::{Bond, Principals};
 pub use resources::{Resource, ResourcePattern};

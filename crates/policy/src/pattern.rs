@@ -88,6 +88,12 @@ impl Pattern {
         self.variables.iter().any(|variable| variable.key.is_of_object())
     }
 
+    /// Returns the keys of the variables that have no default: each has to have a value for the
+    /// pattern to match anything.
+    pub fn needed_keys(&self) -> impl Iterator<Item = &Key> {
+        self.variables.iter().filter(|variable| variable.default.is_none()).map(|variable| &variable.key)
+    }
+
     /// Compares with a text that needs no variables.
     pub fn matches_plain(&self, text: &str) -> bool {
         self.matches(text.as_bytes(), &NoFacts) == Certainty::Yes

@@ -1,6 +1,7 @@
 //! Resources that statements name.
 
 use crate::arn::split;
+use crate::catalogue::Key;
 use crate::facts::{Certainty, Facts};
 use crate::fault::Fault;
 use crate::pattern::{Pattern, Special};
@@ -119,6 +120,12 @@ impl ResourcePattern {
             }
             Form::Nothing => Certainty::No,
         }
+    }
+
+    /// Returns the keys of the variables without a default: if one has no value, the pattern
+    /// matches no resource.
+    pub fn needed_keys(&self) -> impl Iterator<Item = &Key> {
+        self.tail.needed_keys()
     }
 
     /// True if a key of an object's tags is among the variables.

@@ -5,6 +5,7 @@ use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
 use crate::commands::man::ManOptions;
 use crate::commands::plan::PlanOptions;
+use crate::commands::policy::PolicyCommand;
 use crate::commands::ready::ReadyOptions;
 use crate::commands::rehash::RehashOptions;
 use crate::commands::stat::StatOptions;
@@ -54,6 +55,10 @@ pub enum Command {
     /// rates and what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2
     /// could not predict it
     Plan(Box<PlanOptions>),
+    /// Check and explain AWS policy documents in files. This version serves no policies yet: the
+    /// commands say how later ones will decide
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),

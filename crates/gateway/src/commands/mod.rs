@@ -10,6 +10,7 @@ pub mod import;
 pub mod man;
 mod operators;
 pub mod plan;
+pub mod policy;
 pub mod ready;
 pub mod rehash;
 pub mod stat;

@@ -259,6 +259,47 @@ pub const PAGES: &[Page] = &[
         see_also: &["slipway-plan(1)"],
     },
     Page { name: "slipway-plan", description: &[], sections: &[], see_also: &["slipway-bench(1)"] },
+    Page {
+        name: "slipway-policy-check",
+        description: &[
+            "Each document is a line: accepted or refused, as which type of policy. A refusal has the first fault, \
+             with line, column and place in the document: `Statement[0]` is the first statement. What is accepted \
+             and has no effect, or another one than its author may think, has a line more, with `note`.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                ("", "Check a policy of users, and the policy of the bucket `lab`:"),
+                ("$", "slipway policy check ann.json"),
+                ("$", "slipway policy check --type resource --bucket lab lab.json"),
+            ],
+        }],
+        see_also: &["slipway-policy-explain(1)"],
+    },
+    Page {
+        name: "slipway-policy-explain",
+        description: &[
+            "The first line says whether the request is allowed, and why. A line for each statement follows: those \
+             that decide, those that apply, and those that do not, with the first of their elements that does not \
+             match.",
+            "Values of condition keys that follow from the principal, the owner and the time are known. All others are absent \
+             unless `--condition` gives them. Public access blocks, ACLs and the key that the server was started \
+             with are not looked at.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                ("", "May a user read an object in the bucket of another account?"),
+                (
+                    "$",
+                    "slipway policy explain s3:GetObject arn:aws:s3:::lab/x --principal \
+                     arn:aws:iam::111122223333:user/ann --identity ann.json --resource-policy lab.json \
+                     --bucket-account 444455556666",
+                ),
+            ],
+        }],
+        see_also: &["slipway-policy-check(1)"],
+    },
 ];
 
 /// The page slipway.toml(5).

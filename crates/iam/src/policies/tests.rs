@@ -181,6 +181,13 @@ fn keys_without_data() {
     wanted.sort_unstable();
     found.sort_unstable();
     assert_eq!(found, wanted);
+    let is_absent = |name: &str| is_always_absent(&Key::named(name).unwrap());
+    for absent in ["aws:RequestTag/a", "s3:object-lock-mode", "ec2:Region", "accounts.google.com:aud"] {
+        assert!(is_absent(absent), "{absent}");
+    }
+    for there in ["aws:SourceIp", "aws:PrincipalTag/a", "s3:ExistingObjectTag/a", "s3:prefix", "AWS:UserId"] {
+        assert!(!is_absent(there), "{there}");
+    }
 }
 
 #[test]

@@ -1,0 +1,357 @@
+//! `slipway policy explain`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use ::policy::{
+    Action, Documents, Explanation, Facts as _, Finding, Note, PartyKind, Policy, Request, Source, Value,
+    Verdict,
+};
+use clap::Args;
+use iam::{AccountId, is_always_absent};
+use s3_types::Timestamp;
+use serde_json::{Value as Json, json};
+
+use super::files::{PolicyType, compiled, title};
+use super::reasons::{Case, limits, reason};
+use super::request::{Given, Requester, Target, Values, account, action, condition, requester, target};
+use crate::commands::{Console, FOUND, OK};
+
+/// Options of `slipway policy explain`.
+#[derive(Debug, Clone, Args)]
+pub struct ExplainOptions {
+    /// The action, such as s3:GetObject
+    #[arg(value_name = "ACTION", value_parser = action)]
+    pub action: Action,
+
+    /// The ARN of what it is done with, such as arn:aws:s3:::BUCKET/KEY; * for an action of no
+    /// resource, such as s3:ListAllMyBuckets
+    #[arg(value_name = "RESOURCE", value_parser = target)]
+    pub resource: Target,
+
+    /// Who asks: the ARN of a user, of an account's root or of a session; or anonymous
+    #[arg(long, value_name = "ARN", value_parser = requester)]
+    pub principal: Requester,
+
+    /// The role of a session, if that has a path; the user who asked for the session of a
+    /// federated user
+    #[arg(long, value_name = "ARN")]
+    pub issuer: Option<String>,
+
+    /// A policy of the principal: its own, of one of its groups, or of its role. May be repeated,
+    /// as --session and --condition may
+    #[arg(long, value_name = "FILE")]
+    pub identity: Vec<PathBuf>,
+
+    /// The permissions boundary of the principal
+    #[arg(long, value_name = "FILE")]
+    pub boundary: Option<PathBuf>,
+
+    /// A policy that limits the session
+    #[arg(long, value_name = "FILE")]
+    pub session: Vec<PathBuf>,
+
+    /// The policy of the bucket, or the trust policy of the role
+    #[arg(long, value_name = "FILE")]
+    pub resource_policy: Option<PathBuf>,
+
+    /// The account that owns the bucket [default: the principal's]
+    #[arg(long, value_name = "ID", value_parser = account)]
+    pub bucket_account: Option<AccountId>,
+
+    /// The value of a condition key of the request, such as aws:SourceIp=192.0.2.7
+    #[arg(long, value_name = "KEY=VALUE", value_parser = condition)]
+    pub condition: Vec<Given>,
+
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The documents, compiled.
+struct Loaded {
+    identity: Vec<Arc<Policy>>,
+    boundary: Option<Policy>,
+    session: Vec<Arc<Policy>>,
+    resource: Option<Policy>,
+}
+
+/// A decision with all that is said of it.
+struct Decided {
+    verdict: Verdict,
+    reason: String,
+    statements: Vec<Found>,
+    notes: Vec<String>,
+}
+
+/// What a statement had to do with the decision.
+struct Found {
+    file: PathBuf,
+    source: &'static str,
+    statement: usize,
+    sid: Option<String>,
+    line: usize,
+    finding: String,
+    applies: bool,
+    decides: bool,
+}
+
+/// Decides, and prints why.
+pub fn run(options: &ExplainOptions) -> ExitCode {
+    let console = Console::new();
+    let decided = match decide(options, Timestamp::now()) {
+        Ok(decided) => decided,
+        Err(message) => return console.fail(&message),
+    };
+    if options.json {
+        console.say(&as_json(options, &decided).to_string());
+    } else {
+        for line in as_lines(&decided) {
+            console.say(&line);
+        }
+    }
+    if decided.verdict == Verdict::Allow { OK.into() } else { FOUND.into() }
+}
+
+fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
+    let ExplainOptions { action, resource, .. } = options;
+    let mut by = options.principal.clone();
+    if let Some(issuer) = &options.issuer {
+        by.set_issuer(issuer)?;
+    }
+    let has_own = !options.identity.is_empty() || !options.session.is_empty() || options.boundary.is_some();
+    if has_own && matches!(by.kind, PartyKind::Anonymous | PartyKind::Root) {
+        return Err("the anonymous, and the root of an account, have no policies: leave out --identity, --boundary and \
+            --session"
+            .to_owned());
+    }
+    resource.fits(*action)?;
+    let is_trust = action.service() == "sts" && resource.is_role();
+    let loaded = load(options, is_trust)?;
+    let owner = options.bucket_account.clone().or_else(|| resource.account());
+    let canonical_id = by.canonical_id();
+    let documents = Documents {
+        identity: &loaded.identity,
+        boundary: loaded.boundary.as_ref(),
+        session: (!loaded.session.is_empty()).then_some(&loaded.session[..]),
+        resource: loaded.resource.as_ref(),
+        owner: owner.as_ref().map(AccountId::as_str),
+        is_trust,
+        no_public: false,
+    };
+    let values = Values::new(&by, resource, documents.owner, &options.condition, now)?;
+    let (party, done_with) = (by.party(&canonical_id), resource.resource(*action));
+    let request = Request { party, action: *action, resource: done_with, facts: &values };
+    let explanation = Explanation::new(&request, &documents);
+    let case = Case {
+        kind: by.kind,
+        is_owners: owner.as_ref().is_none_or(|owner| owner.as_str() == by.account_id()),
+        is_trust,
+        limits: limits(documents.boundary.is_some(), documents.session.is_some()),
+    };
+    let is_clear = matches!(explanation.verdict, Verdict::Allow | Verdict::Deny);
+    let decisive: Vec<Note> = explanation.decisive().filter(|_| is_clear).copied().collect();
+    let found = |note: &Note| found(note, &documents, &values, options, decisive.contains(note));
+    Ok(Decided {
+        verdict: explanation.verdict,
+        reason: reason(explanation.verdict, explanation.sums, case),
+        statements: explanation.notes.iter().map(found).collect(),
+        notes: notes(options),
+    })
+}
+
+fn load(options: &ExplainOptions, is_trust: bool) -> Result<Loaded, String> {
+    let files = options.identity.iter().chain(&options.session);
+    let files = files.chain(&options.boundary).chain(&options.resource_policy);
+    if files.filter(|path| *path == Path::new("-")).count() > 1 {
+        return Err("-: standard input can be read once only".to_owned());
+    }
+    let bucket = options.resource.bucket();
+    let of_resource = match (bucket, is_trust) {
+        (_, true) => PolicyType::Trust,
+        (Some(_), _) => PolicyType::Resource,
+        (None, false) if options.resource_policy.is_some() => {
+            return Err(
+                "--resource-policy: only buckets, and roles that somebody assumes, have one".to_owned()
+            );
+        }
+        (None, false) => PolicyType::Resource,
+    };
+    let read = |path: &PathBuf, of| compiled(path, of, bucket.unwrap_or_default());
+    let all = |paths: &[PathBuf], of| -> Result<Vec<Arc<Policy>>, String> {
+        paths.iter().map(|path| read(path, of).map(Arc::new)).collect()
+    };
+    Ok(Loaded {
+        identity: all(&options.identity, PolicyType::Identity)?,
+        boundary: options.boundary.as_ref().map(|path| read(path, PolicyType::Boundary)).transpose()?,
+        session: all(&options.session, PolicyType::Session)?,
+        resource: options.resource_policy.as_ref().map(|path| read(path, of_resource)).transpose()?,
+    })
+}
+
+fn found(
+    note: &Note,
+    documents: &Documents<'_>,
+    values: &Values,
+    options: &ExplainOptions,
+    decides: bool,
+) -> Found {
+    let (source, file) = match note.source {
+        Source::Identity => ("identity", options.identity.get(note.document)),
+        Source::Boundary => ("boundary", options.boundary.as_ref()),
+        Source::Session => ("session", options.session.get(note.document)),
+        Source::Resource => ("resource", options.resource_policy.as_ref()),
+    };
+    let statement = note.statement(documents);
+    let mut finding = note.found(documents);
+    if let Some(condition) = note.condition(documents)
+        && values.value(condition.key()) == Value::Absent
+    {
+        let key = condition.key();
+        finding = if is_always_absent(key) {
+            format!("{finding} (no request to this version has a value of {key})")
+        } else {
+            format!("{finding} (no value is given: --condition {key}=VALUE)")
+        };
+    }
+    Found {
+        file: file.cloned().unwrap_or_default(),
+        source,
+        statement: note.statement + 1,
+        sid: statement.and_then(|statement| statement.sid.as_deref()).map(str::to_owned),
+        line: statement.map_or(0, |statement| statement.line),
+        finding,
+        applies: matches!(note.finding, Finding::Applies(..)),
+        decides,
+    }
+}
+
+/// What a gateway would do otherwise, and what was perhaps not meant.
+fn notes(options: &ExplainOptions) -> Vec<String> {
+    let absent = options.condition.iter().filter(|one| is_always_absent(&one.key));
+    let note = |one: &Given| {
+        let key = &one.key;
+        format!(
+            "no request to this version has a value of {key}: gateways decide as without --condition {key}=VALUE"
+        )
+    };
+    let mut notes: Vec<String> = absent.map(note).collect();
+    if let Target::Object(_, key) = &options.resource
+        && key.as_str().contains('*')
+    {
+        notes.push(format!("the key is {:?}: a * in it stands for no other keys", key.as_str()));
+    }
+    notes
+}
+
+const fn decision(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Deny => "denied",
+        Verdict::NoGrant => "not allowed",
+        Verdict::NeedsTags => "not decided",
+    }
+}
+
+fn as_lines(decided: &Decided) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", decision(decided.verdict), decided.reason)];
+    let mut statements: Vec<&Found> = decided.statements.iter().collect();
+    // What decided comes first, then what else applies.
+    statements.sort_by_key(|found| (!found.decides, !found.applies));
+    for Found { file, statement, sid, line, finding, .. } in statements {
+        let sid = sid.as_ref().map(|sid| format!(" ({sid})")).unwrap_or_default();
+        lines.push(format!("{}: line {line}: statement {statement}{sid} {finding}", title(file)));
+    }
+    if decided.statements.is_empty() {
+        lines.push("no policies were given".to_owned());
+    }
+    lines.extend(decided.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+fn as_json(options: &ExplainOptions, decided: &Decided) -> Json {
+    let statement = |found: &Found| {
+        json!({
+            "file": found.file.to_string_lossy(),
+            "source": found.source,
+            "statement": found.statement,
+            "sid": found.sid,
+            "line": found.line,
+            "finding": found.finding,
+            "applies": found.applies,
+            "decides": found.decides,
+        })
+    };
+    json!({
+        "decision": decision(decided.verdict),
+        "reason": decided.reason,
+        "principal": options.principal.title(),
+        "action": options.action.to_string(),
+        "resource": options.resource.to_string(),
+        "statements": decided.statements.iter().map(statement).collect::<Vec<_>>(),
+        "notes": decided.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READS: &str = r#"{"Version":"2012-10-17","Statement":[
+        {"Sid":"Reads","Effect":"Allow","Action":"s3:GetObject","Resource":"arn:aws:s3:::lab/*"},
+        {"Effect":"Deny","Action":"s3:*","Resource":"*","Condition":{"IpAddress":{"aws:SourceIp":"192.0.2.0/24"}}}]}"#;
+
+    fn options(file: &Path, given: &[&str]) -> ExplainOptions {
+        ExplainOptions {
+            action: action("s3:GetObject").unwrap(),
+            resource: target("arn:aws:s3:::lab/x").unwrap(),
+            principal: requester("arn:aws:iam::111122223333:user/ann").unwrap(),
+            issuer: None,
+            identity: vec![file.to_owned()],
+            boundary: None,
+            session: Vec::new(),
+            resource_policy: None,
+            bucket_account: None,
+            condition: given.iter().map(|text| condition(text).unwrap()).collect(),
+            json: false,
+        }
+    }
+
+    #[test]
+    fn what_decides_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("ann.json");
+        std::fs::write(&file, READS).unwrap();
+        let name = file.display();
+        let decide = |given: &[&str]| {
+            let options = options(&file, given);
+            let decided = decide(&options, Timestamp::UNIX_EPOCH).unwrap();
+            (as_lines(&decided), as_json(&options, &decided))
+        };
+        let (lines, json) = decide(&[]);
+        assert_eq!(
+            lines,
+            [
+                "allowed: the principal's own policies allow it".to_owned(),
+                format!("{name}: line 2: statement 1 (Reads) allows it"),
+                format!(
+                    "{name}: line 3: statement 2 does not apply: IpAddress aws:SourceIp does not hold (no value is \
+                     given: --condition aws:SourceIp=VALUE)"
+                ),
+            ]
+        );
+        assert_eq!((&json["decision"], &json["resource"]), (&"allowed".into(), &"arn:aws:s3:::lab/x".into()));
+        let (lines, json) = decide(&["aws:SourceIp=192.0.2.7", "s3:object-lock-mode=GOVERNANCE"]);
+        assert_eq!(
+            lines[..3],
+            [
+                "denied: a statement denies it, which counts more than all that allow it".to_owned(),
+                format!("{name}: line 3: statement 2 denies it"),
+                format!("{name}: line 2: statement 1 (Reads) allows it"),
+            ]
+        );
+        assert!(lines[3].starts_with("note: no request to this version has a value of s3:object-lock-mode"));
+        assert_eq!(json["statements"][1]["decides"], true);
+    }
+}

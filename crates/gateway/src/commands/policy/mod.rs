@@ -1,0 +1,35 @@
+//! `slipway policy`: what policy documents say, from files alone. No tree and no server is asked.
+
+pub mod check;
+pub mod explain;
+mod files;
+mod notes;
+mod reasons;
+mod request;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use check::CheckOptions;
+use explain::ExplainOptions;
+
+/// The commands for policy documents.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PolicyCommand {
+    /// Check AWS policy documents: whether they would be accepted, where and why not, and what in
+    /// them has no effect. Exit status: 0 all would be accepted; 1 some would not, or could not be
+    /// read; 2 none could be read, or the command line is wrong
+    Check(CheckOptions),
+    /// Explain what policy documents decide about a request, and which statements do. Exit status:
+    /// 0 it is allowed; 1 it is not, or that depends on what is not known; 2 could not tell
+    Explain(Box<ExplainOptions>),
+}
+
+/// Runs a command.
+pub fn run(command: &PolicyCommand) -> ExitCode {
+    match command {
+        PolicyCommand::Check(options) => check::run(options),
+        PolicyCommand::Explain(options) => explain::run(options),
+    }
+}
