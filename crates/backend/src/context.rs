@@ -6,8 +6,8 @@ use s3_types::{RequesterFacts, UnixAccount};
 /// request, copies nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The request's id, for a storage that logs; empty for the gateway's own calls. The tree of files
-    /// does not use it.
+    /// The request's id, for a storage that logs; empty for the gateway's own calls. The tree of
+    /// files does not use it.
     pub request_id: Arc<str>,
     /// The requester; `None` for anonymous requests, and for the gateway's own calls.
     pub requester: Option<Arc<RequesterFacts>>,
