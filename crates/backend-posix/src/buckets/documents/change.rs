@@ -12,12 +12,12 @@ use s3_types::BucketName;
 
 use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, FoundDocuments};
-use super::place::Place;
 use super::strays;
 use crate::base::step::step;
-use crate::buckets::attributes::{self, Traits};
+use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
+use crate::tree::documents::Place;
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 
@@ -55,7 +55,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
         return place.remove(name.as_str());
     }
     let time_ns = time_of_record(store, name, &traits)?;
-    write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()?))
+    write(&place, name, contents, Binding::new(time_ns, traits.birth, Birth::of_documents(&place)?))
 }
 
 /// Writes documents; [`BackendError::TooLarge`] if they are larger than a bucket may have.
@@ -166,7 +166,7 @@ impl Prepared<'_> {
         let contents = initial.contents();
         let time_ns =
             traits.time_ns.ok_or(BackendError::Unsupported("documents of a bucket without a record"))?;
-        let binding = Binding::new(time_ns, traits.birth, self.place.birth()?);
+        let binding = Binding::new(time_ns, traits.birth, Birth::of_documents(&self.place)?);
         // Of a first attempt, they are kept already.
         if self.old && !self.place.has_kept(self.name.as_str())? {
             self.place.keep(self.name.as_str())?;

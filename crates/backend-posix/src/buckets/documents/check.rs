@@ -8,7 +8,6 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::found::{Closed, FoundDocuments};
-use super::place::{self, Place};
 use super::strays;
 use crate::buckets::attributes;
 use crate::error::Op;
@@ -17,6 +16,7 @@ use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::documents::{KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{self, join};
+use crate::tree::documents::{self, Place};
 use crate::tree::store::Store;
 
 /// A fault of a file in the directory of documents, or of the directory itself.
@@ -57,7 +57,7 @@ pub(crate) fn check(
         Ok(None) => return Ok(()),
         Ok(Some(place)) => place,
         Err(Errno::PERM | Errno::NOTDIR | Errno::LOOP) => {
-            report(place::path(), Fault::Untrusted);
+            report(documents::path(), Fault::Untrusted);
             return Ok(());
         }
         Err(errno) => return Err(errno).op("open the documents of buckets"),
@@ -69,7 +69,7 @@ pub(crate) fn check(
         }
         if let Some(Ok(of)) = name.strip_prefix(KEPT).map(BucketName::new) {
             if wanted(&of) && removing::is_older(&opened, &name, age) {
-                report(join(&place::path(), &name), Fault::Kept(of));
+                report(join(&documents::path(), &name), Fault::Kept(of));
             }
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn check(
             Err(_) => Some(Fault::Stranger),
         };
         if let Some(fault) = fault {
-            report(join(&place::path(), &name), fault);
+            report(join(&documents::path(), &name), fault);
         }
     }
     Ok(())

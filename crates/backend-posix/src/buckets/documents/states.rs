@@ -25,7 +25,6 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::found::FoundDocuments;
-use super::place::{self, Place};
 use crate::buckets::attributes::{self, Traits};
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
@@ -34,6 +33,7 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::limits::{
     STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
+use crate::tree::documents::{self, Place};
 use crate::tree::store::Store;
 use crate::volume::description::Volume;
 
@@ -77,7 +77,7 @@ impl Level {
         match self {
             Self::Root => String::new(),
             Self::Own => OWN_DIRECTORY.to_owned(),
-            Self::Documents => place::path(),
+            Self::Documents => documents::path(),
         }
     }
 }

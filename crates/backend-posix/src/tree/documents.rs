@@ -15,11 +15,13 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::lock::Lock;
+use super::store::Store;
+use super::{features, format, lock_wait};
 use crate::base::step::step;
-use crate::buckets::attributes::{Birth, sync_always};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::fs::file_info::{self, FileInfo};
-use crate::fs::files;
+use crate::fs::files::{self, sync_always};
 use crate::fs::linking::write_whole;
 use crate::fs::locking::try_lock_file;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -27,19 +29,16 @@ use crate::layout::aside::aside_of_nothing;
 use crate::layout::documents::{DOCUMENTS, KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
-use crate::tree::lock::Lock;
-use crate::tree::store::Store;
-use crate::tree::{features, format, lock_wait};
 
 /// The path of the directory, relative to the root.
-pub(super) fn path() -> String {
+pub(crate) fn path() -> String {
     join(OWN_DIRECTORY, DOCUMENTS)
 }
 
 /// The directory, open.
 #[derive(Debug)]
-pub(super) struct Place<'s> {
-    store: &'s Store,
+pub(crate) struct Place<'s> {
+    pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
 }
 
@@ -113,11 +112,6 @@ impl<'s> Place<'s> {
     /// True if the file of a bucket may seem to be missing while it is replaced.
     pub fn has_stale_names(&self) -> bool {
         self.store.volume_at(&*self.fd).stale_names
-    }
-
-    /// The birth of the directory of documents, if it is known.
-    pub fn birth(&self) -> Result<Option<Birth>> {
-        Birth::of(self.store, &*self.fd).op("look at the documents of buckets")
     }
 
     /// True if there is a file of this name.
