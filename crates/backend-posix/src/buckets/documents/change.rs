@@ -17,7 +17,7 @@ use crate::base::step::step;
 use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
-use crate::tree::documents::Place;
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 
@@ -34,7 +34,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let Change { name, expected, changes } = change;
     // Nothing is made for one that does not exist.
     attributes::traits(store, name)?;
-    let place = Place::find_or_make(store)?;
+    let place = Place::find_or_make(store, OF_BUCKETS)?;
     let _lock = place.lock()?;
     strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
@@ -135,9 +135,9 @@ pub(crate) fn prepare<'s>(
 ) -> Result<Option<Prepared<'s>>> {
     let wanted = !initial.is_empty();
     let place = if wanted {
-        Place::find_or_make(store)?
+        Place::find_or_make(store, OF_BUCKETS)?
     } else {
-        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else {
+        let Some(place) = Place::find_anew(store, OF_BUCKETS).op("open the documents of buckets")? else {
             return Ok(None);
         };
         place
@@ -203,7 +203,9 @@ impl Prepared<'_> {
 /// Removes documents that an earlier bucket of the name has left.
 pub(crate) fn forget(store: &Store, name: &BucketName) {
     let forget = || {
-        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else { return Ok(()) };
+        let Some(place) = Place::find_anew(store, OF_BUCKETS).op("open the documents of buckets")? else {
+            return Ok(());
+        };
         let _lock = place.lock()?;
         // Another one may have the name by now, and what it needs.
         strays::remove(store, &place, name)

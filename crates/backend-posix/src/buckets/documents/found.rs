@@ -11,7 +11,7 @@ use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Op, storage_error};
 use crate::fs::file_info::FileInfo;
 use crate::limits::{STATES_LOOKS_MAX, STATES_PAUSE};
-use crate::tree::documents::Place;
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 
 /// Why a bucket is closed.
@@ -239,7 +239,7 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
 /// Reads a document of a bucket.
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
     let traits = attributes::traits(store, name)?;
-    let place = Place::find(store).op("open the documents of buckets")?;
+    let place = Place::find(store, OF_BUCKETS).op("open the documents of buckets")?;
     let (_, found) = FoundDocuments::read_surely(store, place.as_ref(), name, traits)?;
     found.document(kind)
 }
