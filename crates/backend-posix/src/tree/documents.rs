@@ -27,9 +27,9 @@ use crate::fs::linking::write_whole;
 use crate::fs::locking::try_lock_file;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::aside::aside_of_nothing;
-use crate::layout::documents::{DOCUMENTS, KEPT, LOCK, SPARE, STAGED};
+use crate::layout::documents::{DOCUMENTS, IDENTITIES, KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
-use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
+use crate::limits::{DOCUMENTS_FILE_BYTES_MAX, IDENTITIES_FILE_BYTES_MAX};
 
 /// The documents of buckets.
 pub(crate) const OF_BUCKETS: Documents = Documents {
@@ -37,6 +37,11 @@ pub(crate) const OF_BUCKETS: Documents = Documents {
     feature: Some(format::DOCUMENTS),
     file_bytes_max: DOCUMENTS_FILE_BYTES_MAX,
 };
+
+/// Documents of identities. A gateway that does not know them knows nobody but root, and so allows
+/// nothing to those who have them.
+pub(crate) const OF_IDENTITIES: Documents =
+    Documents { directory: IDENTITIES, feature: None, file_bytes_max: IDENTITIES_FILE_BYTES_MAX };
 
 /// Documents that have a directory of their own.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +92,14 @@ impl<'s> Place<'s> {
             }
         }
         Self::find(store, of)
+    }
+
+    /// Has the client of a network file system look names in the directory up anew.
+    pub fn look_anew(&self) -> Io<()> {
+        if self.store.volume.kind.is_local() {
+            return Ok(());
+        }
+        look_anew(&self.fd, "documents are looked at anew")
     }
 
     /// The directory that is open as `fd`; EPERM if its owner or mode is not as the server makes
