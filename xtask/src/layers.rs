@@ -139,6 +139,7 @@ const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("limits.rs", "adds up the threads and the memory of all crates"),
     ("state_dir.rs", "reads files in a tree as carefully as they are read there"),
     ("agreement.rs", "notes the format that the files of a tree have"),
+    ("identities/in_tree.rs", "makes a store of the documents of identities in a tree"),
 ];
 
 /// Where the gateway knows the load generator: its command, and those that read its reports or

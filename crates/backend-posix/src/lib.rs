@@ -9,6 +9,7 @@
 //! ROOT/
 //!   .slipway/                      the gateway's own; `metadata` in it says that records are files
 //!     buckets/BUCKET               the documents of a bucket that has some (`buckets::documents`)
+//!     iam/NAME.json                documents of identities (`tree_documents`)
 //!   .slipway,deleting,...          uploads/ and locks/ of a bucket while DeleteBucket removes it, with a mark (`buckets/aside.rs`); a `.slipway` that is being made
 //!   bucket/                        user.slipway: when it was created
 //!     a/b.txt                      the object a/b.txt          user.slipway: its record
@@ -122,7 +123,8 @@
 //! attribute), [`tree`] (the root, buckets, trust, locks), [`records`] (where records are kept),
 //! [`facts`] (what is known of an object that is there), [`mod@write`] (staging, directories,
 //! publishing, what crashes leave), [`listing`], [`object`], [`upload`] and [`buckets`] (S3's
-//! operations), [`maintenance`] (the sweep), [`tools`] (what an operator runs on a tree).
+//! operations), [`maintenance`] (the sweep), [`tools`] (what an operator runs on a tree). Beside
+//! these, [`tree_documents`] (identities) names only [`tree`] and what is before it.
 
 #![forbid(unsafe_code)]
 #![allow(rustdoc::private_intra_doc_links, reason = "these pages are for those who work on the crate")]
@@ -150,6 +152,7 @@ mod records;
 mod testing;
 pub mod tools;
 mod tree;
+mod tree_documents;
 mod upload;
 mod volume;
 mod volumes;
@@ -176,6 +179,7 @@ pub use fs::files::open_plain_file;
 pub use limits::{BUCKET_THREADS_MAX, LOCK_WAITERS_OF_ALL, TREE_THREADS_MAX, VOLUMES_THREADS_MAX};
 pub use tree::store::OpenError;
 pub use tree::{format, serving};
+pub use tree_documents::{DocumentTag, DocumentsMark, ReplaceError, TreeDocuments};
 
 /// The work of the thread that watches whether the tree is still there.
 const WATCH: Watch<States> = Watch {

@@ -156,6 +156,10 @@ pub(crate) const SCATTERED_BYTES_MAX: usize = 16 << 10;
 // Documents of buckets.
 /// The longest file of documents: the documents, and room for the owner and the table.
 pub(crate) const DOCUMENTS_FILE_BYTES_MAX: usize = DOCUMENTS_BYTES_MAX + (8 << 10);
+/// The longest document of identities.
+pub(crate) const IDENTITIES_FILE_BYTES_MAX: usize = 16 << 20;
+/// The longest name of such a document.
+pub(crate) const DOCUMENT_NAME_CHARS_MAX: usize = 64;
 /// The memory of all states of buckets that are remembered.
 pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
 /// The memory of a state besides its documents.

@@ -22,6 +22,7 @@ mod errors;
 mod explanation;
 mod forwarded;
 mod gateway;
+pub mod identities;
 pub mod limits;
 mod line;
 mod log;

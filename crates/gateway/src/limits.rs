@@ -183,6 +183,9 @@ pub const TRACE_STATE_BYTES_MAX: usize = 512;
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.
 pub const BLOCKING_THREADS_MAX: usize = 256;
+/// How many of them may wait for documents of identities: there is one look and one change at a
+/// time, and looks that nobody waits for any more. Further calls wait.
+pub const IDENTITIES_THREADS_MAX: usize = 4;
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white
@@ -208,6 +211,7 @@ const _: () = assert!(
         + backend_posix::TREE_THREADS_MAX
         + backend_posix::VOLUMES_THREADS_MAX
         + LARGE_DOCUMENTS_MAX
+        + IDENTITIES_THREADS_MAX
         < BLOCKING_THREADS_MAX
 );
 const _: () = assert!(backend_posix::LOCK_WAITERS_OF_ALL + LARGE_DOCUMENTS_MAX < BLOCKING_THREADS_MAX);

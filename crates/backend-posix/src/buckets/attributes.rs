@@ -11,10 +11,12 @@ use s3_types::{BucketName, Timestamp};
 use crate::base::step::step;
 use crate::error::{Fail, Io, Op, retrying};
 use crate::fs::file_info::{self, FileInfo};
+use crate::fs::files::sync_always;
 use crate::fs::resolve::{self, PLACE};
 use crate::record::{BucketRecord, Unknown};
 use crate::records;
 use crate::tree::bucket::Bucket;
+use crate::tree::documents::Place;
 use crate::tree::store::Store;
 
 const READ_RECORD: &str = "read a bucket's record";
@@ -59,6 +61,11 @@ impl Birth {
         }
         let born_ns = file_info::birth_ns(&directory)?;
         Ok(born_ns.and_then(|ns| i64::try_from(ns).ok()).map(|born_ns| Self { inode, born_ns }))
+    }
+
+    /// Reads the birth of the directory of documents, if it is known.
+    pub fn of_documents(place: &Place<'_>) -> Result<Option<Self>> {
+        Self::of(place.store, &*place.fd).op("look at the documents of buckets")
     }
 }
 
@@ -158,14 +165,4 @@ pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
 /// Flushes the names of buckets to disk, if the durability level says so.
 pub(super) fn sync_root(store: &Store) -> Result<()> {
     store.sync_names(&store.root).op("sync the root")
-}
-
-/// Flushes names in a directory to disk, whatever the durability level: a power cut must not bring
-/// back what these documents forbid.
-pub(super) fn sync_always(directory: impl AsFd) -> Io<()> {
-    match rustix::fs::fsync(directory) {
-        // A file system that cannot; where the level needs it, it is not served.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
-        result => result,
-    }
 }

@@ -30,6 +30,16 @@ pub(crate) fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> 
     rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
 }
 
+/// Flushes names in a directory to disk, whatever the durability level: for documents that
+/// forbid something, since a power cut must not bring back what was before.
+pub(crate) fn sync_always(directory: impl AsFd) -> Io<()> {
+    match rustix::fs::fsync(directory) {
+        // A file system that cannot; where the level needs it, it is not served.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        result => result,
+    }
+}
+
 /// Writes all of `bytes` at `offset`.
 pub(crate) fn write_all(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> Io<()> {
     while !bytes.is_empty() {

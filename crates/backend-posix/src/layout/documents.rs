@@ -1,10 +1,16 @@
-//! Names of the documents of buckets.
+//! Names of documents, of buckets and of identities.
 
 /// The directory of files with documents, in `DIR/.slipway`. Each file has the name of its bucket.
 pub(crate) const DOCUMENTS: &str = "buckets";
 
-/// The file in it whose lock writers hold. It is not the name of a bucket, nor are the following
-/// names.
+/// The directory of documents of identities, in `DIR/.slipway`.
+pub(crate) const IDENTITIES: &str = "iam";
+
+/// The end of the name of a file with a document of identities.
+pub(crate) const SUFFIX: &str = ".json";
+
+/// The file in either directory whose lock writers hold. It is not the name of a bucket or a
+/// document, nor are the following names.
 pub(crate) const LOCK: &str = ",lock";
 
 /// The file that will replace another one. Only the holder of the lock has it.

@@ -2,6 +2,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod devices;
+pub(crate) mod documents;
 pub(crate) mod features;
 pub mod format;
 pub(crate) mod lock;

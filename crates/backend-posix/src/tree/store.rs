@@ -150,6 +150,12 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens the tree at `root` for files in its `.slipway`, without the check whether objects can
+    /// be stored there.
+    pub fn open_own(root: &Path, options: Options) -> Result<Self, OpenError> {
+        Ok(Self { only_read: false, ..Self::attach(root, options)? })
+    }
+
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
     /// another clock. Until then, the last comparison counts.
     pub fn measure_clocks(&self) {

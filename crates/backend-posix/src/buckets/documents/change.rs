@@ -12,13 +12,13 @@ use s3_types::BucketName;
 
 use super::contents::{Binding, Contents, number, number_of};
 use super::found::{Closed, FoundDocuments};
-use super::place::Place;
 use super::strays;
 use crate::base::options::Metadata;
 use crate::base::step::step;
-use crate::buckets::attributes::{self, Traits};
+use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Fail, Op};
 use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 
@@ -35,7 +35,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let Change { name, expected, changes } = change;
     // Nothing is made for one that does not exist.
     attributes::traits(store, name)?;
-    let place = Place::find_or_make(store)?;
+    let place = Place::find_or_make(store, OF_BUCKETS)?;
     let _lock = place.lock()?;
     strays::finish_create(store, &place, name)?;
     let traits = attributes::traits(store, name)?;
@@ -56,7 +56,7 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
         return place.remove(name.as_str());
     }
     let time_ns = time_of_record(store, name, &traits)?;
-    write(&place, name, contents, Binding::new(time_ns, traits.birth, place.birth()?))
+    write(&place, name, contents, Binding::new(time_ns, traits.birth, Birth::of_documents(&place)?))
 }
 
 /// Writes documents; [`BackendError::TooLarge`] if they are larger than a bucket may have.
@@ -136,9 +136,9 @@ pub(crate) fn prepare<'s>(
 ) -> Result<Option<Prepared<'s>>> {
     let wanted = !initial.is_empty();
     let place = if wanted {
-        Place::find_or_make(store)?
+        Place::find_or_make(store, OF_BUCKETS)?
     } else {
-        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else {
+        let Some(place) = Place::find_anew(store, OF_BUCKETS).op("open the documents of buckets")? else {
             return Ok(None);
         };
         place
@@ -167,7 +167,7 @@ impl Prepared<'_> {
         let contents = initial.contents();
         let time_ns =
             traits.time_ns.ok_or(BackendError::Unsupported("documents of a bucket without a record"))?;
-        let binding = Binding::new(time_ns, traits.birth, self.place.birth()?);
+        let binding = Binding::new(time_ns, traits.birth, Birth::of_documents(&self.place)?);
         // Of a first attempt, they are kept already.
         if self.old && !self.place.has_kept(self.name.as_str())? {
             self.place.keep(self.name.as_str())?;
@@ -208,14 +208,16 @@ pub(crate) fn hold(store: &Store) -> Result<Option<Lock>> {
     if store.metadata() != Metadata::Sidecar {
         return Ok(None);
     }
-    let place = Place::find_anew(store).op("open the documents of buckets")?;
+    let place = Place::find_anew(store, OF_BUCKETS).op("open the documents of buckets")?;
     place.map(|place| place.lock()).transpose()
 }
 
 /// Removes documents that an earlier bucket of the name has left.
 pub(crate) fn forget(store: &Store, name: &BucketName) {
     let forget = || {
-        let Some(place) = Place::find_anew(store).op("open the documents of buckets")? else { return Ok(()) };
+        let Some(place) = Place::find_anew(store, OF_BUCKETS).op("open the documents of buckets")? else {
+            return Ok(());
+        };
         let _lock = place.lock()?;
         // Another one may have the name by now, and what it needs.
         strays::remove(store, &place, name)

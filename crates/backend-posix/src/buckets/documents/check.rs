@@ -8,7 +8,6 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::found::{Closed, FoundDocuments};
-use super::place::{self, Place};
 use super::strays;
 use crate::buckets::attributes;
 use crate::error::Op;
@@ -17,6 +16,7 @@ use crate::fs::removing;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::documents::{KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{self, join};
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 
 /// A fault of a file in the directory of documents, or of the directory itself.
@@ -39,7 +39,9 @@ pub(crate) enum Fault {
 /// Completes the CreateBucket that left [`Fault::Kept`]. False if it is uncertain whose documents
 /// they are: then the copy stays.
 pub(crate) fn finish_create_of(store: &Store, name: &BucketName) -> Result<bool> {
-    let Some(place) = Place::find(store).op("open the documents of buckets")? else { return Ok(true) };
+    let Some(place) = Place::find(store, OF_BUCKETS).op("open the documents of buckets")? else {
+        return Ok(true);
+    };
     let _lock = place.lock()?;
     strays::finish_create(store, &place, name)?;
     Ok(!place.has_kept(name.as_str())?)
@@ -53,11 +55,11 @@ pub(crate) fn check(
     wanted: impl Fn(&BucketName) -> bool,
     mut report: impl FnMut(String, Fault),
 ) -> Result<()> {
-    let directory = match Place::find(store) {
+    let directory = match Place::find(store, OF_BUCKETS) {
         Ok(None) => return Ok(()),
         Ok(Some(place)) => place,
         Err(Errno::PERM | Errno::NOTDIR | Errno::LOOP) => {
-            report(place::path(), Fault::Untrusted);
+            report(OF_BUCKETS.path(), Fault::Untrusted);
             return Ok(());
         }
         Err(errno) => return Err(errno).op("open the documents of buckets"),
@@ -69,7 +71,7 @@ pub(crate) fn check(
         }
         if let Some(Ok(of)) = name.strip_prefix(KEPT).map(BucketName::new) {
             if wanted(&of) && removing::is_older(&opened, &name, age) {
-                report(join(&place::path(), &name), Fault::Kept(of));
+                report(join(&OF_BUCKETS.path(), &name), Fault::Kept(of));
             }
             continue;
         }
@@ -79,7 +81,7 @@ pub(crate) fn check(
             Err(_) => Some(Fault::Stranger),
         };
         if let Some(fault) = fault {
-            report(join(&place::path(), &name), fault);
+            report(join(&OF_BUCKETS.path(), &name), fault);
         }
     }
     Ok(())

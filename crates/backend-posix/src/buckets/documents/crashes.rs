@@ -30,7 +30,7 @@ type Case = (Kinds, &'static [(DocumentKind, Option<&'static str>)], Kinds);
 
 /// The end of an operation at one of its steps.
 #[derive(Debug, Clone, Copy)]
-enum End {
+pub(crate) enum End {
     /// The process is killed.
     Crash,
     /// A call fails, and with it the operation.
@@ -121,7 +121,7 @@ pub(crate) fn documents(kinds: Kinds) -> Documents {
 
 /// Runs `work`, which ends at its step number `nth` in this way. Returns the step's name; `None` if
 /// there are fewer steps.
-fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&'static str> {
+pub(crate) fn ended_at(nth: usize, end: End, work: impl FnOnce() -> Result<()>) -> Option<&'static str> {
     let (left, at) = (Cell::new(nth), Rc::new(Cell::new(None)));
     let seen = Rc::clone(&at);
     let hook = move |step| {

@@ -6,12 +6,12 @@ use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Checksummer, Timestamp};
 
 use super::contents::{Contents, Unread, kind_of, number, number_of};
-use super::place::Place;
 use super::strays;
 use crate::buckets::attributes::{self, Birth, Traits};
 use crate::error::{Op, storage_error};
 use crate::fs::file_info::FileInfo;
 use crate::limits::{STATES_LOOKS_MAX, STATES_PAUSE};
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 
 /// Why a bucket is closed.
@@ -89,7 +89,7 @@ impl FoundDocuments {
             Ok(None) => return Ok(Self::none(traits)),
             Err(errno) => return Self::unreadable(traits, errno),
         };
-        let birth = place.birth()?;
+        let birth = Birth::of_documents(place)?;
         let (contents, closed) = match Contents::unpack(&bytes) {
             Err(Unread::Damaged) => (None, Some(Closed::Damaged)),
             Err(Unread::Newer) => (None, Some(Closed::Newer)),
@@ -239,7 +239,7 @@ fn tag(traits: &Traits, file: Option<&Bytes>) -> BucketTag {
 /// Reads a document of a bucket.
 pub(crate) fn document(store: &Store, name: &BucketName, kind: DocumentKind) -> Result<Option<Bytes>> {
     let traits = attributes::traits(store, name)?;
-    let place = Place::find(store).op("open the documents of buckets")?;
+    let place = Place::find(store, OF_BUCKETS).op("open the documents of buckets")?;
     let (_, found) = FoundDocuments::read_surely(store, place.as_ref(), name, traits)?;
     found.document(kind)
 }

@@ -7,7 +7,6 @@ mod contents;
 #[cfg(test)]
 pub(crate) mod crashes;
 mod found;
-mod place;
 #[cfg(test)]
 mod races;
 mod states;

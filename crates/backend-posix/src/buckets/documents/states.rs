@@ -25,7 +25,6 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::found::FoundDocuments;
-use super::place::{self, Place};
 use crate::buckets::attributes::{self, Traits};
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
@@ -34,6 +33,7 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::limits::{
     STATE_DOCUMENTS_FACTOR, STATE_OVERHEAD_BYTES, STATES_BYTES_MAX, STATES_LOOKS_MAX, STATES_SEEN_MAX,
 };
+use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 use crate::volume::description::Volume;
 
@@ -77,7 +77,7 @@ impl Level {
         match self {
             Self::Root => String::new(),
             Self::Own => OWN_DIRECTORY.to_owned(),
-            Self::Documents => place::path(),
+            Self::Documents => OF_BUCKETS.path(),
         }
     }
 }
@@ -394,7 +394,7 @@ impl Look {
     /// not as the server makes it.
     fn place<'s>(&self, store: &'s Store) -> Io<Option<Place<'s>>> {
         match self.watched.level {
-            Level::Documents => Place::vouched(store, Arc::clone(&self.watched.fd)).map(Some),
+            Level::Documents => Place::vouched(store, OF_BUCKETS, Arc::clone(&self.watched.fd)).map(Some),
             Level::Root | Level::Own => Ok(None),
         }
     }

@@ -9,11 +9,12 @@ use rustix::io::Errno;
 use s3_types::BucketName;
 
 use super::contents::Contents;
-use super::place::Place;
 use crate::base::step::step;
-use crate::buckets::attributes;
+use crate::buckets::attributes::{self, Birth};
 use crate::error::Op;
 use crate::fs::file_info;
+use crate::fs::files::sync_always;
+use crate::tree::documents::Place;
 use crate::tree::store::Store;
 
 /// Whose documents are stored under a name.
@@ -49,7 +50,7 @@ pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<
     let read = place.read(name.as_str()).op("read the documents of a bucket")?;
     let Some((bytes, _)) = read else { return Ok(Of::Nobody) };
     let Ok(contents) = Contents::unpack(&bytes) else { return Ok(Of::Unknown) };
-    let birth = place.birth()?;
+    let birth = Birth::of_documents(place)?;
     Ok(if contents.binding.is_of(&traits, birth) {
         Of::This
     } else if contents.binding.is_of_another(&traits, birth) {
@@ -99,5 +100,5 @@ fn sync_names_of_buckets(store: &Store, place: &Place<'_>) -> Result<()> {
     if device == store.device && store.keeps_order(device) {
         return Ok(());
     }
-    attributes::sync_always(&store.root).op(OPERATION)
+    sync_always(&store.root).op(OPERATION)
 }

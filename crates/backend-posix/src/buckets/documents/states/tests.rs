@@ -493,7 +493,7 @@ fn a_missing_file_is_believed_with_the_lock() {
     store.assume_shared();
     let states = States::new(Arc::new(store));
     let away = tree.file().with_file_name(",away");
-    let place = Place::find(&tree.first.store).unwrap().unwrap();
+    let place = Place::find(&tree.first.store, OF_BUCKETS).unwrap().unwrap();
     let lock = place.lock().unwrap();
     fs::rename(tree.file(), &away).unwrap();
     std::thread::scope(|scope| {

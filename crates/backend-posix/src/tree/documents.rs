@@ -1,11 +1,12 @@
-//! `DIR/.slipway/buckets`, with a file for each bucket that has documents.
+//! A directory of documents in `DIR/.slipway`, such as `buckets`, with a file for each bucket that
+//! has documents.
 //!
-//! The directory is not in the bucket: whoever owns the bucket's directory could rename it there,
-//! and so remove what the documents forbid. It is made with the first documents, inaccessible to
-//! others; a directory with another owner or mode is not used.
+//! Documents of buckets are not in the bucket: whoever owns the bucket's directory could rename
+//! them there, and so remove what they forbid. The directory is made with the first documents,
+//! inaccessible to others; a directory with another owner or mode is not used.
 //!
-//! Whoever changes a file holds the lock; all buckets share one. A file is written under another
-//! name and renamed, so that readers need no lock.
+//! Whoever changes a file holds the lock; all files of a directory share one. A file is written
+//! under another name and renamed, so that readers need no lock.
 
 use std::sync::Arc;
 
@@ -15,47 +16,73 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::lock::Lock;
+use super::store::Store;
+use super::{features, format, lock_wait};
 use crate::base::step::step;
-use crate::buckets::attributes::{Birth, sync_always};
 use crate::error::{Fail, Io, Op, retrying};
 use crate::fs::file_info::{self, FileInfo};
-use crate::fs::files;
+use crate::fs::files::{self, sync_always};
 use crate::fs::linking::write_whole;
 use crate::fs::locking::try_lock_file;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::aside::aside_of_nothing;
-use crate::layout::documents::{DOCUMENTS, KEPT, LOCK, SPARE, STAGED};
+use crate::layout::documents::{DOCUMENTS, IDENTITIES, KEPT, LOCK, SPARE, STAGED};
 use crate::layout::keymap::{OWN_DIRECTORY, join};
-use crate::limits::DOCUMENTS_FILE_BYTES_MAX;
-use crate::tree::lock::Lock;
-use crate::tree::store::Store;
-use crate::tree::{features, format, lock_wait};
+use crate::limits::{DOCUMENTS_FILE_BYTES_MAX, IDENTITIES_FILE_BYTES_MAX};
 
-/// The path of the directory, relative to the root.
-pub(super) fn path() -> String {
-    join(OWN_DIRECTORY, DOCUMENTS)
+/// The documents of buckets.
+pub(crate) const OF_BUCKETS: Documents = Documents {
+    directory: DOCUMENTS,
+    feature: Some(format::DOCUMENTS),
+    file_bytes_max: DOCUMENTS_FILE_BYTES_MAX,
+};
+
+/// Documents of identities. A gateway that does not know them knows nobody but root, and so allows
+/// nothing to those who have them.
+pub(crate) const OF_IDENTITIES: Documents =
+    Documents { directory: IDENTITIES, feature: None, file_bytes_max: IDENTITIES_FILE_BYTES_MAX };
+
+/// Documents that have a directory of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Documents {
+    /// The name of the directory.
+    directory: &'static str,
+    /// The feature of a tree with such documents, if gateways that do not know them must not open
+    /// it.
+    feature: Option<&'static str>,
+    /// The longest file.
+    file_bytes_max: usize,
+}
+
+impl Documents {
+    /// The path of the directory, relative to the root.
+    pub fn path(&self) -> String {
+        join(OWN_DIRECTORY, self.directory)
+    }
 }
 
 /// The directory, open.
 #[derive(Debug)]
-pub(super) struct Place<'s> {
-    store: &'s Store,
+pub(crate) struct Place<'s> {
+    pub store: &'s Store,
+    of: Documents,
     pub fd: Arc<OwnedFd>,
 }
 
 impl<'s> Place<'s> {
     /// Opens the directory; `None` if it does not exist. EPERM if its owner or mode is not as the
     /// server makes it.
-    pub fn find(store: &'s Store) -> Io<Option<Self>> {
-        match resolve::plain(&store.root, &path(), DIRECTORY) {
-            Ok(fd) => Self::vouched(store, Arc::new(fd)).map(Some),
+    pub fn find(store: &'s Store, of: Documents) -> Io<Option<Self>> {
+        match resolve::plain(&store.root, &of.path(), DIRECTORY) {
+            Ok(fd) => Self::vouched(store, of, Arc::new(fd)).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
 
     /// [`Place::find`], without trusting a network file system's memory of missing names.
-    pub fn find_anew(store: &'s Store) -> Io<Option<Self>> {
+    pub fn find_anew(store: &'s Store, of: Documents) -> Io<Option<Self>> {
         if !store.volume.kind.is_local() {
             look_anew(&store.root, "the root is looked at anew")?;
             match resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY) {
@@ -64,23 +91,31 @@ impl<'s> Place<'s> {
                 Err(errno) => return Err(errno),
             }
         }
-        Self::find(store)
+        Self::find(store, of)
+    }
+
+    /// Has the client of a network file system look names in the directory up anew.
+    pub fn look_anew(&self) -> Io<()> {
+        if self.store.volume.kind.is_local() {
+            return Ok(());
+        }
+        look_anew(&self.fd, "documents are looked at anew")
     }
 
     /// The directory that is open as `fd`; EPERM if its owner or mode is not as the server makes
     /// it.
-    pub fn vouched(store: &'s Store, fd: Arc<OwnedFd>) -> Io<Self> {
-        if store.is_closed_and_ours(&fd)? { Ok(Self { store, fd }) } else { Err(Errno::PERM) }
+    pub fn vouched(store: &'s Store, of: Documents, fd: Arc<OwnedFd>) -> Io<Self> {
+        if store.is_closed_and_ours(&fd)? { Ok(Self { store, of, fd }) } else { Err(Errno::PERM) }
     }
 
     /// Opens the directory, and makes it first if it does not exist.
-    pub fn find_or_make(store: &'s Store) -> Result<Self> {
+    pub fn find_or_make(store: &'s Store, of: Documents) -> Result<Self> {
         if store.is_only_read() {
             return Err(BackendError::ReadOnly);
         }
         make(store, "", OWN_DIRECTORY)?;
-        make(store, OWN_DIRECTORY, DOCUMENTS)?;
-        Self::find(store).and_then(|place| place.ok_or(Errno::NOENT)).op("open the documents of buckets")
+        make(store, OWN_DIRECTORY, of.directory)?;
+        Self::find(store, of).and_then(|place| place.ok_or(Errno::NOENT)).op("open a directory of documents")
     }
 
     /// Waits for the lock.
@@ -104,20 +139,15 @@ impl<'s> Place<'s> {
                 // buckets, too, which it may take for missing.
                 let root = look_anew(&self.store.root, "the root is looked at anew");
                 root.and_then(|()| look_anew(&self.fd, "documents are looked at anew"))
-                    .attempt("look at the documents of buckets")?;
+                    .attempt("look at a directory of documents")?;
             }
             Lock::of(self.store, file, &self.fd, LOCK)
         })
     }
 
-    /// True if the file of a bucket may seem to be missing while it is replaced.
+    /// True if a file may seem to be missing while it is replaced.
     pub fn has_stale_names(&self) -> bool {
         self.store.volume_at(&*self.fd).stale_names
-    }
-
-    /// The birth of the directory of documents, if it is known.
-    pub fn birth(&self) -> Result<Option<Birth>> {
-        Birth::of(self.store, &*self.fd).op("look at the documents of buckets")
     }
 
     /// True if there is a file of this name.
@@ -125,11 +155,11 @@ impl<'s> Place<'s> {
         match file_info::at(&self.fd, name) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(errno).op("look at the documents of a bucket"),
+            Err(errno) => Err(errno).op("look at documents"),
         }
     }
 
-    /// Reads the file of a bucket, if it exists. EINVAL if it is not a regular file, or longer than
+    /// Reads a file, if it exists. EINVAL if it is not a regular file, or longer than
     /// the server ever writes.
     pub fn read(&self, name: &str) -> Io<Option<(Bytes, FileInfo)>> {
         let file = match resolve::content(&self.fd, name) {
@@ -138,18 +168,20 @@ impl<'s> Place<'s> {
         };
         let info = file_info::of(&file)?;
         let length = usize::try_from(info.stamp.size_bytes).unwrap_or(usize::MAX);
-        if !info.is_file() || length > DOCUMENTS_FILE_BYTES_MAX {
+        if !info.is_file() || length > self.of.file_bytes_max {
             return Err(Errno::INVAL);
         }
         Ok(Some((files::read_at(&file, 0, length)?.into(), info)))
     }
 
-    /// Replaces the file of a bucket; the caller holds the lock. From then on, only gateways that
-    /// know documents open the tree. The directory's time changes once more after the rename
-    /// ([`Place::change`]).
+    /// Replaces a file; the caller holds the lock. From then on, only gateways that know the
+    /// feature of these documents open the tree. The directory's time changes once more after the
+    /// rename ([`Place::change`]).
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        const OPERATION: &str = "replace the documents of a bucket";
-        features::set(self.store, &[format::DOCUMENTS])?;
+        const OPERATION: &str = "replace documents";
+        if let Some(feature) = self.of.feature {
+            features::set(self.store, &[feature])?;
+        }
         // Of a crash: who holds the lock is the only one who writes.
         let _ = rustix::fs::unlinkat(&self.fd, STAGED, AtFlags::empty());
         write_whole(&self.fd, STAGED, bytes, true).map_err(Fail::for_good)?;
@@ -160,16 +192,16 @@ impl<'s> Place<'s> {
         })
     }
 
-    /// Keeps a copy of the file of a bucket under another name, before it is replaced; the caller
+    /// Keeps a copy of a file under another name, before it is replaced; the caller
     /// holds the lock. An error if it cannot be read.
     pub fn keep(&self, name: &str) -> Result<()> {
-        let read = self.read(name).op("read the documents of a bucket")?;
+        let read = self.read(name).op("read documents")?;
         read.map_or(Ok(()), |(bytes, _)| self.write(&kept(name), &bytes))
     }
 
     /// Puts the copy that [`Place::keep`] made back in its place; the caller holds the lock.
     pub fn put_back(&self, name: &str) -> Result<()> {
-        self.change("put the documents of a bucket back", || {
+        self.change("put documents back", || {
             rustix::fs::renameat(&self.fd, kept(name), &self.fd, name)?;
             step("documents are back")
         })
@@ -185,9 +217,9 @@ impl<'s> Place<'s> {
         self.remove(&kept(name))
     }
 
-    /// Removes the file of a bucket, if there is one; the caller holds the lock.
+    /// Removes a file, if there is one; the caller holds the lock.
     pub fn remove(&self, name: &str) -> Result<()> {
-        const OPERATION: &str = "remove the documents of a bucket";
+        const OPERATION: &str = "remove documents";
         if !self.has(name)? {
             // A crash may have come between the two changes of the time.
             let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
@@ -244,5 +276,5 @@ fn make(store: &Store, above: &str, name: &str) -> Result<()> {
         rustix::fs::unlinkat(&above, &spare, AtFlags::REMOVEDIR)?;
         sync_always(&above)
     };
-    make().op("make a directory for documents of buckets")
+    make().op("make a directory for documents")
 }

@@ -1,0 +1,381 @@
+//! Documents by name, with compare-and-swap, in `DIR/.slipway/iam`: where identities are kept
+//! (decision 0041). What they say is not known here.
+//!
+//! They are kept as documents of buckets are ([`tree::documents`](crate::tree::documents)), each in
+//! the file `NAME.json`. A document's tag is a hash of its bytes, so that one that was restored
+//! counts.
+//!
+//! Each change sets the time of the directory, which is held open: that time is the mark. Where it
+//! might not show the next change (the tick of its clock is not over yet), the mark also has the
+//! tags of all documents.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use backend::{BackendError, Result};
+use bytes::Bytes;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use s3_types::{ChecksumAlgorithm, Checksummer};
+
+use crate::base::options::Options;
+use crate::error::{Io, Op};
+use crate::fs::file_info::{self, FileInfo};
+use crate::fs::reading::entries;
+use crate::fs::resolve::{self, DIRECTORY};
+use crate::layout::documents::SUFFIX;
+use crate::limits::{DOCUMENT_NAME_CHARS_MAX, IDENTITIES_FILE_BYTES_MAX, STATES_PAUSE, STATES_SEEN_MAX};
+use crate::tree::documents::{OF_IDENTITIES, Place};
+use crate::tree::lock::Lock;
+use crate::tree::store::{OpenError, Store};
+
+const OPEN: &str = "open the directory of identities";
+const LOOK: &str = "look at the directory of identities";
+const READ: &str = "read a document of identities";
+
+/// The tag of a document: a hash of its bytes. One that cannot be read has a tag that none has that
+/// can be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DocumentTag(Box<str>);
+
+impl DocumentTag {
+    /// Makes a tag of a text that was another tag's.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Makes the tag of a document with these bytes: SHA-256, in hexadecimal digits.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(hex(Checksummer::of(ChecksumAlgorithm::Sha256, bytes).as_bytes()).into())
+    }
+
+    fn unreadable() -> Self {
+        Self::new("unreadable")
+    }
+
+    /// Returns the tag as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Something that differs whenever a document has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DocumentsMark(Box<str>);
+
+impl DocumentsMark {
+    /// Returns the mark as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// The reason why a document was not replaced.
+#[derive(Debug)]
+pub enum ReplaceError {
+    /// It has another tag by now, is there already, or is gone.
+    Changed,
+    /// It would be longer than 16 MiB.
+    TooLarge,
+    /// The file system failed. The change may have been made.
+    Storage(BackendError),
+}
+
+impl fmt::Display for ReplaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changed => f.write_str("the document was changed meanwhile"),
+            Self::TooLarge => write!(f, "a document has at most {IDENTITIES_FILE_BYTES_MAX} bytes"),
+            Self::Storage(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ReplaceError {}
+
+impl From<BackendError> for ReplaceError {
+    fn from(error: BackendError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+/// Documents in the `.slipway` of a tree, which several gateways share. Its calls may wait for a
+/// disk.
+#[derive(Debug)]
+pub struct TreeDocuments {
+    store: Store,
+    /// The directory, open, and when it was opened; `None` as long as it does not exist.
+    held: Mutex<Option<(Arc<OwnedFd>, Instant)>>,
+    /// The tags of files in which every later change will show.
+    known: Mutex<BTreeMap<String, KnownFile>>,
+}
+
+/// A file whose tag is known.
+#[derive(Debug, Clone)]
+struct KnownFile {
+    id: (u64, u64),
+    changed_ns: i128,
+    size_bytes: u64,
+    tag: DocumentTag,
+}
+
+impl KnownFile {
+    fn is(&self, info: &FileInfo) -> bool {
+        (self.id, self.changed_ns, self.size_bytes) == (info.id(), info.changed_ns, info.stamp.size_bytes)
+    }
+}
+
+/// The file of a document; `None` if the text is not a document's name.
+fn file_of(name: &str) -> Option<String> {
+    let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let is_name = (1..=DOCUMENT_NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(allowed);
+    is_name.then(|| format!("{name}{SUFFIX}"))
+}
+
+/// [`file_of`] a name that a caller gave.
+fn file_of_known(name: &str) -> Result<String> {
+    file_of(name).ok_or(Errno::INVAL).op("look for a document of identities")
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What it holds is replaced as a whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// True for an error of the process or the machine, which says nothing about a file.
+fn is_passing(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN)
+}
+
+impl TreeDocuments {
+    /// Opens the documents of the tree at `root`. Nothing is made for them before the first one is
+    /// written. Fails if the tree is of an unknown format.
+    pub fn open(root: &Path) -> Result<Self, OpenError> {
+        let store = Store::open_own(root, Options::default())?;
+        store.measure_clocks();
+        Ok(Self::of(store))
+    }
+
+    /// [`TreeDocuments::open`] without write access: changes fail as on a read-only file system.
+    pub fn open_to_read(root: &Path) -> Result<Self, OpenError> {
+        Store::attach(root, Options::default()).map(Self::of)
+    }
+
+    pub(crate) fn of(store: Store) -> Self {
+        Self { store, held: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// Returns something that differs whenever a document has changed since; cheap.
+    pub fn look(&self) -> Result<DocumentsMark> {
+        let Some(fd) = self.directory()? else { return Ok(DocumentsMark("none".into())) };
+        let began_ns = file_info::files_now_ns();
+        let info = self.info(&fd).op(LOOK)?;
+        let inode = self.store.lasting_inode(&fd, &info).unwrap_or(0);
+        let mut mark = format!("{:x} {inode:x} {}", info.device, info.changed_ns);
+        if !self.store.is_settled(&fd, &info, began_ns) {
+            let place = Place::vouched(&self.store, OF_IDENTITIES, fd).op(LOOK)?;
+            for (name, tag) in self.list_in(&place)? {
+                // Writing to a string does not fail.
+                let _ = write!(mark, " {name} {}", tag.as_str());
+            }
+        }
+        Ok(DocumentsMark(mark.into()))
+    }
+
+    /// Returns the names and tags of all documents, in the order of their names. One that cannot be
+    /// read is among them.
+    pub fn list(&self) -> Result<Vec<(String, DocumentTag)>> {
+        match self.find()? {
+            Some(place) => self.list_in(&place),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Reads a document; `None` if there is none.
+    pub fn read(&self, name: &str) -> Result<Option<(Bytes, DocumentTag)>> {
+        let file = file_of_known(name)?;
+        let Some(place) = self.find()? else { return Ok(None) };
+        let mut read = place.read(&file).op(READ)?;
+        if read.is_none() && place.has_stale_names() {
+            let _lock = Self::lock_if_possible(&place)?;
+            read = place.read(&file).op(READ)?;
+        }
+        Ok(read.map(|(bytes, _)| (bytes.clone(), DocumentTag::of_bytes(&bytes))))
+    }
+
+    /// Replaces, makes (`expected: None`) or removes (`with: None`) a document, and returns its new
+    /// tag, if it has the expected one. When this returns, the change is on disk, and every gateway
+    /// sees it.
+    pub fn replace(
+        &self,
+        name: &str,
+        expected: Option<&DocumentTag>,
+        with: Option<&[u8]>,
+    ) -> Result<Option<DocumentTag>, ReplaceError> {
+        if with.is_some_and(|bytes| bytes.len() > IDENTITIES_FILE_BYTES_MAX) {
+            return Err(ReplaceError::TooLarge);
+        }
+        let file = file_of_known(name)?;
+        if self.store.is_only_read() {
+            return Err(BackendError::ReadOnly.into());
+        }
+        self.store.presence.check()?;
+        let place = match (expected, with) {
+            (None, Some(_)) => Some(Place::find_or_make(&self.store, OF_IDENTITIES)?),
+            _ => self.find()?,
+        };
+        let Some(place) = place else {
+            return if expected.is_none() { Ok(None) } else { Err(ReplaceError::Changed) };
+        };
+        let _lock = place.lock()?;
+        // Another directory may have its name by now, as after a restore.
+        if !self.is_in_place(&place)? {
+            return Err(ReplaceError::Changed);
+        }
+        let there = place.read(&file).op(READ)?.map(|(bytes, _)| DocumentTag::of_bytes(&bytes));
+        if there.as_ref() != expected {
+            return Err(ReplaceError::Changed);
+        }
+        match with {
+            Some(bytes) => place.write(&file, bytes)?,
+            None => place.remove(&file)?,
+        }
+        Ok(with.map(DocumentTag::of_bytes))
+    }
+
+    /// Opens the directory, past what a network file system remembers of names.
+    fn find(&self) -> Result<Option<Place<'_>>> {
+        self.store.presence.check()?;
+        let place = Place::find_anew(&self.store, OF_IDENTITIES).op(OPEN)?;
+        if let Some(place) = &place {
+            place.look_anew().op(LOOK)?;
+        }
+        Ok(place)
+    }
+
+    /// The directory, which is opened anew once a second: one that was put in its place as a whole
+    /// does not change the time of the one that is held.
+    fn directory(&self) -> Result<Option<Arc<OwnedFd>>> {
+        let held = guard(&self.held).clone();
+        if let Some((fd, opened)) = held
+            && opened.elapsed() < STATES_SEEN_MAX
+        {
+            self.store.presence.check()?;
+            return Ok(Some(fd));
+        }
+        self.store.look_after();
+        let opened = Instant::now();
+        let found = self.find()?.map(|place| place.fd);
+        *guard(&self.held) = found.clone().map(|fd| (fd, opened));
+        Ok(found)
+    }
+
+    fn is_in_place(&self, place: &Place<'_>) -> Result<bool> {
+        let id = |place: &Place<'_>| {
+            let info = file_info::of(&place.fd)?;
+            Ok((info.device, self.store.lasting_inode(&place.fd, &info)))
+        };
+        let now = Place::find(&self.store, OF_IDENTITIES).op(OPEN)?;
+        let now = now.as_ref().map(id).transpose().op(LOOK)?;
+        Ok(now == Some(id(place).op(LOOK)?))
+    }
+
+    fn info(&self, file: impl AsFd) -> Io<FileInfo> {
+        if self.store.volume.kind.is_local() { file_info::of(file) } else { file_info::fresh(file) }
+    }
+
+    /// [`TreeDocuments::list`]. A file that is replaced while names are read may be missing among
+    /// them. So they are read with the lock, unless the directory certainly did not change.
+    fn list_in(&self, place: &Place<'_>) -> Result<Vec<(String, DocumentTag)>> {
+        let began_ns = file_info::files_now_ns();
+        let before = self.info(&place.fd).op(LOOK)?;
+        if self.store.is_settled(&place.fd, &before, began_ns) {
+            let list = self.read_list(place).op(READ)?;
+            if self.info(&place.fd).op(LOOK)?.changed_ns == before.changed_ns {
+                return Ok(list);
+            }
+        }
+        let _lock = Self::lock_if_possible(place)?;
+        self.read_list(place).op(READ)
+    }
+
+    /// Waits for the lock. Who may not write has none, and waits until others may be done.
+    fn lock_if_possible(place: &Place<'_>) -> Result<Option<Lock>> {
+        match place.lock() {
+            Ok(lock) => Ok(Some(lock)),
+            Err(BackendError::ReadOnly) => {
+                std::thread::sleep(STATES_PAUSE);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_list(&self, place: &Place<'_>) -> Io<Vec<(String, DocumentTag)>> {
+        let opened = resolve::plain(&place.fd, "", DIRECTORY)?;
+        let names = entries(&opened)?.into_iter().map(|(name, _)| name);
+        let mut files: Vec<String> = names
+            .filter(|file| file.strip_suffix(SUFFIX).and_then(file_of).as_deref() == Some(file))
+            .collect();
+        files.sort_unstable();
+        files.dedup();
+        let mut list = Vec::new();
+        for file in &files {
+            if let Some(tag) = self.tag_of(place, file)? {
+                list.push((file[..file.len() - SUFFIX.len()].to_owned(), tag));
+            }
+        }
+        guard(&self.known).retain(|file, _| files.binary_search(file).is_ok());
+        // `-` is before `.`: the order of the files is not that of the names.
+        list.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(list)
+    }
+
+    /// The tag of a document; `None` if there is none. The file is read if it may have changed
+    /// since its tag became known.
+    fn tag_of(&self, place: &Place<'_>, file: &str) -> Io<Option<DocumentTag>> {
+        let Store { volume, .. } = &self.store;
+        let at = if volume.kind.is_local() { file_info::at } else { file_info::fresh_at };
+        let began_ns = file_info::files_now_ns();
+        let info = match at((*place.fd).as_fd(), file) {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) if is_passing(errno) => return Err(errno),
+            info => info.ok(),
+        };
+        if let (Some(info), Some(known)) = (&info, guard(&self.known).get(file))
+            && known.is(info)
+        {
+            return Ok(Some(known.tag.clone()));
+        }
+        let (bytes, info) = match place.read(file) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Ok(None),
+            Err(errno) if is_passing(errno) => return Err(errno),
+            // Its account is closed, and the others are not.
+            Err(_) => return Ok(Some(DocumentTag::unreadable())),
+        };
+        let tag = DocumentTag::of_bytes(&bytes);
+        // A number that does not last may be another file's.
+        if volume.inodes_last && self.store.is_settled(&place.fd, &info, began_ns) {
+            let (id, changed_ns, size_bytes) = (info.id(), info.changed_ns, info.stamp.size_bytes);
+            let known = KnownFile { id, changed_ns, size_bytes, tag: tag.clone() };
+            guard(&self.known).insert(file.to_owned(), known);
+        }
+        Ok(Some(tag))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! Documents of identities in the tree's own files.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use backend_posix::{DocumentTag, OpenError, ReplaceError, TreeDocuments};
+use bytes::Bytes;
+use iam::{DocumentName, Documents, Mark, StoreError, Tag};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::limits::IDENTITIES_THREADS_MAX;
+
+/// [`TreeDocuments`] as a store of identities. Its calls may wait for a disk: they run on the pool
+/// of threads for such work, a few at a time, so that a file system which has stopped does not take
+/// them all.
+#[derive(Debug, Clone)]
+pub struct InTree {
+    documents: Arc<TreeDocuments>,
+    turns: Arc<Semaphore>,
+}
+
+fn unavailable(error: impl Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Unavailable(Box::new(error))
+}
+
+impl InTree {
+    /// Opens the store of the tree at `dir`, in which nothing is made before the first document.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        let documents = Arc::new(TreeDocuments::open(dir)?);
+        Ok(Self { documents, turns: Arc::new(Semaphore::new(IDENTITIES_THREADS_MAX)) })
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&TreeDocuments) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(unavailable)?;
+        let documents = Arc::clone(&self.documents);
+        let work = move || {
+            // It is the thread's, not that of who waits for it and may go away.
+            let _turn = turn;
+            work(&documents)
+        };
+        spawn_blocking(work).await.unwrap_or_else(|error| Err(unavailable(error)))
+    }
+}
+
+fn tag(tag: &DocumentTag) -> Tag {
+    Tag::new(tag.as_str())
+}
+
+#[async_trait]
+impl Documents for InTree {
+    async fn look(&self) -> Result<Mark, StoreError> {
+        let mark = self.run(|documents| documents.look().map_err(unavailable)).await?;
+        Ok(Mark::new(mark.as_bytes()))
+    }
+
+    async fn list(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError> {
+        let list = self.run(|documents| documents.list().map_err(unavailable)).await?;
+        list.iter().map(|(name, of)| Ok((DocumentName::new(name).map_err(unavailable)?, tag(of)))).collect()
+    }
+
+    async fn read(&self, name: &DocumentName) -> Result<Option<(Bytes, Tag)>, StoreError> {
+        let name = name.clone();
+        let read = self.run(move |documents| documents.read(name.as_str()).map_err(unavailable)).await?;
+        Ok(read.map(|(bytes, of)| (bytes, tag(&of))))
+    }
+
+    async fn replace(
+        &self,
+        name: &DocumentName,
+        expected: Option<&Tag>,
+        with: Option<Bytes>,
+    ) -> Result<Option<Tag>, StoreError> {
+        let (name, expected) = (name.clone(), expected.map(|tag| DocumentTag::new(tag.as_str())));
+        let work = move |documents: &TreeDocuments| {
+            let replaced = documents.replace(name.as_str(), expected.as_ref(), with.as_deref());
+            replaced.map_err(|error| match error {
+                ReplaceError::Changed => StoreError::Changed,
+                ReplaceError::TooLarge => StoreError::TooLarge,
+                ReplaceError::Storage(error) => unavailable(error),
+            })
+        };
+        Ok(self.run(work).await?.as_ref().map(tag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use iam::conformance::documents::{Subject, run};
+    use iam::{
+        AccessKeyId, Account, AccountId, Clock, Credential, Principal, Registry, RootIdentity, SecretKey,
+    };
+    use s3_types::Timestamp;
+
+    use super::*;
+
+    fn two(dir: &Path) -> [Arc<dyn Documents>; 2] {
+        [0; 2].map(|_| Arc::new(InTree::open(dir).unwrap()) as Arc<dyn Documents>)
+    }
+
+    #[tokio::test]
+    async fn files_are_documents() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = two(dir.path());
+        run(&Subject { one, other, bytes_max: None }).await;
+        let left = std::fs::read_dir(dir.path().join(".slipway/iam")).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [",lock"]);
+    }
+
+    #[derive(Debug)]
+    struct Running(Instant);
+
+    impl Clock for Running {
+        fn now(&self) -> Timestamp {
+            Timestamp::now()
+        }
+
+        fn ticking(&self) -> Duration {
+            self.0.elapsed()
+        }
+    }
+
+    async fn registry(documents: Arc<dyn Documents>) -> Arc<Registry> {
+        let account = AccountId::new("123456789012").unwrap();
+        let credential = Credential {
+            access_key: AccessKeyId::new("the-root-of-the-server").unwrap(),
+            secret_key: SecretKey::new("a-secret-of-mine").unwrap(),
+        };
+        let root = RootIdentity::new(Principal::root(Arc::new(Account::new(account)), None), credential);
+        Registry::open(documents, None, &root, Arc::new(Running(Instant::now()))).await.unwrap()
+    }
+
+    /// What one gateway has changed, another one has after its next look; changes that both make
+    /// are all there.
+    #[tokio::test]
+    async fn two_gateways_share_a_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = two(dir.path());
+        let (one, other) = (registry(one).await, registry(other).await);
+        assert!(!dir.path().join(".slipway").exists(), "who only looks makes nothing");
+        let account = one.create_account("lab").await.unwrap();
+        assert!(other.look().await.unwrap().account(&account).is_some());
+        for round in 0..10 {
+            let (from, to) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
+            let disabled = round % 4 < 2;
+            from.set_account_disabled(&account, disabled).await.unwrap();
+            let seen = to.look().await.unwrap();
+            assert_eq!(seen.account(&account).unwrap().document().disabled, disabled, "{round}");
+        }
+        let made = tokio::join!(one.create_account("left"), other.create_account("right"));
+        let made = [made.0.unwrap(), made.1.unwrap()];
+        for registry in [&one, &other] {
+            let state = registry.look().await.unwrap();
+            assert!(made.iter().all(|account| state.account(account).is_some()));
+        }
+    }
+
+    /// A document that cannot be read closes its account, and no other.
+    #[tokio::test]
+    async fn a_document_that_is_damaged_closes_its_account_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, other] = two(dir.path());
+        let (one, other) = (registry(one).await, registry(other).await);
+        let damaged = one.create_account("damaged").await.unwrap();
+        let whole = one.create_account("whole").await.unwrap();
+        let file = dir.path().join(format!(".slipway/iam/account-{damaged}.json"));
+        let before = std::fs::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &file).unwrap();
+        for registry in [&one, &other] {
+            let state = registry.look().await.unwrap();
+            assert_eq!((state.account(&damaged).is_none(), state.account(&whole).is_some()), (true, true));
+            assert!(registry.set_account_disabled(&damaged, true).await.is_err());
+        }
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, before).unwrap();
+        for registry in [&one, &other] {
+            assert!(registry.look().await.unwrap().account(&damaged).is_some());
+        }
+    }
+}
