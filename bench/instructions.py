@@ -43,7 +43,9 @@ OBSERVED_TOLERANCE = 0.03
 # What it is with, how it is switched on, and how much more it may cost: as a share of the baseline, not of
 # today's count, so that a request that becomes cheaper does not make the same observer too dear.
 OBSERVED_WITH = [
-    ("metrics", METRICS, 0.03),
+    # 3 % of its own; the rest is room for glibc's malloc, whose cost for buffers that its caches do
+    # not take varies by some 250 instructions with what else is on the heap.
+    ("metrics", METRICS, 0.035),
     (BOTH, (*METRICS, "--access-log", "/dev/null"), 0.08),
     # Nobody takes the spans: what is counted is to make them (decision 0027).
     ("traces", ("--traces", "http://127.0.0.1:9"), 0.15),
@@ -124,7 +126,7 @@ def main() -> None:
     if options.update:
         BASELINE.write_text(json.dumps(counts, indent=2) + "\n")
     if worse:
-        allowed = ", ".join(f"{tolerance:.0%} with {observer}" for observer, _, tolerance in OBSERVED_WITH)
+        allowed = ", ".join(f"{tolerance:.1%} with {observer}" for observer, _, tolerance in OBSERVED_WITH)
         limits = f"{TOLERANCE:.0%} above the baseline, or for an observer, of the baseline, {allowed}"
         sys.exit(f"more than {limits}: {', '.join(worse)}. If there is a reason, --update and say it")
 
