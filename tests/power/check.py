@@ -143,9 +143,16 @@ def torn_parts(bucket: Bucket) -> list[str]:
         key, upload_id = upload["Key"], upload["UploadId"]
         directory = bucket.tree / ".slipway/uploads" / upload_id
         listed = bucket.raw.get(bucket.path(key), query={"uploadId": upload_id}).xml
-        for part in listed.all("Part"):
+        parts = listed.all("Part")
+        if is_the_object(bucket, key, parts):
+            continue
+        for part in parts:
             number, size = int(part["PartNumber"]), int(part["Size"])
             bytes_ = (directory / f"{number:05}").read_bytes()
+            if not bytes_ and not (directory / "assembly1").exists():
+                files = sorted(path.name for path in directory.iterdir())
+                torn.append(f"part {number} of the upload of {key} has no bytes; its directory has {files}")
+                continue
             if not bytes_:
                 with open(directory / "assembly1", "rb") as assembly:
                     assembly.seek((number - 1) * PART)
@@ -153,6 +160,15 @@ def torn_parts(bucket: Bucket) -> list[str]:
             if (len(bytes_), hashlib.md5(bytes_).hexdigest()) != (size, part["ETag"].strip('"')):
                 torn.append(f"part {number} of the upload of {key} has other bytes than were acknowledged")
     return torn
+
+
+def is_the_object(bucket: Bucket, key: str, parts: list) -> bool:
+    """Whether the object at the key was made of these parts. A cut between the object's publication and the
+    upload's removal leaves both: the upload is listed until it is completed again, aborted or swept, and the
+    parts' bytes are the object's."""
+    md5s = b"".join(bytes.fromhex(part["ETag"].strip('"')) for part in parts)
+    etag = bucket.raw.head(bucket.path(key)).headers.get("etag", "")
+    return etag.strip('"') == f"{hashlib.md5(md5s).hexdigest()}-{len(parts)}"
 
 
 def worker_of(key: str) -> int:
