@@ -467,7 +467,7 @@ def test_an_address_that_is_given_twice(tmp_path: Path, second: str, kind: str) 
     address = f"127.0.0.1:{port}" if kind == "tcp" else f"unix:{tmp_path}/socket"
     done = start(tmp_path / "tree", "--listen", address, second, address)
     assert done.returncode == 1 and not (tmp_path / "tree").exists(), done
-    assert f"{second} {address}: cannot listen on {address}: " in done.stderr, done
+    assert f"{second} {address}: cannot listen there: " in done.stderr, done
     assert f"--listen {address} names the same address: choose another" in done.stderr, done
 
 

@@ -541,7 +541,7 @@ def test_several_listeners(make_server):
 def test_a_port_in_use(make_server):
 
     server = make_server()
-    with pytest.raises(StartFailed, match=r"cannot listen on 127\."):
+    with pytest.raises(StartFailed, match=r"--listen 127\.\S+: cannot listen there"):
         make_server(listen=[f"127.0.0.1:{server.address[1]}"])
 
 

@@ -70,7 +70,7 @@ class TestUnixSocket:
     def test_in_use(self, make_server, path):
 
         make_server(listen=[f"unix:{path}", "127.0.0.1:0"])
-        with pytest.raises(StartFailed, match="cannot listen on unix:"):
+        with pytest.raises(StartFailed, match=r"--listen unix:\S+: cannot listen there"):
             make_server(listen=[f"unix:{path}"])
         expect.ok(self.raw(path).get("/"))
 
@@ -97,6 +97,6 @@ class TestUnixSocket:
     def test_a_file_is_not_replaced(self, make_server, path, tmp_path):
 
         (tmp_path / "s.sock").write_text("precious")
-        with pytest.raises(StartFailed, match="cannot listen on unix:"):
+        with pytest.raises(StartFailed, match=r"--listen unix:\S+: cannot listen there"):
             make_server(listen=[f"unix:{path}"])
         assert (tmp_path / "s.sock").read_text() == "precious"

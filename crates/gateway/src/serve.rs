@@ -356,7 +356,7 @@ fn cannot_listen(flag: &str, address: &ListenAddress, own: Option<&str>, error: 
         ErrorKind::NotFound => "create the directory of the socket first",
         _ => "choose another address",
     };
-    format!("{flag} {address}: cannot listen on {address}: {error}: {cure}")
+    format!("{flag} {address}: cannot listen there: {error}: {cure}")
 }
 
 /// [`raise_descriptor_limit`], with a warning if there are too few descriptors for the connections.
