@@ -119,7 +119,7 @@ async fn what_is_the_file_systems_own_has_no_keys() {
     }
     assert_eq!(fixture.keys().await, Vec::<String>::new());
     let deleted = fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await;
-    assert!(matches!(deleted, Err(BackendError::BucketHoldsFiles)), "{deleted:?}");
+    assert!(matches!(deleted, Err(BackendError::BucketHoldsFiles { .. })), "{deleted:?}");
     for path in theirs {
         assert_eq!(fs::read(bucket.join(path)).unwrap(), b"deleted long ago", "{path}");
     }
@@ -241,7 +241,7 @@ async fn special_files_are_no_objects() {
     fixture.delete("file", &Conditions::default()).await.unwrap();
     assert!(matches!(
         fixture.writer.delete_bucket(&fixture.cx, &fixture.bucket).await,
-        Err(BackendError::BucketHoldsFiles)
+        Err(BackendError::BucketHoldsFiles { .. })
     ));
 }
 

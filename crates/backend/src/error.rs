@@ -23,11 +23,19 @@ pub enum BackendError {
     /// The bucket contains objects.
     #[error("the bucket is not empty")]
     BucketNotEmpty,
-    /// The bucket contains no objects, but files of other kinds.
-    #[error("the bucket contains files that are not objects")]
-    BucketHoldsFiles,
+    /// The bucket contains no objects, but something else. The path begins with the bucket's name.
+    #[error("the bucket contains something that is not an object: {path:?}: {why}")]
+    BucketHoldsFiles {
+        /// Where it is, from DIR.
+        path: String,
+        /// Why it is not an object.
+        why: &'static str,
+    },
     /// The bucket has uploads in progress, with which it cannot be removed here.
-    #[error("the bucket has uploads in progress")]
+    #[error(
+        "the bucket has uploads in progress, which cannot be set aside while it is deleted, since it is a subvolume \
+         or has a quota of its own (project)"
+    )]
     BucketHasUploads,
     /// The file system of the bucket lacks something required. The storage has logged the sentence,
     /// which is for its operator.
@@ -341,7 +349,7 @@ impl BackendError {
             | Self::BucketExists
             | Self::BucketNameTaken
             | Self::BucketNotEmpty
-            | Self::BucketHoldsFiles
+            | Self::BucketHoldsFiles { .. }
             | Self::BucketHasUploads
             | Self::BucketMounted
             | Self::BucketChanged

@@ -109,7 +109,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),
-        B::BucketHoldsFiles | B::BucketHasUploads | B::BucketMounted => {
+        B::BucketHoldsFiles { .. } | B::BucketHasUploads | B::BucketMounted => {
             not_deleted(&error, bucket.unwrap_or_default())
         }
         B::NoSuchKey => S3Error::new(ErrorCode::NoSuchKey).detail("Key", key.unwrap_or_default()),

@@ -24,6 +24,9 @@ pub struct Explanation {
 /// The kind of an explanation. Log lines of one kind about one bucket share a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    BucketHoldsFiles,
+    BucketHasUploads,
+    BucketMounted,
     BucketName,
     FileSize,
     KeyNotStorable,
@@ -40,6 +43,9 @@ impl Explanation {
     /// that anyone can cause who may change the object's file.
     pub fn of(error: &BackendError, resource: Resource<'_>) -> Option<Self> {
         let kind = match error {
+            BackendError::BucketHoldsFiles { .. } => Kind::BucketHoldsFiles,
+            BackendError::BucketHasUploads => Kind::BucketHasUploads,
+            BackendError::BucketMounted => Kind::BucketMounted,
             BackendError::BucketNameTaken => Kind::BucketName,
             BackendError::FileTooLarge => Kind::FileSize,
             BackendError::KeyNotStorable(_) => Kind::KeyNotStorable,

@@ -105,7 +105,7 @@ impl<'s> Aside<'s> {
                 Err(errno) => {
                     aside.remove();
                     if matches!(errno, Errno::NOTEMPTY | Errno::EXIST) {
-                        return Err(keeps_uploads(name).into());
+                        return Err(BackendError::BucketHasUploads.into());
                     }
                     Err(errno).attempt("remove a directory")
                 }
@@ -201,16 +201,6 @@ impl<'s> Aside<'s> {
             }
         }
     }
-}
-
-/// The error for a bucket whose uploads cannot be set aside while it is deleted. Logs the reason.
-fn keeps_uploads(bucket: &BucketName) -> BackendError {
-    tracing::info!(
-        bucket = bucket.as_str(),
-        "a bucket was not deleted: it is a subvolume, or has a quota of its own (project), so that its uploads in \
-         progress cannot be set aside. It can be deleted once they are completed or aborted"
-    );
-    BackendError::BucketHasUploads
 }
 
 /// Completes what a crash during DeleteBucket interrupted: uploads return to their bucket if it

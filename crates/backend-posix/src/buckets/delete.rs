@@ -112,7 +112,6 @@ fn remove(bucket: &Bucket<'_>, name: &BucketName) -> Result<Removal, Fail> {
         Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removal::NotEmpty),
         // A mount point is its administrator's.
         Err(Errno::BUSY) if is_mount_point(&bucket.fd).attempt("stat a bucket")? => {
-            tracing::info!(bucket = name.as_str(), "a bucket was not deleted: it is a mount point");
             Err(BackendError::BucketMounted.into())
         }
         Err(errno) => Err(errno).attempt("remove a bucket"),
@@ -195,12 +194,9 @@ fn remove_records(
 
 const OF_FILE_SYSTEM: &str = "a name that is reserved for snapshots or for the file system";
 
-/// The error for a bucket that must stay although its listing may be empty. Logs the cause, which
-/// only the operator can see.
-fn no_object(bucket: &BucketName, path: &str, why: &str) -> BackendError {
-    let path = join(bucket.as_str(), path);
-    tracing::info!(?path, why, "a bucket was not deleted: it contains something that is not an object");
-    BackendError::BucketHoldsFiles
+/// The error for a bucket that must stay although its listing may be empty.
+fn no_object(bucket: &BucketName, path: &str, why: &'static str) -> BackendError {
+    BackendError::BucketHoldsFiles { path: join(bucket.as_str(), path), why }
 }
 
 /// Refuses a bucket whose `.slipway` contains something made by a person or by a newer gateway.
@@ -354,13 +350,9 @@ fn remove_empty(directory: impl AsFd, name: &str) -> Result<(), Fail> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
-    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
     use backend::BackendError;
-    use tracing::{Event, span};
 
     use super::*;
     use crate::base::options::{Metadata, Options, SweepOptions};
@@ -374,7 +366,7 @@ mod tests {
         let scene = Scene::new();
         fs::create_dir_all(scene.path().join("mine/deep")).unwrap();
         fs::create_dir(scene.own_path().join("theirs")).unwrap();
-        assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
+        assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles { .. })));
         assert!(scene.path().join("mine/deep").is_dir());
         fs::remove_dir(scene.path().join(".slipway/theirs")).unwrap();
         delete(&scene.store, &scene.name).unwrap();
@@ -395,46 +387,27 @@ mod tests {
                 ..SweepOptions::default()
             };
             sweep::sweep(&scene.store, &scene.name, &options).unwrap();
-            assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles)));
+            assert!(matches!(delete(&scene.store, &scene.name), Err(BackendError::BucketHoldsFiles { .. })));
             assert!(at.exists(), "{path}");
             fs::remove_dir_all(at.parent().unwrap()).unwrap();
             delete(&scene.store, &scene.name).unwrap();
         }
     }
 
-    /// Lines of the log that have a `why`.
-    #[derive(Default)]
-    struct Reasons(AtomicUsize);
-
-    impl tracing::Subscriber for Reasons {
-        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-            true
-        }
-        fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-            span::Id::from_u64(1)
-        }
-        fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-        fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-        fn event(&self, event: &Event<'_>) {
-            self.0.fetch_add(usize::from(event.fields().any(|field| field.name() == "why")), Relaxed);
-        }
-        fn enter(&self, _: &span::Id) {}
-        fn exit(&self, _: &span::Id) {}
-    }
-
-    /// The client is refused for files that it cannot see, so the log names them.
+    /// The client is refused for files that it cannot see, so the error names them for the log.
     #[test]
-    fn what_comes_up_while_a_bucket_is_deleted_is_logged() {
-        for path in ["d/.snapshot", "d/.slipway,records/thesis"] {
+    fn what_comes_up_while_a_bucket_is_deleted_is_named() {
+        for (path, named) in
+            [("d/.snapshot", "d/.snapshot"), ("d/.slipway,records/thesis", "d/.slipway,records")]
+        {
             let scene = Scene::new();
             let at = scene.path().join(path);
             fs::create_dir_all(&at).unwrap();
-            let log = Arc::new(Reasons::default());
-            let refused = tracing::subscriber::with_default(Arc::clone(&log), || {
-                remove_directories(&scene.bucket(), &scene.name)
-            });
-            assert!(matches!(refused, Err(Fail::Storage(BackendError::BucketHoldsFiles))), "{refused:?}");
-            assert_eq!(log.0.load(Relaxed), 1, "{path}");
+            let refused = remove_directories(&scene.bucket(), &scene.name);
+            let Err(Fail::Storage(BackendError::BucketHoldsFiles { path: told, .. })) = refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!(told, join(scene.name.as_str(), named));
             assert!(at.is_dir());
         }
     }
@@ -484,7 +457,7 @@ mod tests {
             // A file that goes without us leaves its record, which is in no one's way.
             fs::remove_file(scene.path().join("d/deep/a")).unwrap();
             let refused = delete(&scene.store, &scene.name);
-            assert!(matches!(refused, Err(BackendError::BucketHoldsFiles)), "{path} {n} {refused:?}");
+            assert!(matches!(refused, Err(BackendError::BucketHoldsFiles { .. })), "{path} {n} {refused:?}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), before, "{path} {n}");
             // What looks once more, with all locks, leaves it as well.
             assert!(

@@ -117,7 +117,10 @@ impl Backend for OwnDevices {
                 }
                 let path = self.root.join(bucket.as_str());
                 if holds_files(&path) {
-                    return Err(BackendError::BucketHoldsFiles);
+                    return Err(BackendError::BucketHoldsFiles {
+                        path: bucket.as_str().to_owned(),
+                        why: "it contains a file",
+                    });
                 }
                 unmount(path, UnmountFlags::DETACH).unwrap();
                 self.inner.delete_bucket(cx, bucket).await
