@@ -47,8 +47,9 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
-    /// Serve DIR for the first time although it lies in another directory that a gateway serves or
-    /// served: gateways of that directory can no longer delete the bucket that contains DIR
+    /// Allow DIR to lie inside another directory that a gateway serves or has served. It is needed
+    /// only when DIR is served for the first time. From then on, gateways of the other directory
+    /// cannot delete the bucket that contains DIR
     #[arg(long, env = "SLIPWAY_ALLOW_NESTED", value_parser = switch)]
     pub allow_nested: bool,
 
@@ -62,8 +63,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Where to listen: ADDRESS:PORT, :PORT (all IPv4 addresses; `[::]:PORT` is IPv6 as well) or
-    /// unix:PATH. May be given several times
+    /// Where to listen: ADDRESS:PORT, :PORT (all IPv4 addresses), `[::]:PORT` (all IPv6 and IPv4
+    /// addresses) or unix:PATH. May be given several times
     #[arg(
         long,
         value_name = "ADDR",
@@ -140,9 +141,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0", value_parser = whole::<u32, 0, 1_000_000>)]
     pub upload_age: u32,
 
-    /// Give files that Versity S3 Gateway wrote, and that are not imported yet, the ETags that it
-    /// stored, without checking whether the files were changed since. Only for trees that no other
-    /// program ever wrote to
+    /// Use the ETags that Versity S3 Gateway stored for files, without checking whether a file was
+    /// changed afterwards. It concerns files that `slipway import` has not taken over yet. Only for
+    /// trees that no program but Versity S3 Gateway and Slipway ever wrote to
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
@@ -199,9 +200,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// Where the client's address (for the access log), and whether the client uses TLS, are taken
-    /// from, when the client connects through a --trusted-proxy. Name only what the proxy itself
-    /// sets: a header that it passes on unchanged may be forged by the client
+    /// For clients that connect through a --trusted-proxy: where their address (for the access log)
+    /// is taken from, and whether they use TLS. Choose only what the proxy itself sets: a client can
+    /// forge a header that the proxy passes on unchanged
     #[arg(
         long,
         value_name = "SOURCE",

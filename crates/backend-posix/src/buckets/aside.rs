@@ -337,9 +337,10 @@ fn log_not_ours(store: &Store, name: &str) {
     if LOGGED.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
-            "a directory has a name that DeleteBucket uses for uploads, but not the owner, mode or mark that the \
-             server gives, and is left unchanged: another user who may write to the directory that is served may \
-             have created it. Move it away, or remove it if nobody needs it"
+            "a directory has a name like those to which DeleteBucket moves a bucket's uploads in progress, but the \
+             server did not make it: it has another owner or mode, or lacks the server's attribute. It is left \
+             unchanged. Perhaps another user with write access to the served directory made it. Move it away, or \
+             remove it if nobody needs it"
         );
     }
 }

@@ -172,8 +172,9 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
     if LOGGED.is_due() {
         let shown = info.is_some();
         let bucket = bucket.name_for_log();
-        tracing::error!(bucket, key, directory = directory.path, error = %errno, shown, "a listing cannot read an object's record, \
-            and shows the object like a foreign file, or leaves it out (shown=false)");
+        tracing::error!(bucket, key, directory = directory.path, error = %errno, shown, "cannot read an object's record: the \
+            listing shows the object as if another program had written its file (shown=true), or leaves it out \
+            (shown=false)");
     }
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }

@@ -34,7 +34,7 @@ impl<'a> Builder<'a> {
         Self { from, bytes_max, texts: String::new(), entries: Vec::new(), limit: None, narrowed: false }
     }
 
-    /// Adds an entry with the text `component` followed by `slash`.
+    /// Adds an entry whose text is `component` followed by `slash`, which is a slash or empty.
     pub fn add(&mut self, component: &str, slash: &str, kind: Kind) {
         if self.narrowed && !self.is_in_window(component, slash, kind) {
             return;

@@ -52,13 +52,13 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     if report.unswept > 0 {
         tracing::warn!(
             bucket = bucket_name.as_str(),
-            "some leftovers of crashes in a bucket could not be removed"
+            "some leftovers of crashes of the server could not be removed from a bucket"
         );
     }
     if WaitBudget::is_over() {
         tracing::warn!(
             bucket = bucket_name.as_str(),
-            "some leftovers of crashes in a bucket could not be removed: locks were held for too long"
+            "some leftovers of crashes of the server could not be removed from a bucket: locks were held for too long"
         );
     }
     Ok(report)

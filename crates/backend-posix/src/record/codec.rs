@@ -65,9 +65,9 @@ impl<R> Reading<R> {
                 if LOGGED.is_due() {
                     tracing::warn!(
                         path = ?place(),
-                        "the record of this object was written by a newer version of Slipway, or contains something \
-                         that this version must not ignore: the object is neither served nor changed; slipway fsck \
-                         lists all such objects"
+                        "the record of this object was written by a newer version of Slipway, or has a field that is \
+                         marked as required and that this version does not know: the object is neither served nor \
+                         changed by this version; slipway fsck lists all such objects"
                     );
                 }
                 Err(BackendError::NewerRecord)

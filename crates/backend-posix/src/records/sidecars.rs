@@ -147,8 +147,9 @@ pub(super) fn write(
     replace(bucket, directory, name, |own| Sidecar::pack(own, [new].into_iter().chain(old)))
 }
 
-/// Removes the sidecar of a file that is gone. Only under the lock of the file's key. EPERM if the
-/// file with its name is not a record, or if the folder is not ours.
+/// Removes the sidecar of a file that no longer exists. The caller holds the lock of that file's
+/// key. EPERM if what has the sidecar's name is not a record, or if the server did not make the
+/// folder of records in `directory`.
 pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.

@@ -1,7 +1,7 @@
 //! Decides whether a file or directory with one of our names may be trusted to be one that the
 //! server made.
 //!
-//! Whoever may write in a directory can give any name in it to another directory: one of their own,
+//! Whoever may write in a directory can move another directory to any name in it: one of their own,
 //! or another user's. The gateway obeys what it reads in `.slipway` (notes, announcements,
 //! receipts), and removes what it finds there, with root's rights if root serves. So `.slipway` is
 //! trusted only if its owner and mode are those that the server gives. That is checked on the open
@@ -209,9 +209,10 @@ pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd)
     Ok((!ours).then_some(stat))
 }
 
-/// True if the owner of a file in a folder of records is an account under which we write there: the
-/// owner of the folder, this program's account, or the gateway's. The mode is not compared, since
-/// options change it.
+/// True if the file `name` in `folder`, a folder of records, belongs to an account under which the
+/// server writes there: the folder's owner, the account of this process, or that of the gateway if
+/// this process is a tool. The file's mode is not looked at: it depends on the options with which
+/// the file was written.
 pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
     let name = file_info::one_name(name)?;
     let uid = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;

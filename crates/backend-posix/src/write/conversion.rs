@@ -76,7 +76,7 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     if let Some((prepared, path)) = under_way(&text) {
         tracing::warn!(
             path,
-            "a crash interrupted the replacement of a file by a directory: it is completed now"
+            "a crash interrupted the replacement of a file by a directory: completing it"
         );
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {

@@ -89,7 +89,7 @@ fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3E
             if LOGGED.is_due() {
                 tracing::error!(
                     %why,
-                    "the store of keys cannot be asked: requests with keys that are not in memory are refused (logged at \
+                    "the store of access keys does not answer: requests signed with one that is not in memory are refused (logged at \
                      most once a minute)"
                 );
             }

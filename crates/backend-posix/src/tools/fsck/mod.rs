@@ -78,9 +78,9 @@ fn check_bucket(check: &Check<'_>) -> Result<()> {
 fn check_asides(store: &Store, path: &Path, options: &FsckOptions, report: &Reporter<'_>) -> Result<()> {
     for aside in buckets::asides(store, options.age)? {
         if !buckets::may_end(store, &aside) {
-            let explanation = "the directory has a name that DeleteBucket uses for uploads, but not the owner, mode \
-                or mark that the server gives: another user who may write to the directory that is served may have \
-                created it";
+            let explanation = "the directory has a name like those to which DeleteBucket moves a bucket's uploads in \
+                progress, but the server did not make it: it has another owner or mode, or lacks the server's \
+                attribute. Perhaps another user with write access to the served directory made it";
             report.problem(ProblemKind::Stranger, path.join(&aside), explanation.to_owned(), None);
             continue;
         }
