@@ -420,7 +420,10 @@ def test_log_lines_have_plain_values(make_server, form):
     """What the request does not name is left out, and an error has the fields of a refusal."""
     server = make_server("--log-format", form)
     bucket = Bucket(server, "bucket").create()
-    os.mkfifo(bucket.file("fifo"))
+    try:
+        os.mkfifo(bucket.file("fifo"))
+    except PermissionError as error:
+        pytest.skip(f"no special files on this file system: {error}")
     expect.error(bucket.raw.put(bucket.path("fifo"), b"x"), "AccessDenied", re.compile("."))
     (server.tree / "taken").write_text("")
     expect.error(server.raw.put("/taken"), "BucketAlreadyExists")
