@@ -170,7 +170,8 @@ fn create_with_documents(
         files::give(&bucket.fd, *account).attempt("give a bucket its owner")?;
         mark(&bucket, created)?;
         step("a directory has its record").attempt("make a bucket")?;
-        let time_ns = attributes::time_ns(&bucket)?;
+        // Not read back: a network file system may show for a moment that there is no record yet.
+        let time_ns = Some(attributes::nanoseconds(created));
         let traits = Traits::of(store, &bucket.fd, time_ns).attempt("look at a bucket")?;
         place_directory(&bucket, &aside, name, || prepared.write(initial, &traits))
     };

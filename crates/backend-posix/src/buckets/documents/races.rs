@@ -18,6 +18,7 @@ use super::states::States;
 use crate::base::options::{Metadata, Options};
 use crate::base::step::at_each_step;
 use crate::buckets::{self, NewBucket};
+use crate::layout::records::ATTRIBUTE;
 use crate::testing::fixture;
 use crate::tree::store::Store;
 use DocumentKind::Policy;
@@ -80,6 +81,35 @@ fn a_bucket_that_comes_back_has_its_documents() {
         assert_eq!(tree.documents(), Some(documents(OLD)));
         assert_eq!(tree.names().0, [",lock", "bucket"]);
     }
+}
+
+/// MooseFS may show for a moment that a new bucket has no record, although it was written.
+#[test]
+fn a_bucket_gets_documents_though_its_record_does_not_show_yet() {
+    let tree = Tree::new();
+    if tree.store().metadata() == Metadata::Sidecar {
+        return;
+    }
+    let (root, mut hidden) = (tree.root.path().to_owned(), None);
+    let hook = move |step| {
+        if step == "a directory has its record" {
+            let directories = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path());
+            for path in directories.filter(|path| path.is_dir()) {
+                let mut value = [0; 256];
+                if let Ok(length) = rustix::fs::getxattr(&path, ATTRIBUTE, &mut value) {
+                    rustix::fs::removexattr(&path, ATTRIBUTE).unwrap();
+                    hidden = Some((path, value[..length].to_vec()));
+                }
+            }
+            assert!(hidden.is_some());
+        }
+        if let Some((path, value)) = hidden.take_if(|_| step == "a bucket has documents") {
+            rustix::fs::setxattr(path, ATTRIBUTE, &value, rustix::fs::XattrFlags::empty()).unwrap();
+        }
+        Ok(())
+    };
+    at_each_step(hook, || tree.create(OLD)).unwrap();
+    assert_eq!(tree.documents(), Some(documents(OLD)));
 }
 
 /// A symbolic link has the bucket's name, and leads to where the bucket is now.
