@@ -79,10 +79,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The account that owns the bucket and its objects. Without a bucket, the one that owns the
-    /// storage.
-    pub fn account(&self) -> &'a Account {
-        self.rules.map_or(&self.settings.account, |rules| &rules.owner)
+    /// The account that owns the bucket and its objects. Without a bucket, the requester's, or
+    /// without a requester, the one that owns the storage.
+    pub fn account(&self) -> &'a Arc<Account> {
+        let of_requester = || self.asker.requester.session().map(|session| &session.principal.account);
+        let owner = self.rules.map(|rules| &rules.owner).or_else(of_requester);
+        owner.unwrap_or(&self.settings.account)
     }
 
     /// The account of [`Call::account`], as answers show it.
@@ -116,7 +118,10 @@ impl<'a> Call<'a> {
         let authorized =
             self.gateway.storage.authorize(self.backend_cx, self.asker, subject, actions, values);
         authorized.map_err(|refused| match refused {
-            Refused::Denied => ErrorCode::AccessDenied.into(),
+            Refused::Denied(action) => match self.asker.reason(action, subject, values) {
+                Some(reason) => S3Error::with_message(ErrorCode::AccessDenied, reason),
+                None => ErrorCode::AccessDenied.into(),
+            },
             Refused::Ended => ErrorCode::ExpiredToken.into(),
         })
     }

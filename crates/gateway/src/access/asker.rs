@@ -35,7 +35,23 @@ impl Asker<'_> {
     /// Decides about an action. `values` are those that the operation will act on; those that every
     /// request has are added here.
     pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
-        self.authorizer.decide(&Question {
+        self.asked(action, subject, values, |question| self.authorizer.decide(question))
+    }
+
+    /// The sentence that tells the requester why an action is not allowed, if it is told anything.
+    #[cold]
+    pub fn reason(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Option<String> {
+        self.asked(action, subject, values, |question| self.authorizer.reason(question))
+    }
+
+    fn asked<T>(
+        &self,
+        action: S3Action,
+        subject: Subject<'_>,
+        values: &Values<'_>,
+        ask: impl FnOnce(&Question<'_>) -> T,
+    ) -> T {
+        ask(&Question {
             requester: self.requester,
             action,
             resource: subject.resource,
