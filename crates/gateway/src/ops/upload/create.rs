@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use backend::{CreateUploadRequest, NewUpload};
 use iam::ConditionKey;
-use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
+use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::Authorized;
 use crate::call::Call;
@@ -19,7 +19,12 @@ pub struct CreateMultipartUpload {
 }
 
 impl<'a> Handler<'a> for CreateMultipartUpload {
+    /// Refuses an anonymous requester, to whom no policy can allow this.
     fn parse(call: &Call<'a>) -> Result<Self> {
+        if call.asker.requester.is_anonymous() {
+            let message = "Anonymous users cannot initiate multipart uploads.  Please authenticate.";
+            return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
+        }
         let upload =
             NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };
         Ok(Self { upload })

@@ -20,6 +20,7 @@ pub struct Row(
 const REDIRECT: Header = ("x-amz-website-redirect-location", "/there");
 const STANDARD: Header = ("x-amz-storage-class", "Standard");
 const PART: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>ETAG</ETag></Part></CompleteMultipartUpload>";
+const POLICY: &str = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::bkt/*"}}"#;
 pub const TWO_KEYS: &str =
     "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
@@ -52,6 +53,33 @@ pub const ROWS: &[Row] = &[
     Row(O::HeadBucket, "HEAD /bkt", &[], "", 200, &["ListBucket bkt"]),
     Row(O::ListBuckets, "GET /", &[], "", 200, &["ListAllMyBuckets "]),
     Row(O::GetBucketLocation, "GET /bkt?location", &[], "", 200, &["GetBucketLocation bkt"]),
+    // Asked for again by the state that is changed; and whether the new policy would allow it.
+    Row(
+        O::PutBucketPolicy,
+        "PUT /bkt?policy",
+        &[],
+        POLICY,
+        204,
+        &["PutBucketPolicy bkt", "PutBucketPolicy bkt", "PutBucketPolicy bkt"],
+    ),
+    Row(O::GetBucketPolicy, "GET /bkt?policy", &[], "", 200, &["GetBucketPolicy bkt"]),
+    Row(O::GetBucketPolicyStatus, "GET /bkt?policyStatus", &[], "", 200, &["GetBucketPolicyStatus bkt"]),
+    Row(
+        O::DeleteBucketPolicy,
+        "DELETE /bkt?policy",
+        &[],
+        "",
+        204,
+        &["DeleteBucketPolicy bkt", "DeleteBucketPolicy bkt"],
+    ),
+    Row(
+        O::DeletePublicAccessBlock,
+        "DELETE /bkt?publicAccessBlock",
+        &[],
+        "",
+        204,
+        &["PutBucketPublicAccessBlock bkt", "PutBucketPublicAccessBlock bkt"],
+    ),
     Row(
         O::PutObject,
         "PUT /bkt/k",
