@@ -360,6 +360,78 @@ async fn who_puts_a_policy_keeps_the_right_to_change_it() {
 }
 
 #[tokio::test]
+async fn buckets_belong_to_the_account_of_who_makes_them() {
+    let mut scene = Scene::with_policies();
+    let all = policy(&[("*", "*")], None);
+    scene.know([user(OTHER, "EVE", &[&all]), user(OWN, "ANN", &[&all]), root_of(OTHER, "ROOT")]);
+    assert_eq!(scene.status("EVE", "PUT /eves").await, 200);
+    assert_eq!(scene.status("ANN", "PUT /anns").await, 200);
+    for (key, line, status) in [
+        ("EVE", "PUT /eves/k", 200),
+        ("ANN", "GET /eves/k", 403),
+        ("EVE", "GET /anns", 403),
+        ("ROOT", "GET /eves/k", 200),
+        // In us-east-1, one's own is made again.
+        ("EVE", "PUT /eves", 200),
+        ("ROOT", "PUT /eves", 200),
+        ("ANN", "PUT /bkt", 200),
+    ] {
+        assert_eq!(scene.status(key, line).await, status, "{key} {line}");
+    }
+    for key in ["ANN", SIGNER.access_key] {
+        let (status, answer) = scene.by(key, "PUT /eves", &[], "").await;
+        assert!(status == 409 && answer.contains("<Code>BucketAlreadyExists<"), "{key}: {answer}");
+    }
+    for (key, expected, status) in [("EVE", OTHER, 200), ("EVE", OWN, 403), (SIGNER.access_key, OTHER, 200)] {
+        let headers = [("x-amz-expected-bucket-owner", expected)];
+        assert_eq!(scene.by(key, "GET /eves/k", &headers, "").await.0, status, "{key} {expected}");
+    }
+    let (_, answer) = scene.by("EVE", "GET /eves?list-type=2&fetch-owner=true", &[], "").await;
+    assert!(answer.contains(account(OTHER).canonical_id()), "{answer}");
+}
+
+fn names(answer: &str) -> Vec<&str> {
+    answer.split("<Name>").skip(1).map(|rest| rest.split('<').next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_requester_sees_its_own_buckets_and_those_it_may_list() {
+    let mut scene = Scene::with_policies();
+    let all = policy(&[("*", "*")], None);
+    let listing = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":{"AWS":"444455556666"},"Action":"s3:ListBucket","Resource":"arn:aws:s3:::bkt"}}"#;
+    assert_eq!(scene.by_root("PUT /bkt?policy", &[], listing).await.0, 204);
+    scene.know([
+        user(OTHER, "EVE", &[&all]),
+        user(OTHER, "BOB", &[&policy(&[("ListAllMyBuckets", "*")], None)]),
+    ]);
+    for bucket in ["a1", "a2", "z1"] {
+        assert_eq!(scene.by_root(&format!("PUT /root-{bucket}"), &[], "").await.0, 200);
+        assert_eq!(scene.status("EVE", &format!("PUT /eves-{bucket}")).await, 200);
+    }
+    scene.add_bucket_of("nobody", "unowned", "{}").await;
+    let owned = ["eves-a1", "eves-a2", "eves-z1"];
+    let (status, answer) = scene.by("EVE", "GET /", &[], "").await;
+    assert_eq!((status, names(&answer)), (200, vec!["bkt", owned[0], owned[1], owned[2]]), "{answer}");
+    assert!(answer.contains(&format!("<ID>{}</ID>", account(OTHER).canonical_id())), "{answer}");
+    // Of the same account, without the right to list anything.
+    let (_, answer) = scene.by("BOB", "GET /", &[], "").await;
+    assert_eq!(names(&answer), owned, "{answer}");
+    // Page by page.
+    let (mut seen, mut token) = (Vec::new(), String::new());
+    for _ in 0..10 {
+        let (_, answer) = scene.by("EVE", &format!("GET /?max-buckets=1{token}"), &[], "").await;
+        seen.extend(names(&answer).into_iter().map(str::to_owned));
+        let Some(rest) = answer.split("<ContinuationToken>").nth(1) else { break };
+        token = format!("&continuation-token={}", rest.split('<').next().unwrap().replace('=', "%3D"));
+    }
+    assert_eq!(seen, ["bkt", owned[0], owned[1], owned[2]]);
+    let (_, answer) = scene.by_root("GET /", &[], "").await;
+    assert_eq!(names(&answer).len(), 8, "{answer}");
+    // A bucket whose owner is not known is root's alone.
+    assert!(names(&answer).contains(&"unowned"));
+}
+
+#[tokio::test]
 async fn nobody_copies_or_begins_uploads_without_a_signature() {
     let mut scene = Scene::with_policies();
     let to_all = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::theirs/*"}}"#;
