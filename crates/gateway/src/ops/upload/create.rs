@@ -25,9 +25,8 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
             let message = "Anonymous users cannot initiate multipart uploads.  Please authenticate.";
             return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
         }
-        let upload =
-            NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };
-        Ok(Self { upload })
+        let (metadata, checksum) = (object_metadata(call.headers)?, upload_checksum(call.headers)?);
+        Ok(Self { upload: NewUpload { metadata, checksum, initiator: call.new_initiator() } })
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {

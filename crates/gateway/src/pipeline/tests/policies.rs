@@ -446,3 +446,30 @@ async fn nobody_copies_or_begins_uploads_without_a_signature() {
         assert!(status == 403 && answer.contains(&message), "{answer}");
     }
 }
+
+/// Who began an upload is shown by its list of parts and by that of the bucket, whoever asks.
+#[tokio::test]
+async fn the_initiator_of_an_upload_is_its_requester() {
+    let mut scene = Scene::with_policies();
+    scene.add_bucket_of(OTHER, "theirs", TO_ALL).await;
+    let all = policy(&[("*", "*")], None);
+    scene.know([user(OTHER, "EVE", &[&all]), root_of(OTHER, "ROOT")]);
+    let (own, other) = (account(OWN), account(OTHER));
+    let arn = format!("arn:aws:iam::{OTHER}:user/eve");
+    for (key, id, name) in [
+        ("EVE", &*arn, "eve"),
+        ("ROOT", other.canonical_id(), "root"),
+        (SIGNER.access_key, own.canonical_id(), "root"),
+    ] {
+        let (status, answer) = scene.by(key, "POST /theirs/up?uploads", &[], "").await;
+        assert_eq!(status, 200, "{answer}");
+        let upload = answer.split("UploadId>").nth(1).unwrap().trim_end_matches("</").to_owned();
+        let shown = format!("<Initiator><ID>{id}</ID><DisplayName>{name}</DisplayName></Initiator>");
+        let owner = format!("<Owner><ID>{}</ID></Owner>", other.canonical_id());
+        for line in [format!("GET /theirs/up?uploadId={upload}"), "GET /theirs?uploads".to_owned()] {
+            let (_, answer) = scene.by("ROOT", &line, &[], "").await;
+            assert!(answer.contains(&shown) && answer.contains(&owner), "{key} {line}: {answer}");
+        }
+        assert_eq!(scene.by("ROOT", &format!("DELETE /theirs/up?uploadId={upload}"), &[], "").await.0, 204);
+    }
+}
