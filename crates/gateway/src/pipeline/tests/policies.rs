@@ -1,7 +1,8 @@
 //! Tests of decisions by policies: who may do what with which permission, and what a refusal tells.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use iam::{
@@ -307,6 +308,43 @@ async fn a_policy_that_cannot_be_read_denies_all_but_its_repair() {
     assert_eq!(scene.status("", "GET /theirs/k").await, 200);
     assert_eq!(scene.status("EVE", "PUT /theirs/k").await, 200);
     assert_eq!(scene.status("ANN", "PUT /theirs/k").await, 403);
+}
+
+/// Lines of the log of this thread.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_log_says_once_why_a_policy_cannot_be_read() {
+    let mut scene = Scene::with_policies();
+    scene.add_bucket_of(OTHER, "unread", "{\"Frob\":1}").await;
+    scene.add_bucket_of(OTHER, "theirs", TO_ALL).await;
+    let (lines, told) = (Lines::default(), "the policy of a bucket cannot be read");
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    // Root is not concerned.
+    assert_eq!(scene.by_root("GET /unread/k", &[], "").await.0, 200);
+    assert_eq!(scene.status("", "GET /theirs/k").await, 200);
+    assert!(!String::from_utf8(lines.0.lock().unwrap().clone()).unwrap().contains(told));
+    for _ in 0..3 {
+        assert_eq!(scene.status("", "GET /unread/k").await, 403);
+    }
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    let about: Vec<_> = text.lines().filter(|line| line.contains(told)).collect();
+    let [line] = about[..] else { panic!("{text}") };
+    assert!(line.contains("ERROR") && line.contains("bucket=\"unread\"") && line.contains("Frob"), "{line}");
 }
 
 #[tokio::test]
