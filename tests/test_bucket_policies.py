@@ -210,6 +210,12 @@ class TestAnybody:
         set_policy(bucket, statement(bucket, "s3:GetObject"), statement(bucket, "s3:ListBucket", ""))
         expect.error(bucket.get("gone", anonymous=True), "NoSuchKey", Key="gone")
         assert bucket.head("gone", anonymous=True).status == 404
+        # As to list with the key as the prefix.
+        below = {"StringLike": {"s3:prefix": "public/*"}}
+        listing = statement(bucket, "s3:ListBucket", "", Condition=below)
+        set_policy(bucket, statement(bucket, "s3:GetObject"), listing)
+        expect.error(bucket.get("public/gone", anonymous=True), "NoSuchKey")
+        expect.error(bucket.get("private/gone", anonymous=True), "AccessDenied")
 
     def test_lists_below_a_prefix(self, bucket):
         bucket.put("public/a", b"")

@@ -147,8 +147,8 @@ pub const ROWS: &[Row] = &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k \
            x-amz-metadata-directive=REPLACE x-amz-storage-class=STANDARD",
             "GetObject bkt/k",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=copy",
         ],
     ),
     Row(
@@ -160,8 +160,8 @@ pub const ROWS: &[Row] = &[
         &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k",
             "GetObjectVersion bkt/k VersionId=null",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=copy",
         ],
     ),
     Row(
@@ -182,8 +182,8 @@ pub const ROWS: &[Row] = &[
         &[
             "PutObject bkt/u ObjectCreationOperation=false x-amz-copy-source=bkt/k",
             "GetObject bkt/k",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=u",
         ],
     ),
     Row(
@@ -201,7 +201,7 @@ pub const ROWS: &[Row] = &[
         &[("if-none-match", "*")],
         PART,
         200,
-        &["PutObject bkt/u ObjectCreationOperation=true if-none-match=*", "ListBucket bkt"],
+        &["PutObject bkt/u ObjectCreationOperation=true if-none-match=*", "ListBucket bkt prefix=u"],
     ),
     Row(O::AbortMultipartUpload, "DELETE /bkt/u?uploadId=ID", &[], "", 404, &["AbortMultipartUpload bkt/u"]),
     Row(
@@ -218,7 +218,7 @@ pub const ROWS: &[Row] = &[
         &[("content-md5", "ivjUhzHqDhzR/bqJVVTZOg==")],
         "<Delete><Object><Key>x</Key><ETag>0</ETag></Object></Delete>",
         200,
-        &["DeleteObject bkt/x if-match=\"0\"", "GetObject bkt/x if-match=\"0\"", "ListBucket bkt"],
+        &["DeleteObject bkt/x if-match=\"0\"", "GetObject bkt/x if-match=\"0\"", "ListBucket bkt prefix=x"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/k", &[("if-match", "*")], "", 204, &["DeleteObject bkt/k if-match=*"]),
     Row(
@@ -227,7 +227,7 @@ pub const ROWS: &[Row] = &[
         &[("if-match", "\"0\"")],
         "",
         404,
-        &["DeleteObject bkt/k if-match=\"0\"", "GetObject bkt/k if-match=\"0\"", "ListBucket bkt"],
+        &["DeleteObject bkt/k if-match=\"0\"", "GetObject bkt/k if-match=\"0\"", "ListBucket bkt prefix=k"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/copy", &[], "", 204, &["DeleteObject bkt/copy"]),
     Row(
