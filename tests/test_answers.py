@@ -188,8 +188,8 @@ class TestOrder:
 
     @pytest.mark.usefixtures("no_bucket")
     def test_bucket_before_what_is_not_implemented(self, bucket):
-        expect.error(bucket.raw.put("/no-such-bucket", query="policy"), "NoSuchBucket")
-        expect.error(bucket.raw.put(bucket.path(), query="policy", anonymous=True), "AccessDenied")
+        expect.error(bucket.raw.put("/no-such-bucket", query="cors"), "NoSuchBucket")
+        expect.error(bucket.raw.put(bucket.path(), query="cors", anonymous=True), "AccessDenied")
 
     def test_strangers_make_no_buckets(self, raw):
         message = "Anonymous users cannot invoke this API. Please authenticate."

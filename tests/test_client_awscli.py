@@ -182,10 +182,23 @@ class TestApi:
         )
         assert bucket.read("k") == b"the part"
 
+    def test_bucket_policies(self, aws, bucket):
+        arn = f"arn:aws:s3:::{bucket.name}/*"
+        statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": arn}
+        document, of = (
+            json.dumps({"Version": "2012-10-17", "Statement": statement}),
+            ("--bucket", bucket.name),
+        )
+        self.api(aws, "put-bucket-policy", *of, "--policy", document)
+        assert self.api(aws, "get-bucket-policy", *of)["Policy"] == document
+        assert self.api(aws, "get-bucket-policy-status", *of)["PolicyStatus"] == {"IsPublic": True}
+        self.api(aws, "delete-bucket-policy", *of)
+        assert "(NoSuchBucketPolicy)" in aws.run("s3api", "get-bucket-policy", *of, status=255)
+
     def test_what_is_not_implemented(self, aws, bucket):
-        policy = ["--bucket", bucket.name]
-        assert "(NoSuchBucketPolicy)" in aws.run("s3api", "get-bucket-policy", *policy, status=255)
-        assert "(NotImplemented)" in aws.run("s3api", "delete-bucket-policy", *policy, status=255)
+        of = ["--bucket", bucket.name]
+        assert "(NoSuchCORSConfiguration)" in aws.run("s3api", "get-bucket-cors", *of, status=255)
+        assert "(NotImplemented)" in aws.run("s3api", "delete-bucket-cors", *of, status=255)
 
 
 def test_wrong_keys(aws, bucket):

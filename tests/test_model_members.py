@@ -3,6 +3,7 @@
 A member that a newer model adds fails `test_every_member_has_a_line`, until it has one.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -90,6 +91,15 @@ class Scene:
         document = xml.element("CompleteMultipartUpload", *parts).encode()
         expect.ok(self.bucket.complete("key", upload, document))
 
+    def policy(self, action: str, effect: str = "Deny", resource: str = "/*") -> bytes:
+        arn = f"arn:aws:s3:::{self.bucket.name}{resource}"
+        statement = {"Effect": effect, "Principal": "*", "Action": action, "Resource": arn}
+        return json.dumps({"Version": "2012-10-17", "Statement": statement}).encode()
+
+    def set_policy(self) -> None:
+        document = self.policy("s3:PutObject")
+        expect.ok(self.raw.put(self.bucket.path(), document, query={"policy": ""}), 204)
+
     def request(self, operation: str) -> dict:
         """Method, path, query, headers and body of a request that succeeds."""
         path, bucket_path = self.bucket.path("key"), self.bucket.path()
@@ -106,6 +116,21 @@ class Scene:
                 return {"method": "HEAD", "path": bucket_path}
             case "DeleteBucket":
                 return {"method": "DELETE", "path": bucket_path}
+            case "GetBucketPolicy" | "GetBucketPolicyStatus":
+                self.set_policy()
+                selector = operation.removeprefix("GetBucket")
+                return {
+                    "method": "GET",
+                    "path": bucket_path,
+                    "query": {selector[0].lower() + selector[1:]: ""},
+                }
+            case "PutBucketPolicy":
+                body = self.policy("s3:GetObject")
+                return {"method": "PUT", "path": bucket_path, "query": {"policy": ""}, "body": body}
+            case "DeleteBucketPolicy":
+                return {"method": "DELETE", "path": bucket_path, "query": {"policy": ""}}
+            case "DeletePublicAccessBlock":
+                return {"method": "DELETE", "path": bucket_path, "query": {"publicAccessBlock": ""}}
             case "GetBucketLocation":
                 return {"method": "GET", "path": bucket_path, "query": {"location": ""}}
             case "ListMultipartUploads":
@@ -157,6 +182,11 @@ class Scene:
         parts = self.raw.get(self.bucket.path("key"), query={"uploadId": self.upload})
         listed = [(part["PartNumber"], part["ETag"]) for part in parts.xml.all("Part")]
         return got.body, got.etag, got.headers.starting("x-amz-meta"), len(uploads), listed
+
+
+def policy_is_set(scene: Scene, response: Response) -> bool:
+    stored = scene.raw.get(scene.bucket.path(), query={"policy": ""})
+    return stored.body == scene.policy("s3:GetObject")
 
 
 def shows(header: str, value: str):
@@ -390,6 +420,16 @@ OWN: dict[str, dict[str, list[Case]]] = {
     },
     "DeleteObjects": {
         "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
+    },
+    "PutBucketPolicy": {
+        "content-md5": [
+            ok(lambda s: content_md5(s.policy("s3:GetObject"))),
+            error(content_md5(b"other"), "BadDigest"),
+        ],
+        "x-amz-sdk-checksum-algorithm": [error("CRC32", "InvalidRequest")],
+        # That it counts takes a requester who can lose a right, and root cannot: the Rust tests
+        # (who_puts_a_policy_keeps_the_right_to_change_it).
+        "x-amz-confirm-remove-self-bucket-access": [ok("true", policy_is_set), ok("false", policy_is_set)],
     },
     "CreateBucket": {
         "x-amz-object-ownership": [ok("BucketOwnerEnforced"), error("ObjectWriter", "NotImplemented")],

@@ -294,9 +294,6 @@ class TestUnsetAnswers:
         assert self.read(bucket, "versioning").text == ""
         rule = self.read(bucket, "ownershipControls").child("Rule")
         assert rule["ObjectOwnership"] == "BucketOwnerEnforced"
-        block = self.read(bucket, "publicAccessBlock")
-        names = ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"]
-        assert [block[name] for name in names] == ["true"] * 4
         assert self.read(bucket, "requestPayment")["Payer"] == "BucketOwner"
         assert self.read(bucket, "tagging", "key").child("TagSet").text == ""
         for key in (None, "key"):
@@ -316,8 +313,7 @@ class TestUnsetAnswers:
             ("metadataConfiguration", "MetadataConfigurationNotFound"),
             ("metadataTable", "V1APIsNotAllowed"),
             ("object-lock", "ObjectLockConfigurationNotFoundError"),
-            ("policy", "NoSuchBucketPolicy"),
-            ("policyStatus", "NoSuchBucketPolicy"),
+            ("publicAccessBlock", "NoSuchPublicAccessBlockConfiguration"),
             ("replication", "ReplicationConfigurationNotFoundError"),
             ("tagging", "NoSuchTagSet"),
             ("website", "NoSuchWebsiteConfiguration"),

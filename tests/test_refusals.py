@@ -4,6 +4,7 @@ and some that nobody has invented yet, on requests that would write."""
 import base64
 import hashlib
 import itertools
+import json
 import re
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -70,7 +71,7 @@ BARE = ["POST Bucket", "POST Object"]
 
 
 class State:
-    """What must stay as it is: an object, an upload with a part, a bucket that nothing keeps from being
+    """What must stay as it is: an object, an upload with a part, a policy, a bucket that nothing keeps from being
     deleted, and that another does not exist."""
 
     def __init__(self, bucket):
@@ -81,7 +82,13 @@ class State:
         bucket.put("source", b"source")
         self.upload = bucket.create_upload("key")
         self.part = expect.ok(bucket.put_part("key", self.upload, 1, b"part")).etag
+        expect.ok(bucket.raw.put(bucket.path(), self.policy("s3:GetObject"), query={"policy": ""}), 204)
         self.before = self.now()
+
+    def policy(self, action: str) -> bytes:
+        arn = f"arn:aws:s3:::{self.bucket.name}/*"
+        statement = {"Effect": "Deny", "Principal": "*", "Action": action, "Resource": arn}
+        return json.dumps({"Version": "2012-10-17", "Statement": statement}).encode()
 
     def now(self):
         got = self.bucket.get("key")
@@ -95,6 +102,7 @@ class State:
             [upload["UploadId"] for upload in uploads],
             [(part["PartNumber"], part["ETag"]) for part in parts],
             [other.raw.head(other.path()).status for other in (self.empty, self.absent)],
+            self.bucket.raw.get(self.bucket.path(), query={"policy": ""}).body,
         )
 
     def write(self, name: str) -> Write:
@@ -109,6 +117,9 @@ class State:
         return {
             "CreateBucket": Write("PUT", self.absent.path()),
             "DeleteBucket": Write("DELETE", self.empty.path()),
+            "PutBucketPolicy": Write("PUT", bucket, (("policy", ""),), body=self.policy("s3:PutObject")),
+            "DeleteBucketPolicy": Write("DELETE", bucket, (("policy", ""),)),
+            "DeletePublicAccessBlock": Write("DELETE", bucket, (("publicAccessBlock", ""),)),
             "PutObject": Write("PUT", key, body=b"evil"),
             "CopyObject": Write("PUT", key, headers=(source,)),
             "DeleteObject": Write("DELETE", key),
@@ -153,15 +164,17 @@ def must_succeed_without(state: State, name: str, signing: str) -> None:
     if name not in BARE:
         response = ask(state, state.write(name), signing)
         assert response.status in (200, 204), response
-        assert state.now() != state.before
+        # There is no block to delete.
+        assert (state.now() != state.before) == (name != "DeletePublicAccessBlock")
 
 
 @pytest.mark.parametrize("signing", ["signed", "presigned"])
 @pytest.mark.parametrize("name", [*WRITES, *BARE])
 def test_a_parameter_that_is_not_understood_changes_nothing(state, name, signing):
     write = state.write(name)
-    # Its own. The last is another operation's, which is served.
-    own = {parameter for parameter, _ in write.query} | ({"uploads"} if name == "POST Object" else set())
+    # Its own. The others are of other operations, which are served.
+    others = {"POST Object": {"uploads"}, "DeleteBucket": {"policy", "publicAccessBlock"}}
+    own = {parameter for parameter, _ in write.query} | others.get(name, set())
     for parameter, value in itertools.product([*s3_model.all_parameters(), *INVENTED], ["", "x"]):
         if parameter not in own:
             must_be_refused(state, write, signing, query=[(parameter, value)])

@@ -149,7 +149,7 @@ def test_errors(start, receiver):
     # The server's own log is tied to it as well.
     line = next(line for line in server.log.splitlines() if missing.request_id in line)
     assert f"trace_id={missing.trace_id}" in line
-    failed = receiver.of(bucket.raw.put("/bucket", b"{}", query={"policy": ""}).headers["x-amz-request-id"])
+    failed = receiver.of(bucket.raw.put("/bucket", b"", query={"cors": ""}).headers["x-amz-request-id"])
     assert failed.attributes["http.response.status_code"] == 501
     assert failed.attributes["error.type"] == "NotImplemented"
     assert failed.wire.status.code == Status.STATUS_CODE_ERROR

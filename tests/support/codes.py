@@ -81,6 +81,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "InvalidURI": (400, "Couldn't parse the specified URI."),
     "KeyTooLongError": (400, "Your key is too long"),
     "MalformedContinuationToken": (400, "The continuation-token you provided invalid."),
+    "MalformedPolicy": (400, "Invalid policy syntax."),
     "MalformedTrailerError": (
         400,
         "The request contained trailing data that was not well-formed or did not conform to our published "
@@ -104,6 +105,7 @@ EXPECTED: dict[str, tuple[int, str]] = {
     "NoSuchConfiguration": (404, "The specified configuration does not exist."),
     "NoSuchKey": (404, "The specified key does not exist."),
     "NoSuchLifecycleConfiguration": (404, "The lifecycle configuration does not exist"),
+    "NoSuchPublicAccessBlockConfiguration": (404, "The public access block configuration was not found"),
     "NoSuchTagSet": (404, "The TagSet does not exist"),
     "NoSuchUpload": (
         404,

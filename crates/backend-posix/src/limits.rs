@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use backend::DOCUMENTS_BYTES_MAX;
+use backend::{DOCUMENTS_BYTES_MAX, INITIATOR_BYTES_MAX};
 use s3_types::limits::{KEY_BYTES_MAX, PART_BYTES_MAX, PARTS_MAX};
 
 // Names and paths.
@@ -345,6 +345,7 @@ const _: () = assert!(HOP_BYTES as u64 <= ANNOUNCED_BYTES_MIN && ANNOUNCED_BYTES
 const _: () = assert!(SIDECAR_BYTES_MAX <= OWN_FILE_BYTES_MAX);
 const _: () =
     assert!(KEY_BYTES_MAX + PATH_BYTES_MAX + ETAG_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
+const _: () = assert!(KEY_BYTES_MAX + INITIATOR_BYTES_MAX < RECORD_REST_BYTES_MAX - METADATA_BYTES_MAX);
 // 255 kinds, and an owner.
 const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX - DOCUMENTS_BYTES_MAX > 255 * 13 + 50 + 1024);
 const _: () = assert!(DOCUMENTS_FILE_BYTES_MAX * STATE_DOCUMENTS_FACTOR < STATES_BYTES_MAX);

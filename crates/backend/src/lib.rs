@@ -48,8 +48,8 @@ pub use statistics::{CacheStatistics, Statistics, VolumeStatistics};
 pub use storage::Backend;
 pub use upload::{
     AbortRequest, ChosenChecksum, CompleteRequest, CompleteUpload, CopyPartRequest, CreateUploadRequest,
-    ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt, PartSummary, PutPartRequest,
-    UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
+    INITIATOR_BYTES_MAX, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload, PartPage, PartReceipt,
+    PartSummary, PutPartRequest, UploadPage, UploadPosition, UploadReceipt, UploadRef, UploadSummary,
 };
 pub use version::check_only_version;
 pub use writer::{ObjectWriter, PartWriter};

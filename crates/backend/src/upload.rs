@@ -21,6 +21,26 @@ pub struct UploadRef<'a> {
 /// a full-object CRC of the default algorithm, and parts may have a checksum of any algorithm.
 pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
 
+/// The requester who began an upload, as answers show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Initiator {
+    /// The canonical id of an account whose root it was, or the ARN of another principal.
+    pub id: Box<str>,
+    /// The name for people.
+    pub name: Box<str>,
+}
+
+/// The most bytes that id and name of an initiator have together
+/// ([`crate::BackendError::TooLarge`]): more than the longest path and name of a user.
+pub const INITIATOR_BYTES_MAX: usize = 2 << 10;
+
+impl Initiator {
+    /// True if id and name are not longer than [`INITIATOR_BYTES_MAX`].
+    pub fn fits(&self) -> bool {
+        self.id.len() + self.name.len() <= INITIATOR_BYTES_MAX
+    }
+}
+
 /// The options of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct NewUpload {
@@ -28,6 +48,8 @@ pub struct NewUpload {
     pub metadata: ObjectMetadata,
     /// The checksum that its client chose.
     pub checksum: ChosenChecksum,
+    /// The requester; `None` for the root of the account that owns the storage.
+    pub initiator: Option<Box<Initiator>>,
 }
 
 /// An upload that begins.
@@ -163,6 +185,8 @@ pub struct PartPage {
     pub truncated: bool,
     /// The checksum that the upload was created with.
     pub chosen: ChosenChecksum,
+    /// The requester who began the upload, as in [`NewUpload::initiator`].
+    pub initiator: Option<Box<Initiator>>,
 }
 
 /// The position at which a listing of uploads continues.
@@ -209,6 +233,8 @@ pub struct UploadSummary {
     pub initiated: Timestamp,
     /// The checksum that it was created with.
     pub checksum: ChosenChecksum,
+    /// The requester who began it, as in [`NewUpload::initiator`].
+    pub initiator: Option<Box<Initiator>>,
 }
 
 /// One page of uploads.

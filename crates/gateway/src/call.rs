@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use backend::{BackendError, Context, ObjectRef};
+use backend::{BackendError, Context, Initiator, ObjectRef};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
-use iam::{Account, BucketRules, ROOT_NAME, Resource, Values};
+use iam::{Account, BucketRules, PrincipalKind, ROOT_NAME, Resource, Values};
 use s3_types::limits::PART_BYTES_MAX;
 use s3_types::{ActionSet, BucketName, S3Action};
 use s3_wire::auth::PayloadMode;
@@ -79,10 +79,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The account that owns the bucket and its objects. Without a bucket, the one that owns the
-    /// storage.
-    pub fn account(&self) -> &'a Account {
-        self.rules.map_or(&self.settings.account, |rules| &rules.owner)
+    /// The account that owns the bucket and its objects. Without a bucket, the requester's, or
+    /// without a requester, the one that owns the storage.
+    pub fn account(&self) -> &'a Arc<Account> {
+        let of_requester = || self.asker.requester.session().map(|session| &session.principal.account);
+        let owner = self.rules.map(|rules| &rules.owner).or_else(of_requester);
+        owner.unwrap_or(&self.settings.account)
     }
 
     /// The account of [`Call::account`], as answers show it.
@@ -90,11 +92,27 @@ impl<'a> Call<'a> {
         Owner::new(self.account().canonical_id())
     }
 
-    /// The initiator of uploads, as answers show it: with a name, which S3 leaves out for owners.
-    pub fn initiator(&self) -> Owner<'a> {
-        // Of all uploads, until somebody else can begin one.
-        let account = self.settings.account.canonical_id();
-        Owner { display_name: Some(ROOT_NAME), ..Owner::new(account) }
+    /// The requester, as the initiator of an upload; `None` for the root of the account that owns
+    /// the storage, and for an anonymous requester.
+    pub fn new_initiator(&self) -> Option<Box<Initiator>> {
+        let principal = &self.asker.requester.session()?.principal;
+        let id = match principal.kind {
+            PrincipalKind::Root if principal.account == self.settings.account => return None,
+            PrincipalKind::Root => principal.account.canonical_id(),
+            _ => &principal.arn,
+        };
+        Some(Box::new(Initiator { id: id.into(), name: principal.name.clone() }))
+    }
+
+    /// The initiator of an upload, as answers show it: with a name, which S3 leaves out for owners.
+    /// `kept` is what the storage kept of it.
+    pub fn initiator<'i>(&self, kept: Option<&'i Initiator>) -> Owner<'i>
+    where
+        'a: 'i,
+    {
+        let of_storage = (self.settings.account.canonical_id(), ROOT_NAME);
+        let (id, name) = kept.map_or(of_storage, |initiator| (&*initiator.id, &*initiator.name));
+        Owner { display_name: Some(name), ..Owner::new(id) }
     }
 
     /// The operation's own action.
@@ -116,7 +134,10 @@ impl<'a> Call<'a> {
         let authorized =
             self.gateway.storage.authorize(self.backend_cx, self.asker, subject, actions, values);
         authorized.map_err(|refused| match refused {
-            Refused::Denied => ErrorCode::AccessDenied.into(),
+            Refused::Denied(action) => match self.asker.reason(action, subject, values) {
+                Some(reason) => S3Error::with_message(ErrorCode::AccessDenied, reason),
+                None => ErrorCode::AccessDenied.into(),
+            },
             Refused::Ended => ErrorCode::ExpiredToken.into(),
         })
     }

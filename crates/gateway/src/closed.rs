@@ -1,4 +1,5 @@
-//! Buckets that only root may use, since it is not known what their documents forbid.
+//! Buckets whose documents cannot be read: only root may use them, since it is not known what they
+//! forbid.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,11 +25,19 @@ impl fmt::Display for BucketClosed {
 impl std::error::Error for BucketClosed {}
 
 /// Refuses a requester other than root if the bucket is closed. `account` owns the storage.
+///
+/// A bucket whose policy cannot be read is not closed: the authorizer denies everyone everything
+/// but the repair. Here the reason is logged.
 pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
-    let by_rules =
-        || KnownRules::of(state, account).map_or(Some("its rules are unknown"), |known| known.closed);
-    let Some(why) = state.closed.as_deref().or_else(by_rules) else { return Ok(()) };
+    let known = KnownRules::of(state, account);
+    let by_rules = || known.map_or(Some("its rules are unknown"), |known| known.closed);
+    let Some(why) = state.closed.as_deref().or_else(by_rules) else {
+        if let Some(known) = known.filter(|_| !requester.is_root()) {
+            log_bad_policy(state, known);
+        }
+        return Ok(());
+    };
     if LOGGED.is_due(state.name.clone()) {
         tracing::error!(
             bucket = state.name.as_str(),
@@ -41,6 +50,20 @@ pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester)
         Ok(())
     } else {
         Err(S3Error::new(ErrorCode::InternalError).caused_by(BucketClosed))
+    }
+}
+
+/// Logs why the policy of a bucket cannot be read, if that is so.
+fn log_bad_policy(state: &BucketState, known: &KnownRules) {
+    static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
+    let Err(why) = known.rules.compiled(&state.name) else { return };
+    if LOGGED.is_due(state.name.clone()) {
+        tracing::error!(
+            bucket = state.name.as_str(),
+            %why,
+            "the policy of a bucket cannot be read: everyone but root is denied everything, until root or the root of \
+             the bucket's owner puts or deletes the policy"
+        );
     }
 }
 

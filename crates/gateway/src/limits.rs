@@ -50,6 +50,14 @@ pub const CONNECTIONS_MANY: usize = 1000;
 pub const HEADER_LINES_MAX: usize = 200;
 /// The largest map of headers that a thread keeps for its next answer, in headers: 4 KiB.
 pub const SPARE_HEADERS_MAX: usize = 32;
+/// The most attempts to change a bucket's documents, each of which lost against another change
+/// (`OperationAborted`).
+pub const DOCUMENT_CHANGES_MAX: usize = 10;
+/// The most buckets that one page of ListBuckets looks at, for a requester who may not see all.
+/// Then the page ends, with a token.
+pub const LIST_BUCKETS_LOOKED_AT_MAX: usize = 10_000;
+/// The fewest buckets that ListBuckets asks the storage for at a time, for such a requester.
+pub const LIST_BUCKETS_ASKED_FOR_MIN: usize = 1000;
 /// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one
 /// goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;

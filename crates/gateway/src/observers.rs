@@ -26,7 +26,7 @@ pub struct Observers {
     pub traces: Option<Arc<Traces>>,
     /// The gateway's name in answers.
     pub host_id: HostId,
-    /// The canonical id of the account that owns all buckets.
+    /// The canonical id of the account that owns the storage.
     pub owner: String,
 }
 
@@ -115,7 +115,7 @@ fn begin(
         peer: cx.peer,
         head,
         known,
-        owner: &observers.owner,
+        owner: known.rules.as_ref().map_or(&observers.owner, |rules| rules.owner.canonical_id()),
         status,
         code,
         bytes_in,

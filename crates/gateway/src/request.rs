@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use backend::Context;
 use http::StatusCode;
-use iam::Requester;
+use iam::{BucketRules, Requester};
 use s3_types::Timestamp;
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
@@ -50,6 +50,8 @@ pub struct Known<'h> {
     pub operation: Option<Operation>,
     /// The bucket and key.
     pub target: Option<Target>,
+    /// The rules of the bucket, if there is an access log.
+    pub rules: Option<Arc<BucketRules>>,
     /// The requester.
     pub requester: Option<Requester>,
     /// Where the signature is.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, RootOnly};
+use iam::{Account, Authorizer, Policies, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -371,6 +371,12 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
+/// Policies name objects by their keys. Where several keys are one object, a client would choose
+/// the key that a policy says nothing about.
+fn authorizer(options: &ServeOptions) -> Arc<dyn Authorizer> {
+    if options.allow_same_names { Arc::new(RootOnly) } else { Arc::new(Policies) }
+}
+
 fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Arc<Account>) -> Gateway {
     let sigv2 = match options.sigv2 {
         choices::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
@@ -384,7 +390,7 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
             account,
             domains: options.domain.clone(),
         }),
-        authorizer: Arc::new(RootOnly),
+        authorizer: authorizer(options),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),
         requests: Places::new(options.max_requests),

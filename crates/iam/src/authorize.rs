@@ -16,6 +16,17 @@ pub struct Resource<'a> {
     pub key: Option<&'a ObjectKey>,
 }
 
+impl Resource<'_> {
+    /// Returns the ARN; `None` for the service.
+    pub fn arn(&self) -> Option<String> {
+        let bucket = self.bucket?.arn();
+        Some(match self.key {
+            Some(key) => format!("{bucket}/{}", key.as_str()),
+            None => bucket,
+        })
+    }
+}
+
 /// A function that returns the value of a condition key; `None` for a key of which the request has
 /// no value.
 pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
@@ -69,14 +80,30 @@ pub trait Authorizer: Debug + Send + Sync {
     /// Decides about an action. It never waits: everything that the decision depends on is in
     /// memory.
     fn decide(&self, question: &Question<'_>) -> Decision;
+
+    /// Returns the sentence that tells the requester why an action is not allowed; `None` for a
+    /// requester who is told nothing.
+    fn reason(&self, _: &Question<'_>) -> Option<String> {
+        None
+    }
+
+    /// True if the policies of buckets count.
+    fn uses_bucket_policies(&self) -> bool {
+        true
+    }
 }
 
-/// Allows everything to root, and nothing to others: there are no policies and ACLs yet.
+/// Allows everything to root, and nothing to others: for storages where several keys are one
+/// object, so that no policy can say who may use an object.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RootOnly;
 
 impl Authorizer for RootOnly {
     fn decide(&self, question: &Question<'_>) -> Decision {
         if question.requester.is_root() { Decision::Allow } else { Decision::NoGrant }
+    }
+
+    fn uses_bucket_policies(&self) -> bool {
+        false
     }
 }

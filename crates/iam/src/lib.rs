@@ -4,7 +4,7 @@
 //! that users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for
 //! the key that signed, with its [`Permissions`], and for each action that a request needs the
 //! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
-//! [`ConditionKey`]s. [`Policies`] decides by policies; the gateway still uses [`RootOnly`].
+//! [`ConditionKey`]s. [`Policies`] decides by policies.
 //!
 //! Nothing uses yet: the [`Registry`], a store of identities that several gateways share. It has
 //! accounts with users and policies ([`model`]) in [`Documents`], secrets that are sealed with

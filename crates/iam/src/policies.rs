@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use policy::{
-    Action, Documents, Explanation, Facts, Key, Party, PartyKind, Request, Value, Verdict, all_keys,
+    Action, Certainty, Documents, Explanation, Facts, Key, Party, PartyKind, Request, Value, Verdict,
+    all_keys,
 };
 use s3_types::{NeededFacts, S3Action};
 
@@ -31,6 +32,47 @@ impl Authorizer for Policies {
             Err(instead) => instead,
         }
     }
+
+    /// The sentence is S3's own. As on S3, only a requester of the bucket's account gets it: it
+    /// tells of policies.
+    fn reason(&self, question: &Question<'_>) -> Option<String> {
+        let account = &question.requester.session()?.principal.account;
+        if question.rules.is_some_and(|rules| rules.owner.id() != account.id()) {
+            return None;
+        }
+        sentence(question, &self.explain(question)?)
+    }
+}
+
+/// Says why an action is not allowed.
+///
+/// Source: "Troubleshoot access denied (403 Forbidden) errors in Amazon S3" in the S3 User Guide.
+fn sentence(question: &Question<'_>, explanation: &Explanation) -> Option<String> {
+    let session = question.requester.session()?;
+    let action = question.action.as_str();
+    let why = match explanation.verdict {
+        Verdict::Deny => {
+            let kind = match explanation.decisive().next()?.source {
+                policy::Source::Identity => "an identity-based policy",
+                policy::Source::Boundary => "a permissions boundary",
+                policy::Source::Session => "a session policy",
+                policy::Source::Resource => "a resource-based policy",
+            };
+            format!("with an explicit deny in {kind}")
+        }
+        Verdict::NoGrant => {
+            let sums = &explanation.sums;
+            let kind = match () {
+                () if sums.identity == Certainty::No => "identity-based policy",
+                () if sums.boundary == Certainty::No => "permissions boundary",
+                () => "session policy",
+            };
+            format!("because no {kind} allows the {action} action")
+        }
+        Verdict::Allow | Verdict::NeedsTags => return None,
+    };
+    let on = question.resource.arn().map(|arn| format!(" on resource: \"{arn}\"")).unwrap_or_default();
+    Some(format!("User: {} is not authorized to perform: {action}{on} {why}", session.principal.arn))
 }
 
 impl Policies {

@@ -58,6 +58,14 @@ impl ArnPattern {
         }
     }
 
+    /// True if there are no wildcards and variables.
+    pub fn is_fixed(&self) -> bool {
+        match self {
+            Self::Whole(pattern) => pattern.is_fixed(),
+            Self::Parts(patterns) => patterns.iter().all(Pattern::is_fixed),
+        }
+    }
+
     /// True if a key of an object's tags is among the variables.
     pub fn needs_object(&self) -> bool {
         match self {

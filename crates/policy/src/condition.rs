@@ -72,6 +72,19 @@ impl Condition {
             }
     }
 
+    /// True if the condition compares with texts or ARNs without wildcards and variables, or with
+    /// networks all of which are `narrow`.
+    pub fn has_fixed_values(&self, narrow: impl Fn(&IpNet) -> bool) -> bool {
+        match &self.expected {
+            Expected::Texts(patterns) | Expected::TextsOfAnyCase(patterns) => {
+                patterns.iter().all(Pattern::is_fixed)
+            }
+            Expected::Arns(patterns) => patterns.iter().all(ArnPattern::is_fixed),
+            Expected::Networks(networks) => networks.iter().all(narrow),
+            _ => false,
+        }
+    }
+
     /// Returns whether the condition holds for a request.
     pub fn holds(&self, facts: &dyn Facts) -> Certainty {
         let value = facts.value(&self.key);

@@ -21,6 +21,7 @@ mod parse;
 mod party;
 mod pattern;
 mod principals;
+mod public;
 mod resources;
 
 pub use catalogue::{Action, ActionSet, DoneWith, Key, KeySpec, all_keys};

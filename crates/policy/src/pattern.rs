@@ -83,6 +83,11 @@ impl Pattern {
         Ok(Self { form, variables: variables.into(), any_case: special.any_case })
     }
 
+    /// True if the pattern matches one text only: it has no wildcards and variables.
+    pub const fn is_fixed(&self) -> bool {
+        matches!(self.form, Form::Exact(_))
+    }
+
     /// True if a key of an object's tags is among the variables.
     pub fn needs_object(&self) -> bool {
         self.variables.iter().any(|variable| variable.key.is_of_object())

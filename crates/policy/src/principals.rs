@@ -68,6 +68,11 @@ impl Principals {
         Ok(())
     }
 
+    /// True if the list names everybody, or an identity provider, who vouches for anybody.
+    pub const fn names_anybody(&self) -> bool {
+        !self.not && (self.everyone || !self.providers.is_empty())
+    }
+
     /// Returns how the list names a requester; `None` if it does not. `NotPrincipal` is not looked
     /// at.
     pub fn bond(&self, party: &Party<'_>) -> Option<Bond> {

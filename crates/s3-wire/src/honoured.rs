@@ -169,6 +169,7 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
         "checksum-type" => {
             matches!(operation, Op::CreateMultipartUpload | Op::CompleteMultipartUpload | Op::PutObject)
         }
+        "confirm-remove-self-bucket-access" => operation == Op::PutBucketPolicy,
         "mp-object-size" => operation == Op::CompleteMultipartUpload,
         "if-match-initiated-time" => operation == Op::AbortMultipartUpload,
         "copy-source"
@@ -203,6 +204,7 @@ fn may_have_checksum(operation: Operation) -> bool {
             | Op::CreateMultipartUpload
             | Op::DeleteObjects
             | Op::CreateBucket
+            | Op::PutBucketPolicy
     )
 }
 
@@ -214,6 +216,8 @@ fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
         "versionId" => operation == Op::DeleteObject,
         "uploads" => operation == Op::CreateMultipartUpload,
         "delete" => operation == Op::DeleteObjects,
+        "publicAccessBlock" => operation == Op::DeletePublicAccessBlock,
+        "policy" => matches!(operation, Op::PutBucketPolicy | Op::DeleteBucketPolicy),
         "partNumber" => matches!(operation, Op::UploadPart | Op::UploadPartCopy),
         "uploadId" => matches!(
             operation,

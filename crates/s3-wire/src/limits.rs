@@ -22,6 +22,9 @@ pub const DELETE_BODY_BYTES_MAX: usize = 8 << 20;
 /// The largest XML body of CompleteMultipartUpload: 10,000 parts with ETag and checksums
 /// (`MaxMessageLengthExceeded`).
 pub const COMPLETE_BODY_BYTES_MAX: usize = 8 << 20;
+/// The largest body of PutBucketPolicy, with all its white space (`MaxMessageLengthExceeded`). What
+/// counts for the limit of a policy is less: `MalformedPolicy`.
+pub const POLICY_BODY_BYTES_MAX: usize = 128 << 10;
 /// The deepest nesting of XML elements (`MalformedXML`).
 pub const XML_DEPTH_MAX: usize = 16;
 /// The most elements of one XML document: 10,000 parts with number, ETag and a checksum, and as

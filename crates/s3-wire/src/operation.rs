@@ -168,13 +168,13 @@ macro_rules! for_each_operation {
             GetBucketOwnershipControls Get Bucket Sub("ownershipControls"), GetBucketOwnershipControls unset
             PutBucketOwnershipControls Put Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
             DeleteBucketOwnershipControls Delete Bucket Sub("ownershipControls"), PutBucketOwnershipControls refused
-            GetBucketPolicy Get Bucket Sub("policy"), GetBucketPolicy unset
-            PutBucketPolicy Put Bucket Sub("policy"), PutBucketPolicy refused
-            DeleteBucketPolicy Delete Bucket Sub("policy"), DeleteBucketPolicy refused
-            GetBucketPolicyStatus Get Bucket Sub("policyStatus"), GetBucketPolicyStatus unset
+            GetBucketPolicy Get Bucket Sub("policy"), GetBucketPolicy served
+            PutBucketPolicy Put Bucket Sub("policy"), PutBucketPolicy served
+            DeleteBucketPolicy Delete Bucket Sub("policy"), DeleteBucketPolicy served
+            GetBucketPolicyStatus Get Bucket Sub("policyStatus"), GetBucketPolicyStatus served
             GetPublicAccessBlock Get Bucket Sub("publicAccessBlock"), GetBucketPublicAccessBlock unset
             PutPublicAccessBlock Put Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock refused
-            DeletePublicAccessBlock Delete Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock refused
+            DeletePublicAccessBlock Delete Bucket Sub("publicAccessBlock"), PutBucketPublicAccessBlock served
             GetBucketReplication Get Bucket Sub("replication"), GetReplicationConfiguration unset
             PutBucketReplication Put Bucket Sub("replication"), PutReplicationConfiguration refused
             DeleteBucketReplication Delete Bucket Sub("replication"), PutReplicationConfiguration refused

@@ -5,8 +5,11 @@
 //! S3 answers for a new bucket. Documents and codes were recorded at Amazon S3 ("Sources" in
 //! docs/decisions/0005-where-sources-disagree.md).
 //!
-//! Encryption is the exception. S3 encrypts by default, and its answer says so. Bytes are not
-//! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption.
+//! There are two exceptions. S3 encrypts by default, and its answer says so. Bytes are not
+//! encrypted here, and the answer is the 404 that S3 gave for a bucket without encryption. And S3
+//! blocks public access to a new bucket. Here nothing blocks it
+//! (docs/decisions/0056-public-access.md), and the answer is the 404 that S3 gives once the block
+//! is deleted.
 
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::operation::Operation;
@@ -49,7 +52,6 @@ impl UnsetRequest<'_> {
             Op::GetBucketLogging => empty("BucketLoggingStatus"),
             Op::GetBucketNotificationConfiguration => empty("NotificationConfiguration"),
             Op::GetBucketOwnershipControls => ownership(),
-            Op::GetPublicAccessBlock => public_access_block(),
             Op::GetBucketRequestPayment => leaf("RequestPaymentConfiguration", "Payer", "BucketOwner"),
             Op::GetBucketVersioning => empty("VersioningConfiguration"),
             Op::GetObjectTagging => nested_empty("Tagging", "TagSet"),
@@ -100,7 +102,7 @@ impl UnsetRequest<'_> {
                 return S3Error::new(ErrorCode::V1APIsNotAllowed).detail("Method", "GET");
             }
             Op::GetObjectLockConfiguration => ErrorCode::ObjectLockConfigurationNotFoundError,
-            Op::GetBucketPolicy | Op::GetBucketPolicyStatus => ErrorCode::NoSuchBucketPolicy,
+            Op::GetPublicAccessBlock => ErrorCode::NoSuchPublicAccessBlockConfiguration,
             Op::GetBucketReplication => ErrorCode::ReplicationConfigurationNotFoundError,
             Op::GetBucketTagging => ErrorCode::NoSuchTagSet,
             Op::GetBucketWebsite => ErrorCode::NoSuchWebsiteConfiguration,
@@ -173,14 +175,6 @@ fn ownership() -> String {
     writer.open("Rule");
     writer.text("ObjectOwnership", "BucketOwnerEnforced");
     writer.close("Rule");
-    writer.finish()
-}
-
-fn public_access_block() -> String {
-    let mut writer = Writer::document("PublicAccessBlockConfiguration", 256);
-    for name in ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"] {
-        writer.text(name, "true");
-    }
     writer.finish()
 }
 

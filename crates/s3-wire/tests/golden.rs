@@ -16,7 +16,7 @@ use s3_wire::xml::{
     DeleteObjectsRequest, DeleteOutcome, InitiateUploadResult, KeyEncoding, ListBucketsResult,
     ListObjectVersionsResult, ListObjectsResult, ListObjectsV2Result, ListPartsResult, ListUploadsResult,
     ListedBucket, ListedObject, ListedPart, ListedUpload, ListedVersion, ObjectAttributesResult, Owner,
-    Writer, delete_result, location_constraint, without_declaration,
+    Writer, delete_result, location_constraint, policy_status, without_declaration,
 };
 use s3_wire::{ErrorCode, Result, S3Error};
 
@@ -275,6 +275,7 @@ fn listings_of_buckets() {
     render("list-buckets.paged", &list(paged.begin(2), Some("us-east-1")));
     render("location.none", &location_constraint(None));
     render("location.region", &location_constraint(Some("eu-west-1")));
+    render("policy-status", &policy_status(true));
 }
 
 #[test]

@@ -60,3 +60,5 @@ pub const PATH: u8 = 27;
 /// In an overflow file: when a search last could not decide whether an object names it; ns, 8
 /// bytes, little-endian, signed.
 pub const UNSURE: u8 = 28;
+/// Length and text of an id, then the text of a name.
+pub const INITIATOR: u8 = 29;

@@ -1,5 +1,6 @@
 //! The records of a whole upload: its creation and its completion.
 
+use backend::Initiator;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ETag, ObjectMetadata};
 
 use super::attached::{Attached, half_of};
@@ -8,7 +9,7 @@ use super::kind::{Field, Kind, Taken, Unknown};
 use super::predecessor::{ObjectIdentity, Predecessor};
 use super::tag;
 use super::values::{
-    field, fits, get_etag, get_metadata, put_checksum, put_etag, put_metadata, take_checksum, text,
+    field, fits, get_etag, get_metadata, put_bytes, put_checksum, put_etag, put_metadata, take_checksum, text,
 };
 
 /// What the client asked for when it created an upload.
@@ -24,6 +25,8 @@ pub(crate) struct UploadRecord {
     pub metadata: ObjectMetadata,
     /// The object that its key had then, if that could be found out.
     pub predecessor: Option<Predecessor>,
+    /// The requester who created it; `None` for the root of the tree's account.
+    pub initiator: Option<Box<Initiator>>,
     /// The fields that the object will have attached.
     pub attached: Attached,
     pub unknown: Unknown,
@@ -37,6 +40,7 @@ impl Kind for UploadRecord {
             checksum: None,
             metadata: ObjectMetadata::default(),
             predecessor: None,
+            initiator: None,
             attached: Attached::none(),
             unknown: Unknown::none(),
         }
@@ -59,13 +63,17 @@ impl Kind for UploadRecord {
                 self.checksum = Some((algorithm, checksum_type));
             }
             tag::PREDECESSOR => self.predecessor = Some(get_predecessor(bytes)?),
+            tag::INITIATOR => {
+                let id = text(value.bytes()?)?.into();
+                self.initiator = Some(Box::new(Initiator { id, name: text(value.0)?.into() }));
+            }
             _ => return Some(Taken::No),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, time_ns, checksum, metadata, predecessor, attached, unknown: _ } = self;
+        let Self { key, time_ns, checksum, metadata, predecessor, initiator, attached, unknown: _ } = self;
         let Attached { unknown: _ } = attached;
         put_metadata(out, metadata);
         if let Some(time_ns) = time_ns {
@@ -81,6 +89,12 @@ impl Kind for UploadRecord {
         if let Some(predecessor) = predecessor {
             field(out, tag::PREDECESSOR, &pack_predecessor(predecessor));
         }
+        if let Some(initiator) = initiator {
+            let mut value = Vec::new();
+            put_bytes(&mut value, initiator.id.as_bytes());
+            value.extend(initiator.name.as_bytes());
+            field(out, tag::INITIATOR, &value);
+        }
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {
@@ -92,7 +106,7 @@ impl Kind for UploadRecord {
     }
 
     fn is_within_limits(&self) -> bool {
-        fits(&self.metadata)
+        fits(&self.metadata) && self.initiator.as_deref().is_none_or(Initiator::fits)
     }
 }
 

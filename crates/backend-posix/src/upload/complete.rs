@@ -140,8 +140,16 @@ fn object_record(
     checksum: Option<Checksum>,
 ) -> ObjectRecord {
     // What is not understood goes with the upload.
-    let UploadRecord { key: _, time_ns: _, checksum: _, metadata, predecessor: _, attached, unknown: _ } =
-        &upload.record;
+    let UploadRecord {
+        key: _,
+        time_ns: _,
+        checksum: _,
+        metadata,
+        predecessor: _,
+        initiator: _,
+        attached,
+        unknown: _,
+    } = &upload.record;
     ObjectRecord {
         content: ObjectContent {
             stamp: None,

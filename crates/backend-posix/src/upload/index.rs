@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::mem::size_of;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use backend::{Result, UploadSummary};
+use backend::{Initiator, Result, UploadSummary};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ObjectKey, UploadId};
@@ -171,7 +171,11 @@ fn is_behind((key, id): &Bound, upload: &UploadSummary) -> bool {
 }
 
 fn bytes_of(upload: &UploadSummary) -> usize {
-    size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len()
+    let initiator = upload
+        .initiator
+        .as_deref()
+        .map_or(0, |initiator| size_of::<Initiator>() + initiator.id.len() + initiator.name.len());
+    size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len() + initiator
 }
 
 /// Reads the names in a directory of uploads, and the records that are not known. False if some
@@ -228,7 +232,7 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
     let Ok(record) = record::from_bytes::<UploadRecord>(&bytes) else { return Ok(None) };
     let Some(Ok(key)) = record.key.map(ObjectKey::new) else { return Ok(None) };
     let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
-    Ok(Some(UploadSummary { key, id, initiated, checksum: record.checksum }))
+    Ok(Some(UploadSummary { key, id, initiated, checksum: record.checksum, initiator: record.initiator }))
 }
 
 /// False for an upload that was completed or aborted.

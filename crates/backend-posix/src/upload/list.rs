@@ -34,7 +34,8 @@ pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts
     // other machines may have cached some of the old one. So many looks more for all of the page.
     let its_own = store.times_are_final(file_info::stat(&directory)?.device);
     let mut looks = if its_own { 0 } else { PART_TRIES };
-    let mut page = PartPage { chosen: upload.record.checksum, ..PartPage::default() };
+    let (chosen, initiator) = (upload.record.checksum, upload.record.initiator.clone());
+    let mut page = PartPage { chosen, initiator, ..PartPage::default() };
     for number in numbers {
         if page.parts.len() >= max_parts {
             page.truncated = true;

@@ -55,7 +55,10 @@ pub(crate) use put::{CopyPart, copy_part};
 
 /// Creates an upload.
 pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &NewUpload) -> Result<UploadId> {
-    let NewUpload { metadata, checksum } = upload;
+    let NewUpload { metadata, checksum, initiator } = upload;
+    if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
+        return Err(BackendError::TooLarge);
+    }
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
@@ -67,6 +70,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         metadata: metadata.clone(),
         attached: Attached::none(),
         predecessor: find_predecessor(store, bucket, key)?,
+        initiator: initiator.clone(),
         unknown: Unknown::none(),
     };
     retrying(|| {

@@ -11,7 +11,7 @@ use super::fixture::{
 };
 use crate::{
     AbortRequest, BackendError, ChosenChecksum, CompleteRequest, CompleteUpload, Copied, CopyPartRequest,
-    CopySource, CreateUploadRequest, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
+    CopySource, CreateUploadRequest, Initiator, ListPartsQuery, ListUploadsQuery, NewUpload, PutPartRequest,
     ReadSelector, Result, UploadPage, UploadPosition, UploadRef, WriteReceipt,
 };
 
@@ -66,6 +66,17 @@ impl<'f> Upload<'f> {
         self.complete_with(CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() }).await
     }
 
+    /// Who began it, by the list of its parts, and who began the uploads of the bucket.
+    async fn initiators(&self) -> (Option<Box<Initiator>>, Vec<Option<Box<Initiator>>>) {
+        let (cx, reader) = (&self.fixture.cx, &self.fixture.reader);
+        let parts = ListPartsQuery { upload: self.name(), after: 0, max_parts: 1 };
+        let bucket = &self.fixture.bucket;
+        let uploads = ListUploadsQuery { bucket, prefix: "", delimiter: None, start: None, max_items: 10 };
+        let page = reader.list_uploads(cx, &uploads).await.unwrap();
+        let of_uploads = page.uploads.into_iter().map(|upload| upload.initiator);
+        (reader.list_parts(cx, parts).await.unwrap().initiator, of_uploads.collect())
+    }
+
     async fn parts(&self, after: u32, max_parts: usize) -> Result<(Vec<u32>, bool)> {
         let query = ListPartsQuery { upload: self.name(), after, max_parts };
         let page = self.fixture.reader.list_parts(&self.fixture.cx, query).await?;
@@ -76,7 +87,8 @@ impl<'f> Upload<'f> {
 /// An upload from its creation to the object, with parts that are sent twice, left out and copied.
 pub async fn upload_life(subject: &Subject) {
     let fixture = Fixture::new(subject, "uploads").await;
-    let new = NewUpload { metadata: full_metadata(), checksum: None };
+    let initiator = Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() }));
+    let new = NewUpload { metadata: full_metadata(), checksum: None, initiator: initiator.clone() };
     let upload = Upload::new(&fixture, "d/object", new).await;
     let (first, second, last) = (vec![1; 5 * MIB], vec![2; 5 * MIB + 17], vec![3; 10]);
     let source = fixture.put("source", &[&second[..], b"tail"].concat()).await;
@@ -88,6 +100,7 @@ pub async fn upload_life(subject: &Subject) {
     assert_eq!(fixture.keys().await, ["source"]);
     assert_eq!(upload.parts(0, 10).await.unwrap(), (vec![2, 3, 7, 10_000], false));
     assert_eq!(upload.parts(2, 2).await.unwrap(), (vec![3, 7], true));
+    assert_eq!(upload.initiators().await, (initiator.clone(), vec![initiator]));
 
     let body = [&first[..], &second, &last].concat();
     let parts = [one, two, three];

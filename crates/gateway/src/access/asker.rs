@@ -4,7 +4,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::{HeaderName, REFERER, USER_AGENT};
 use iam::{Account, Authorizer, ConditionKey, Decision, KnownObject, Question, Requester, Values};
-use s3_types::{S3Action, Timestamp};
+use s3_types::{ObjectKey, S3Action, Timestamp};
 use s3_wire::auth::SignatureFacts;
 
 use super::subject::Subject;
@@ -35,7 +35,23 @@ impl Asker<'_> {
     /// Decides about an action. `values` are those that the operation will act on; those that every
     /// request has are added here.
     pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
-        self.authorizer.decide(&Question {
+        self.asked(action, subject, values, |question| self.authorizer.decide(question))
+    }
+
+    /// The sentence that tells the requester why an action is not allowed, if it is told anything.
+    #[cold]
+    pub fn reason(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Option<String> {
+        self.asked(action, subject, values, |question| self.authorizer.reason(question))
+    }
+
+    fn asked<T>(
+        &self,
+        action: S3Action,
+        subject: Subject<'_>,
+        values: &Values<'_>,
+        ask: impl FnOnce(&Question<'_>) -> T,
+    ) -> T {
+        ask(&Question {
             requester: self.requester,
             action,
             resource: subject.resource,
@@ -55,9 +71,12 @@ impl Asker<'_> {
         values(key).or_else(|| self.value(key, subject))
     }
 
-    /// True if the requester may know which keys a bucket has.
+    /// True if the requester may know whether a bucket has the key of the subject: it may list the
+    /// bucket with the key as the prefix.
     pub fn may_list(&self, subject: Subject<'_>) -> bool {
-        self.decide(S3Action::ListBucket, subject.bucket(), &|_| None) == Decision::Allow
+        let key = subject.resource.key.map(ObjectKey::as_str);
+        let values = |of| if of == ConditionKey::Prefix { key.map(Cow::Borrowed) } else { None };
+        self.decide(S3Action::ListBucket, subject.bucket(), &values) == Decision::Allow
     }
 
     /// The value of a condition key that every request has; `None` for keys that depend on the

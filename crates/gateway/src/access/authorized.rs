@@ -2,12 +2,14 @@ use std::io;
 use std::sync::Arc;
 
 use backend::{
-    AbortRequest, Backend, BackendError, BucketPage, CompleteRequest, Context, Copied, CopyPartRequest,
-    CopyRequest, CopySide, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteReceipt,
-    DeleteRequest, ListBucketsQuery, ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery,
-    ObjectCheck, ObjectRead, ObjectRef, ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest,
-    PutRequest, ReadRequest, Result, UploadPage, UploadReceipt, VersionRef, WriteReceipt,
+    AbortRequest, Backend, BackendError, BucketPage, BucketTag, ChangeBucketRequest, CompleteRequest,
+    Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest,
+    CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery,
+    ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectCheck, ObjectRead, ObjectRef,
+    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result,
+    UploadPage, UploadReceipt, VersionRef, WriteReceipt,
 };
+use bytes::Bytes;
 use iam::Resource;
 use s3_types::{ActionSet, BucketName, Digests, ObjectKey, S3Action};
 
@@ -82,6 +84,31 @@ impl<'a> Authorized<'a> {
     pub async fn delete_bucket(&self, bucket: &BucketName) -> Result<()> {
         self.require(S3Action::DeleteBucket, of_bucket(bucket))?;
         self.backend.delete_bucket(self.cx, bucket).await
+    }
+
+    /// The action that reads a document of a bucket: the document, or `None` if there is none.
+    pub async fn bucket_document(
+        &self,
+        action: S3Action,
+        bucket: &BucketName,
+        kind: DocumentKind,
+    ) -> Result<Option<Bytes>> {
+        self.require(action, of_bucket(bucket))?;
+        self.backend.bucket_document(self.cx, bucket, kind).await
+    }
+
+    /// The action that changes documents of a bucket: changes them, if the bucket still has those
+    /// of the state with this tag.
+    pub async fn change_bucket(
+        &self,
+        action: S3Action,
+        bucket: &BucketName,
+        expected: &BucketTag,
+        changes: &DocumentChanges,
+    ) -> Result<()> {
+        self.require(action, of_bucket(bucket))?;
+        let request = ChangeBucketRequest { name: bucket, expected, changes };
+        self.backend.change_bucket(self.cx, request).await.map(drop)
     }
 
     /// `s3:ListBucket`, or `s3:ListBucketVersions`, whichever `action` is: one page of keys.

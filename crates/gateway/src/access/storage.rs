@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use backend::{Backend, BucketState, Capabilities, Context, ObjectCheck, Statistics};
 use iam::{Decision, Values};
-use s3_types::{ActionSet, BucketName, NeededFacts};
+use s3_types::{ActionSet, BucketName, NeededFacts, S3Action};
 
 use super::asker::{Asker, has_ended};
 use super::authorized::Authorized;
@@ -12,8 +12,8 @@ use super::subject::Subject;
 /// The reason why a requester gets no [`Authorized`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// An action is not allowed.
-    Denied,
+    /// This action is not allowed.
+    Denied(S3Action),
     /// The requester's session has ended since the request arrived.
     Ended,
 }
@@ -49,7 +49,9 @@ impl Storage {
                     let (others, needs) = waiting.unwrap_or((ActionSet::NONE, NeededFacts::default()));
                     waiting = Some((others.and(action), needs.or(facts)));
                 }
-                Decision::Deny | Decision::NoGrant | Decision::NeedsObject(_) => return Err(Refused::Denied),
+                Decision::Deny | Decision::NoGrant | Decision::NeedsObject(_) => {
+                    return Err(Refused::Denied(action));
+                }
             }
         }
         let check = waiting.map(|(of, needs)| -> Arc<dyn ObjectCheck> {

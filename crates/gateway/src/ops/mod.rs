@@ -68,8 +68,13 @@ fn check_trailer(call: &Call<'_>) -> Result<()> {
 /// The handlers of all served operations, each with the name of its operation.
 mod handlers {
     pub use super::bucket::{
-        create::CreateBucket, delete::DeleteBucket, head::HeadBucket, list::ListBuckets,
+        create::CreateBucket,
+        delete::DeleteBucket,
+        head::HeadBucket,
+        list::ListBuckets,
         location::GetBucketLocation,
+        policy::{DeleteBucketPolicy, GetBucketPolicy, GetBucketPolicyStatus, PutBucketPolicy},
+        public_access_block::DeletePublicAccessBlock,
     };
     pub use super::object::{
         attributes::GetObjectAttributes,

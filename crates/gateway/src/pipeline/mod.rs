@@ -12,6 +12,7 @@ use std::time::Instant;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use hyper::body::Incoming;
+use iam::BucketRules;
 use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::headers::has;
@@ -120,7 +121,8 @@ async fn perform<'h>(
     if has(&by.headers, RDMA_TOKEN) {
         return Ok(decline_rdma());
     }
-    let outcome = operate(Verified { gateway, settings, cx, head, query, target, by }, route, body).await?;
+    let verified = Verified { gateway, settings, cx, head, query, target, by };
+    let outcome = operate(verified, route, body, &mut known.rules).await?;
     known.effects = outcome.effects;
     Ok(outcome.reply)
 }
@@ -136,8 +138,14 @@ struct Verified<'a> {
     by: Authenticated<'a>,
 }
 
-/// Looks for the bucket, and performs the operation. If the bucket is gone, the error says so.
-async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut RequestBody) -> Result<Outcome> {
+/// Looks for the bucket, and performs the operation. If the bucket is gone, the error says so. Sets
+/// `rules` to those of the bucket, for the access log.
+async fn operate(
+    request: Verified<'_>,
+    route: Option<Route>,
+    body: &mut RequestBody,
+    rules: &mut Option<Arc<BucketRules>>,
+) -> Result<Outcome> {
     let Verified { gateway, settings, cx, head, query, target, by } = request;
     let Authenticated { requester, payload, headers, signed, signature } = by;
     let backend_cx = cx.backend_context(&requester);
@@ -149,6 +157,9 @@ async fn operate(request: Verified<'_>, route: Option<Route>, body: &mut Request
         None => return Err(ErrorCode::InvalidURI.into()),
     };
     let bucket = bucket.find(operation, &requester).await?;
+    if gateway.observers.as_ref().is_some_and(|observers| observers.access_log.is_some()) {
+        *rules = bucket.rules().cloned();
+    }
     let asker = Asker {
         authorizer: &gateway.authorizer,
         requester: &requester,

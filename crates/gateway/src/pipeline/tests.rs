@@ -2,6 +2,7 @@
 //! clients send them.
 
 mod identities;
+mod policies;
 mod rows;
 mod scene;
 
@@ -43,14 +44,14 @@ async fn each_operation_asks_for_its_actions_with_the_values_it_acts_on() {
 async fn what_is_not_served_asks_for_its_action_all_the_same() {
     let scene = Scene::with_object();
     for (line, status, question) in [
-        ("GET /bkt?policy", 404, "GetBucketPolicy bkt"),
+        ("GET /bkt?cors", 404, "GetBucketCORS bkt"),
         // S3 performs the bucket's operation, and so the bucket's permission is asked for.
-        ("GET /bkt/k?policy", 404, "GetBucketPolicy bkt"),
+        ("GET /bkt/k?cors", 404, "GetBucketCORS bkt"),
         ("GET /bkt/k?location", 200, "GetBucketLocation bkt"),
         ("PUT /bkt/k?acl&versionId=null", 501, "PutObjectVersionAcl bkt/k VersionId=null"),
         ("GET /bkt/k?acl", 200, "GetObjectAcl bkt/k"),
         ("GET /bkt/k?acl&versionId=null", 200, "GetObjectVersionAcl bkt/k VersionId=null"),
-        ("PUT /bkt?policy", 501, "PutBucketPolicy bkt"),
+        ("PUT /bkt?cors", 501, "PutBucketCORS bkt"),
     ] {
         let (method, target) = line.split_once(' ').unwrap();
         let (answered, answer) = scene.ask(method, target, &[], "").await;

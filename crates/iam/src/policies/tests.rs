@@ -113,6 +113,74 @@ fn the_key_of_the_server_may_do_everything() {
     assert_eq!(ask(Requester::Anonymous), Decision::Deny);
 }
 
+/// Those of the bucket's own account are told whether a statement denies or none allows, as by S3.
+#[test]
+fn the_reason_is_told_to_the_account_of_the_bucket() {
+    let reason = |requester: &Requester, action, rules: Option<&BucketRules>, key: Option<&str>| {
+        let (bucket, key) = (BucketName::new("bucket").unwrap(), key.map(|key| ObjectKey::new(key).unwrap()));
+        let resource = Resource { bucket: rules.map(|_| &bucket), key: key.as_ref() };
+        let object = KnownObject::NotYet;
+        Policies.reason(&Question { requester, action, resource, rules, object, values: &|_| None })
+    };
+    let said = |why: &str| {
+        Some(format!("User: arn:aws:iam::{OWNER}:user/staff/ann is not authorized to perform: {why}"))
+    };
+    let on = "on resource: \"arn:aws:s3:::bucket/x\"";
+    let deny = r#"{"Statement":{"Effect":"Deny","Principal":"*","Action":"s3:Get*","Resource":"arn:aws:s3:::bucket/*"}}"#;
+    let rules = rules_of(OWNER, Some(deny));
+    let ann = user(OWNER, &[HOME]);
+    let (get, put) = (S3Action::GetObject, S3Action::PutObject);
+    let explicit = said(&format!("s3:GetObject {on} with an explicit deny in a resource-based policy"));
+    assert_eq!(reason(&ann, get, Some(&rules), Some("x")), explicit);
+    let silent = format!("s3:PutObject {on} because no identity-based policy allows the s3:PutObject action");
+    assert_eq!(reason(&ann, put, Some(&rules), Some("x")), said(&silent));
+    let list = "s3:ListAllMyBuckets because no identity-based policy allows the s3:ListAllMyBuckets action";
+    assert_eq!(reason(&ann, S3Action::ListAllMyBuckets, None, None), said(list));
+    let own = r#"{"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"s3:*","Resource":"*"}}"#;
+    let denied = said(&format!("s3:PutObject {on} with an explicit deny in an identity-based policy"));
+    assert_eq!(reason(&user(OWNER, &[own]), put, Some(&rules), Some("x")), denied);
+    // Others are told nothing.
+    assert_eq!(reason(&user(OTHER, &[HOME]), get, Some(&rules), Some("x")), None);
+    assert_eq!(reason(&Requester::Anonymous, get, Some(&rules), Some("x")), None);
+    // Nor what a policy that cannot be read forbids.
+    assert_eq!(reason(&ann, get, Some(&rules_of(OWNER, Some("{"))), Some("x")), None);
+}
+
+/// What the limits of a requester allow decides, though its own policies allow all.
+#[test]
+fn the_reason_names_the_limit_that_is_in_the_way() {
+    let all = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:*","Resource":"*"}}"#;
+    let reading =
+        r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:Get*","Resource":"*"}}"#;
+    let rules = rules_of(OWNER, None);
+    let principal = user(OWNER, &[]).session().unwrap().principal.clone();
+    let identity: Arc<[_]> = [compiled(all)].into();
+    let limited = |permissions| session(principal.clone(), KeyKind::Service, permissions);
+    let boundary = limited(Permissions {
+        identity: identity.clone(),
+        boundary: Some(compiled(reading)),
+        ..Permissions::default()
+    });
+    let of_session = limited(Permissions {
+        identity,
+        session: Some([compiled(reading)].into()),
+        ..Permissions::default()
+    });
+    for (requester, kind) in [(boundary, "permissions boundary"), (of_session, "session policy")] {
+        let bucket = BucketName::new("bucket").unwrap();
+        let question = Question {
+            requester: &requester,
+            action: S3Action::ListBucket,
+            resource: Resource { bucket: Some(&bucket), key: None },
+            rules: Some(&rules),
+            object: KnownObject::NotYet,
+            values: &|_| None,
+        };
+        let told = Policies.reason(&question).unwrap();
+        assert!(told.ends_with(&format!("because no {kind} allows the s3:ListBucket action")), "{told}");
+    }
+}
+
 #[test]
 fn a_policy_that_cannot_be_read_denies_all_but_its_repair() {
     let rules = rules_of(OWNER, Some("{"));

@@ -4,7 +4,7 @@
 
 use std::mem::size_of;
 
-use backend::ObjectPart;
+use backend::{Initiator, ObjectPart};
 use s3_types::limits::PARTS_MAX;
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Digests, ETag, ObjectMetadata};
 
@@ -106,6 +106,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         checksum: Some((ChecksumAlgorithm::Sha1, ChecksumType::Composite)),
         metadata: metadata(),
         predecessor: Some(predecessor),
+        initiator: Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() })),
         attached: Attached::none(),
         unknown: Unknown::none(),
     };
@@ -173,7 +174,11 @@ impl HeapSize for DirectoryRecord {
 
 impl HeapSize for UploadRecord {
     fn held_bytes(&self) -> usize {
-        metadata_bytes(&self.metadata) + text_bytes(self.key.as_ref())
+        let initiator = self.initiator.as_deref();
+        metadata_bytes(&self.metadata)
+            + text_bytes(self.key.as_ref())
+            + initiator
+                .map_or(0, |initiator| size_of::<Initiator>() + initiator.id.len() + initiator.name.len())
     }
 
     /// False if the predecessor has an ETag that no object can have: such an ETag loses a pair of

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use backend::ObjectPart;
+use backend::{Initiator, ObjectPart};
 use proptest::prelude::*;
 use s3_types::{
     Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, Digests, ETag, ObjectMetadata,
@@ -166,6 +166,7 @@ prop_compose! {
         composite: Option<bool>,
         metadata in metadata(),
         predecessor in prop::option::of(predecessor()),
+        initiator: Option<(String, String)>,
         attached in attached(),
         unknown in unknown(),
     ) -> UploadRecord {
@@ -173,7 +174,8 @@ prop_compose! {
             let checksum_type = if composite { ChecksumType::Composite } else { ChecksumType::FullObject };
             (ChecksumAlgorithm::Sha1, checksum_type)
         });
-        UploadRecord { key, time_ns, checksum, metadata, predecessor, attached, unknown }
+        let initiator = initiator.map(|(id, name)| Box::new(Initiator { id: id.into(), name: name.into() }));
+        UploadRecord { key, time_ns, checksum, metadata, predecessor, initiator, attached, unknown }
     }
 }
 

@@ -77,7 +77,11 @@ async fn what_needs_the_object_is_decided_by_it() {
             let asker = scene.asker(&by_object);
             let answer = scene.ask(&asker, resources[about], action.into());
             if resources[about].key.is_none() {
-                assert_eq!(answer.err(), Some(Refused::Denied), "{call:?}: a bucket is not an object");
+                assert_eq!(
+                    answer.err(),
+                    Some(Refused::Denied(action)),
+                    "{call:?}: a bucket is not an object"
+                );
                 continue;
             }
             let authorized = answer.unwrap();

@@ -2,12 +2,12 @@ use std::borrow::Cow;
 
 use backend::{BackendError, CreateBucketRequest};
 use http::StatusCode;
-use iam::ConditionKey;
+use iam::{AccountId, ConditionKey};
 use s3_types::ActionSet;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
 
-use crate::access::Authorized;
+use crate::access::{Authorized, KnownRules};
 use crate::call::Call;
 use crate::ops::handler::Handler;
 use crate::ops::values;
@@ -46,9 +46,14 @@ impl<'a> Handler<'a> for CreateBucket {
         let values = |key| value(&call, location, key);
         let storage = call.authorize(call.subject(), call.action().into(), &values)?;
         check_location(asked.location_constraint.as_deref(), region)?;
-        let request = CreateBucketRequest::plain(bucket);
+        let account = call.account().id();
+        let owner = (account != call.settings.account.id()).then(|| account.as_str());
+        let request = CreateBucketRequest { owner, ..CreateBucketRequest::plain(bucket) };
         match storage.create_bucket(request).await {
             Ok(()) => {}
+            Err(BackendError::BucketExists) if !is_of(&call, account).await? => {
+                return Err(call.fail(BackendError::BucketNameTaken));
+            }
             // The oldest region has always answered so, and programs rely on it.
             Err(BackendError::BucketExists) if region == "us-east-1" => {}
             Err(error) => return Err(call.fail(error)),
@@ -58,6 +63,16 @@ impl<'a> Handler<'a> for CreateBucket {
         reply::set(reply.headers_mut(), "x-amz-bucket-arn", bucket.arn());
         Ok(reply.into())
     }
+}
+
+/// True if the bucket that exists belongs to the account.
+async fn is_of(call: &Call<'_>, account: &AccountId) -> Result<bool> {
+    let state = call.gateway.storage.load_bucket(call.backend_cx, call.bucket()?).await;
+    let state = state.map_err(call.failed())?;
+    let known = KnownRules::of(&state, &call.settings.account);
+    // The owner of a closed bucket is not known.
+    let is_known = state.closed.is_none() || call.asker.requester.is_root();
+    Ok(is_known && known.is_some_and(|known| known.rules.owner.id() == account))
 }
 
 /// The value of a condition key.

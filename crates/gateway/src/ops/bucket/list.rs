@@ -1,10 +1,13 @@
-use backend::ListBucketsQuery;
+use backend::{BucketPage, ListBucketsQuery};
+use iam::{Decision, Resource};
+use s3_types::{BucketName, S3Action};
 use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::{ListBucketsResult, ListedBucket};
 
-use crate::access::Authorized;
+use crate::access::{Authorized, KnownRules, Subject};
 use crate::call::Call;
+use crate::limits::{LIST_BUCKETS_ASKED_FOR_MIN, LIST_BUCKETS_LOOKED_AT_MAX};
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
 use crate::reply;
@@ -25,7 +28,11 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
             after: asked.after.as_ref().map(ToString::to_string),
             max_buckets: asked.max_buckets,
         };
-        let page = storage.list_buckets(&query).await.map_err(call.failed())?;
+        let page = if call.asker.requester.is_root() {
+            storage.list_buckets(&query).await.map_err(call.failed())?
+        } else {
+            shown(&call, &storage, query).await?
+        };
         let token = page.next.as_ref().map(headers::ListBuckets::token);
         let result = ListBucketsResult {
             owner: call.owner(),
@@ -41,4 +48,48 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
         });
         Ok(reply.into())
     }
+}
+
+/// One page of the buckets that a requester other than the server's root may see: those of its
+/// account, and those that it may list (docs/decisions/0040-accounts-and-users.md).
+async fn shown(call: &Call<'_>, storage: &Authorized<'_>, query: ListBucketsQuery) -> Result<BucketPage> {
+    let (mut page, mut looked_at) = (BucketPage::default(), 0);
+    let wanted = query.max_buckets;
+    let mut query = ListBucketsQuery { max_buckets: wanted.max(LIST_BUCKETS_ASKED_FOR_MIN), ..query };
+    loop {
+        let found = storage.list_buckets(&query).await.map_err(call.failed())?;
+        page.unreadable += found.unreadable;
+        let count = found.buckets.len();
+        for (bucket, number) in found.buckets.into_iter().zip(1..) {
+            looked_at += 1;
+            let name = bucket.name.clone();
+            if may_see(call, &name).await {
+                page.buckets.push(bucket);
+            }
+            let has_more = number < count || found.next.is_some();
+            let is_full = page.buckets.len() >= wanted || looked_at >= LIST_BUCKETS_LOOKED_AT_MAX;
+            if is_full && has_more {
+                return Ok(BucketPage { next: Some(name), ..page });
+            }
+        }
+        let Some(next) = found.next else { return Ok(page) };
+        query.after = Some(next.to_string());
+    }
+}
+
+/// True if the requester owns the bucket, or may list it. A bucket that cannot be read, or whose
+/// rules are not known, is not shown.
+async fn may_see(call: &Call<'_>, bucket: &BucketName) -> bool {
+    let storage = &call.gateway.storage;
+    let state = match storage.known_bucket(bucket) {
+        Some(state) => Some(state),
+        None => storage.load_bucket(call.backend_cx, bucket).await.ok(),
+    };
+    let Some(state) = state.filter(|state| state.closed.is_none()) else { return false };
+    let known = KnownRules::of(&state, &call.settings.account).filter(|known| known.closed.is_none());
+    let Some(rules) = known.map(|known| &known.rules) else { return false };
+    let requester = call.asker.requester.session().map(|session| session.principal.account.id());
+    let subject = Subject { resource: Resource { bucket: Some(bucket), key: None }, rules: Some(rules) };
+    requester == Some(rules.owner.id())
+        || call.asker.decide(S3Action::ListBucket, subject, &|_| None) == Decision::Allow
 }

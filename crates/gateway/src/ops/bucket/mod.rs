@@ -2,6 +2,9 @@
 
 pub mod create;
 pub mod delete;
+mod documents;
 pub mod head;
 pub mod list;
 pub mod location;
+pub mod policy;
+pub mod public_access_block;

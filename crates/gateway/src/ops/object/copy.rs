@@ -8,7 +8,7 @@ use s3_wire::headers::{
     object_metadata, redirect_location, source_expected_bucket_owner, write_conditions,
 };
 use s3_wire::xml::CopyObjectResult;
-use s3_wire::{Result, S3Error};
+use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::{Authorized, Detached, Subject};
 use crate::call::Call;
@@ -33,7 +33,12 @@ pub struct CopyObject {
 }
 
 impl<'a> Handler<'a> for CopyObject {
+    /// Refuses an anonymous requester, to whom no policy can allow this.
     fn parse(call: &Call<'a>) -> Result<Self> {
+        if call.asker.requester.is_anonymous() {
+            let message = "Anonymous users cannot copy objects.  Please authenticate.";
+            return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
+        }
         let headers = call.headers;
         let source = Source::parse(call)?;
         let metadata = match metadata_directive(headers)? {

@@ -2,9 +2,9 @@ use std::borrow::Cow;
 
 use backend::{CreateUploadRequest, NewUpload};
 use iam::ConditionKey;
-use s3_wire::Result;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
+use s3_wire::{ErrorCode, Result, S3Error};
 
 use crate::access::Authorized;
 use crate::call::Call;
@@ -19,10 +19,14 @@ pub struct CreateMultipartUpload {
 }
 
 impl<'a> Handler<'a> for CreateMultipartUpload {
+    /// Refuses an anonymous requester, to whom no policy can allow this.
     fn parse(call: &Call<'a>) -> Result<Self> {
-        let upload =
-            NewUpload { metadata: object_metadata(call.headers)?, checksum: upload_checksum(call.headers)? };
-        Ok(Self { upload })
+        if call.asker.requester.is_anonymous() {
+            let message = "Anonymous users cannot initiate multipart uploads.  Please authenticate.";
+            return Err(S3Error::with_message(ErrorCode::AccessDenied, message));
+        }
+        let (metadata, checksum) = (object_metadata(call.headers)?, upload_checksum(call.headers)?);
+        Ok(Self { upload: NewUpload { metadata, checksum, initiator: call.new_initiator() } })
     }
 
     fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {

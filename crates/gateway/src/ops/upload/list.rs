@@ -1,4 +1,5 @@
-use backend::{BackendError, ListUploadsQuery, UploadPage, UploadPosition};
+use backend::{BackendError, Initiator, ListUploadsQuery, UploadPage, UploadPosition};
+use iam::ROOT_NAME;
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
@@ -64,7 +65,7 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
         };
         let writer = result.begin(page.uploads.len() + page.common_prefixes.len());
         let (encoding, owner) = (KeyEncoding::of(asked.encoding_type), call.owner().id.to_owned());
-        let name = call.initiator().display_name.map(str::to_owned);
+        let of_storage = Initiator { id: call.initiator(None).id.into(), name: ROOT_NAME.into() };
         let uploads = page.uploads.into_iter().map(Ok);
         let entries = uploads.chain(page.common_prefixes.into_iter().map(Err));
         let reply = reply::ok_entries(writer, entries, move |entry, writer| match entry {
@@ -77,13 +78,18 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
             .write(
                 writer,
                 encoding,
-                Owner { id: &owner, display_name: name.as_deref() },
+                shown(upload.initiator.as_deref().unwrap_or(&of_storage)),
                 Owner::new(&owner),
             ),
             Err(prefix) => writer.common_prefix(&prefix, encoding),
         });
         Ok(reply.into())
     }
+}
+
+/// An initiator, as answers show it.
+fn shown(initiator: &Initiator) -> Owner<'_> {
+    Owner { display_name: Some(&initiator.name), ..Owner::new(&initiator.id) }
 }
 
 /// The position at which the listing begins. A key inside a group that is rolled up stands for the

@@ -32,13 +32,13 @@ impl<'a> Handler<'a> for ListParts {
         let query = ListPartsQuery { upload, after: asked.part_number_marker, max_parts };
         let mut page = storage.list_parts(query).await.map_err(failed)?;
         if asked.max_parts == 0 {
-            page = PartPage { chosen: page.chosen, ..PartPage::default() };
+            page = PartPage { parts: Vec::new(), truncated: false, ..page };
         }
         let result = ListPartsResult {
             bucket: object.bucket.as_str(),
             key: object.key.as_str(),
             upload_id: self.id.as_str(),
-            initiator: call.initiator(),
+            initiator: call.initiator(page.initiator.as_deref()),
             owner: call.owner(),
             part_number_marker: asked.part_number_marker,
             next_part_number_marker: page.parts.last().map(|part| part.part_number).unwrap_or_default(),

@@ -20,6 +20,7 @@ pub struct Row(
 const REDIRECT: Header = ("x-amz-website-redirect-location", "/there");
 const STANDARD: Header = ("x-amz-storage-class", "Standard");
 const PART: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>ETAG</ETag></Part></CompleteMultipartUpload>";
+const POLICY: &str = r#"{"Statement":{"Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"arn:aws:s3:::bkt/*"}}"#;
 pub const TWO_KEYS: &str =
     "<Delete><Object><Key>x</Key></Object><Object><Key>y</Key><VersionId>null</VersionId></Object></Delete>";
 pub const MD5_OF_GONE: Header = ("content-md5", "3N00xKc8L9hmn0b3UXLwUw==");
@@ -52,6 +53,33 @@ pub const ROWS: &[Row] = &[
     Row(O::HeadBucket, "HEAD /bkt", &[], "", 200, &["ListBucket bkt"]),
     Row(O::ListBuckets, "GET /", &[], "", 200, &["ListAllMyBuckets "]),
     Row(O::GetBucketLocation, "GET /bkt?location", &[], "", 200, &["GetBucketLocation bkt"]),
+    // Asked for again by the state that is changed; and whether the new policy would allow it.
+    Row(
+        O::PutBucketPolicy,
+        "PUT /bkt?policy",
+        &[],
+        POLICY,
+        204,
+        &["PutBucketPolicy bkt", "PutBucketPolicy bkt", "PutBucketPolicy bkt"],
+    ),
+    Row(O::GetBucketPolicy, "GET /bkt?policy", &[], "", 200, &["GetBucketPolicy bkt"]),
+    Row(O::GetBucketPolicyStatus, "GET /bkt?policyStatus", &[], "", 200, &["GetBucketPolicyStatus bkt"]),
+    Row(
+        O::DeleteBucketPolicy,
+        "DELETE /bkt?policy",
+        &[],
+        "",
+        204,
+        &["DeleteBucketPolicy bkt", "DeleteBucketPolicy bkt"],
+    ),
+    Row(
+        O::DeletePublicAccessBlock,
+        "DELETE /bkt?publicAccessBlock",
+        &[],
+        "",
+        204,
+        &["PutBucketPublicAccessBlock bkt", "PutBucketPublicAccessBlock bkt"],
+    ),
     Row(
         O::PutObject,
         "PUT /bkt/k",
@@ -119,8 +147,8 @@ pub const ROWS: &[Row] = &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k \
            x-amz-metadata-directive=REPLACE x-amz-storage-class=STANDARD",
             "GetObject bkt/k",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=copy",
         ],
     ),
     Row(
@@ -132,8 +160,8 @@ pub const ROWS: &[Row] = &[
         &[
             "PutObject bkt/copy ObjectCreationOperation=true x-amz-copy-source=bkt/k",
             "GetObjectVersion bkt/k VersionId=null",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=copy",
         ],
     ),
     Row(
@@ -154,8 +182,8 @@ pub const ROWS: &[Row] = &[
         &[
             "PutObject bkt/u ObjectCreationOperation=false x-amz-copy-source=bkt/k",
             "GetObject bkt/k",
-            "ListBucket bkt",
-            "ListBucket bkt",
+            "ListBucket bkt prefix=k",
+            "ListBucket bkt prefix=u",
         ],
     ),
     Row(
@@ -173,7 +201,7 @@ pub const ROWS: &[Row] = &[
         &[("if-none-match", "*")],
         PART,
         200,
-        &["PutObject bkt/u ObjectCreationOperation=true if-none-match=*", "ListBucket bkt"],
+        &["PutObject bkt/u ObjectCreationOperation=true if-none-match=*", "ListBucket bkt prefix=u"],
     ),
     Row(O::AbortMultipartUpload, "DELETE /bkt/u?uploadId=ID", &[], "", 404, &["AbortMultipartUpload bkt/u"]),
     Row(
@@ -190,7 +218,7 @@ pub const ROWS: &[Row] = &[
         &[("content-md5", "ivjUhzHqDhzR/bqJVVTZOg==")],
         "<Delete><Object><Key>x</Key><ETag>0</ETag></Object></Delete>",
         200,
-        &["DeleteObject bkt/x if-match=\"0\"", "GetObject bkt/x if-match=\"0\"", "ListBucket bkt"],
+        &["DeleteObject bkt/x if-match=\"0\"", "GetObject bkt/x if-match=\"0\"", "ListBucket bkt prefix=x"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/k", &[("if-match", "*")], "", 204, &["DeleteObject bkt/k if-match=*"]),
     Row(
@@ -199,7 +227,7 @@ pub const ROWS: &[Row] = &[
         &[("if-match", "\"0\"")],
         "",
         404,
-        &["DeleteObject bkt/k if-match=\"0\"", "GetObject bkt/k if-match=\"0\"", "ListBucket bkt"],
+        &["DeleteObject bkt/k if-match=\"0\"", "GetObject bkt/k if-match=\"0\"", "ListBucket bkt prefix=k"],
     ),
     Row(O::DeleteObject, "DELETE /bkt/copy", &[], "", 204, &["DeleteObject bkt/copy"]),
     Row(

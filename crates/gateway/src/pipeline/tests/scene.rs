@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
     AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
-    KnownObject, Principal, Question, RootIdentity, SecretKey,
+    KnownObject, Policies, Principal, Question, RootIdentity, SecretKey,
 };
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -118,11 +118,23 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A gateway of an empty tree.
+    /// A gateway of an empty tree, whose authorizer records the questions.
     pub fn new() -> Self {
+        let recorder = Arc::new(Recorder::default());
+        Self::of(recorder.clone(), recorder)
+    }
+
+    /// A gateway of a tree with the object `k` in the bucket `bkt`, whose authorizer decides by
+    /// policies.
+    pub fn with_policies() -> Self {
+        let scene = Self::of(Arc::default(), Arc::new(Policies));
+        scene.add_object();
+        scene
+    }
+
+    fn of(recorder: Arc<Recorder>, authorizer: Arc<dyn Authorizer>) -> Self {
         let tree = tempfile::tempdir().unwrap();
         let backend = PosixBackend::open(tree.path(), Options::default()).unwrap();
-        let recorder = Arc::new(Recorder::default());
         let account = Arc::new(Account::new(AccountId::new("111122223333").unwrap()));
         let credential = Credential {
             access_key: AccessKeyId::new(SIGNER.access_key).unwrap(),
@@ -135,7 +147,7 @@ impl Scene {
                 account,
                 domains: Vec::new(),
             }),
-            authorizer: recorder.clone(),
+            authorizer,
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),
             requests: Places::new(10),
@@ -154,9 +166,13 @@ impl Scene {
     /// A gateway of a tree with the object `k` in the bucket `bkt`.
     pub fn with_object() -> Self {
         let scene = Self::new();
-        std::fs::create_dir(scene.tree.path().join("bkt")).unwrap();
-        std::fs::write(scene.tree.path().join("bkt/k"), "bytes").unwrap();
+        scene.add_object();
         scene
+    }
+
+    fn add_object(&self) {
+        std::fs::create_dir(self.tree.path().join("bkt")).unwrap();
+        std::fs::write(self.tree.path().join("bkt/k"), "bytes").unwrap();
     }
 
     /// Replaces the store of keys.

@@ -1,0 +1,38 @@
+//! Changes of a bucket's configuration documents.
+
+use backend::{BackendError, DocumentChanges, DocumentKind};
+use bytes::Bytes;
+use iam::Resource;
+use s3_wire::{ErrorCode, Result};
+
+use crate::access::{KnownRules, Subject};
+use crate::call::Call;
+use crate::closed;
+use crate::limits::DOCUMENT_CHANGES_MAX;
+
+/// Replaces a document of the bucket, or removes it. To remove one that is not there is no error.
+///
+/// The state is read anew, since a remembered one may be older than the last change, and the
+/// permission is asked for again by the rules of that state: whoever has lost it meanwhile changes
+/// nothing.
+pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>) -> Result<()> {
+    let (bucket, account) = (call.bucket()?, &call.settings.account);
+    let changes = DocumentChanges::from([(kind, document)]);
+    for _ in 0..DOCUMENT_CHANGES_MAX {
+        let state = call.gateway.storage.load_bucket(call.backend_cx, bucket).await.map_err(call.failed())?;
+        closed::check(&state, account, call.asker.requester)?;
+        let rules = KnownRules::of(&state, account).ok_or(ErrorCode::InternalError)?;
+        let resource = Resource { bucket: Some(bucket), key: None };
+        let subject = Subject { resource, rules: Some(&rules.rules) };
+        let storage = call.authorize(subject, call.action().into(), &|_| None)?;
+        let is_missing = state.closed.is_none() && !state.documents.contains_key(&kind);
+        if is_missing && kind.is_in_state() && changes.values().all(Option::is_none) {
+            return Ok(());
+        }
+        match storage.change_bucket(call.action(), bucket, &state.tag, &changes).await {
+            Err(BackendError::BucketChanged) => {}
+            outcome => return outcome.map_err(call.failed()),
+        }
+    }
+    Err(call.fail(BackendError::BucketChanged))
+}
