@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iam::{AccessKeyId, Account, Credential, Identities, Principal, RootIdentity, SecretKey};
+use iam::{AccessKeyId, Account, Credential, Principal, RootIdentity, SecretKey};
 use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -69,10 +69,10 @@ impl Root {
             && one.secret_key.expose() == other.secret_key.expose()
     }
 
-    /// The keys that requests may be signed with: these, as root of `account`.
-    pub fn identities(&self, account: &Arc<Account>) -> Arc<dyn Identities> {
+    /// Root of `account`, with these keys.
+    pub fn identity(&self, account: &Arc<Account>) -> RootIdentity {
         let root = Principal::root(Arc::clone(account), self.unix_account);
-        Arc::new(RootIdentity::new(root, self.credential.clone()))
+        RootIdentity::new(root, self.credential.clone())
     }
 
     /// Warns if files cannot be given to root.

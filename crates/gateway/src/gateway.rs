@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use iam::{Account, Authorizer, Identities};
+use iam::{Account, Authorizer, Identities, Registry};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -31,6 +31,8 @@ pub struct Gateway {
     pub storage: Storage,
     /// The settings that a reload changes.
     pub settings: ArcSwap<Settings>,
+    /// All identities, which requests may change.
+    pub registry: Arc<Registry>,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.

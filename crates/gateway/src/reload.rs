@@ -114,8 +114,11 @@ impl Reload {
         }
         root.warn_of_chown(self.chown);
         let account = self.parts.account.clone();
+        let registry = &self.parts.gateway.registry;
+        registry.set_root(&root.identity(&account));
+        let identities = registry.clone();
         self.parts.gateway.settings.store(Arc::new(Settings {
-            identities: root.identities(&account),
+            identities,
             account,
             domains: options.domain,
         }));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, RootOnly};
+use iam::{Account, Registry, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -38,7 +38,7 @@ use crate::server::{
 use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, choices, service_manager, sweep};
+use crate::{account, agreement, choices, identities, service_manager, sweep};
 
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -223,6 +223,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
+    let registry = identities::open(options, &root.identity(&account), None).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -246,7 +247,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         host_id,
         clients,
         observers: observers.map(Arc::new),
-        ..gateway(options, backend.clone(), &root, account.clone())
+        ..gateway(options, backend.clone(), registry, account.clone())
     };
     let gateway = Arc::new(gateway);
     let settings = ConnectionSettings {
@@ -371,7 +372,12 @@ fn allow_connections(max_connections: usize) {
     }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Arc<Account>) -> Gateway {
+fn gateway(
+    options: &ServeOptions,
+    backend: Arc<dyn Backend>,
+    registry: Arc<Registry>,
+    account: Arc<Account>,
+) -> Gateway {
     let sigv2 = match options.sigv2 {
         choices::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         choices::SigV2::All => s3_wire::auth::SigV2::All,
@@ -380,10 +386,11 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
     Gateway {
         storage: Storage::new(backend),
         settings: ArcSwap::from_pointee(Settings {
-            identities: root.identities(&account),
+            identities: registry.clone(),
             account,
             domains: options.domain.clone(),
         }),
+        registry,
         authorizer: Arc::new(RootOnly),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),

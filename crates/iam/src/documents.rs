@@ -116,6 +116,8 @@ pub enum StoreError {
     Changed,
     /// The store takes no documents of this size.
     TooLarge,
+    /// The store is only read.
+    ReadOnly,
     /// The store cannot be asked, or its answer was not understood: nothing is known. After a
     /// change, it may have been made.
     Unavailable(Box<dyn Error + Send + Sync>),
@@ -126,6 +128,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Changed => f.write_str("the document was changed meanwhile"),
             Self::TooLarge => f.write_str("the document is larger than the store allows"),
+            Self::ReadOnly => f.write_str("documents are only read, and none is changed"),
             Self::Unavailable(cause) => write!(f, "the store cannot be used: {cause}"),
         }
     }

@@ -9,6 +9,6 @@ mod present;
 mod tests;
 mod token_cache;
 
-pub use clock::Clock;
+pub use clock::{Clock, SystemClock};
 pub use keys_document::OpenError;
 pub use present::{FRESH, Registry, Unavailable};

@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
     AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
-    KnownObject, Principal, Question, RootIdentity, SecretKey,
+    KnownObject, MemoryDocuments, Principal, Question, Registry, RootIdentity, SecretKey, SystemClock,
 };
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -128,13 +128,17 @@ impl Scene {
             access_key: AccessKeyId::new(SIGNER.access_key).unwrap(),
             secret_key: SecretKey::new(SIGNER.secret_key).unwrap(),
         };
+        let root = RootIdentity::new(Principal::root(account.clone(), None), credential);
+        let documents = Arc::new(MemoryDocuments::default());
+        let registry = Registry::unread(documents, None, &root, Arc::new(SystemClock::start()));
         let gateway = Gateway {
             storage: Storage::new(Arc::new(backend)),
             settings: ArcSwap::from_pointee(Settings {
-                identities: Arc::new(RootIdentity::new(Principal::root(account.clone(), None), credential)),
+                identities: registry.clone(),
                 account,
                 domains: Vec::new(),
             }),
+            registry,
             authorizer: recorder.clone(),
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),
