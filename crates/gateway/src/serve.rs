@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Registry, RootOnly};
+use iam::{Account, MasterKeys, Registry, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -38,7 +39,7 @@ use crate::server::{
 use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, choices, identities, service_manager, sweep};
+use crate::{account, agreement, choices, identities, master_key, service_manager, sweep};
 
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -147,7 +148,8 @@ async fn serve(
         access_log: observers.as_ref().and_then(|observers| observers.access_log.clone()),
         log_filter,
     };
-    let reloads = reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts))?;
+    let reloads =
+        reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts, Handle::current()))?;
     service_manager::ready();
     stops.next().await;
     reloads.abort();
@@ -204,7 +206,7 @@ pub struct Running {
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, Failure> {
     // All that may be wrong with the options, before anything is made in DIR.
     let env = |name: &str| std::env::var(name).ok();
-    let Configured { certificates, clients, collector } =
+    let Configured { certificates, clients, collector, master_keys } =
         configured(options, env).map_err(Failure::Configuration)?;
     allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
@@ -223,7 +225,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
-    let registry = identities::open(options, &root.identity(&account), None).await?;
+    let registry = identities::open(options, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -276,6 +278,7 @@ struct Configured {
     certificates: Option<Arc<Certificates>>,
     clients: Clients,
     collector: Option<Collector>,
+    master_keys: Option<MasterKeys>,
 }
 
 /// Checks the options, and reads the files that they name.
@@ -288,7 +291,8 @@ fn configured(
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     credentials::check(options.credentials_file.as_deref(), env)?;
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
-    Ok(Configured { certificates, clients, collector })
+    let master_keys = master_key::find(options, env)?;
+    Ok(Configured { certificates, clients, collector, master_keys })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only

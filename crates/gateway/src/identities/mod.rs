@@ -6,11 +6,12 @@ mod in_tree;
 use std::path::Path;
 use std::sync::Arc;
 
-use iam::{Documents, MasterKeys, MemoryDocuments, Registry, RootIdentity, SystemClock};
+use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, SystemClock};
 
 pub use in_tree::InTree;
 
 use crate::config::ServeOptions;
+use crate::serve::Failure;
 use crate::storage::NULL;
 
 /// Opens the identities of the tree that DIR names; those of a storage that keeps nothing last for
@@ -19,7 +20,7 @@ pub async fn open(
     options: &ServeOptions,
     root: &RootIdentity,
     keys: Option<MasterKeys>,
-) -> Result<Arc<Registry>, String> {
+) -> Result<Arc<Registry>, Failure> {
     let documents: Arc<dyn Documents> = if options.dir == NULL {
         Arc::new(MemoryDocuments::default())
     } else {
@@ -28,5 +29,11 @@ pub async fn open(
         Arc::new(open(dir).map_err(|error| error.to_string())?)
     };
     let opened = Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await;
-    opened.map_err(|error| format!("{}: {error}", Path::new(&options.dir).display()))
+    opened.map_err(|error| {
+        let message = format!("{}: {error}", Path::new(&options.dir).display());
+        match error {
+            OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
+            OpenError::Store(_) | OpenError::Keys(_) => Failure::Other(message),
+        }
+    })
 }

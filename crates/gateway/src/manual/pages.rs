@@ -260,6 +260,26 @@ pub const PAGES: &[Page] = &[
     },
     Page { name: "slipway-plan", description: &[], sections: &[], see_also: &["slipway-bench(1)"] },
     Page {
+        name: "slipway-master-key-new",
+        description: &[
+            "The file is readable by its owner alone. All gateways of a directory need the same master key: copy the \
+             file to each, outside of the directory that is served, and keep a copy where the directory's own copies \
+             are not. Who has both can sign requests as each user.",
+            "To take another key, write its line before that of the old one, on every gateway, and reload them (SIGHUP): \
+             secrets are then encrypted with the first key, and decrypted with any. A gateway that has none of the \
+             keys in use does not start.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                ("", "Make the master key of a service:"),
+                ("$", "slipway master-key new /etc/slipway/master.key"),
+                ("$", "slipway serve --master-key-file /etc/slipway/master.key /srv/s3"),
+            ],
+        }],
+        see_also: &["slipway-serve(1)"],
+    },
+    Page {
         name: "slipway-policy-check",
         description: &[
             "Each document is a line: accepted or refused, as which type of policy. A refusal has the first fault, \

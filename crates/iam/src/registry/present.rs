@@ -320,6 +320,13 @@ impl Registry {
         self.root.store(Arc::clone(root.session()));
     }
 
+    /// True if it has these master keys, in this order.
+    pub fn has_master_keys(&self, keys: Option<&MasterKeys>) -> bool {
+        let present = self.keys.load();
+        let ids = |keys: Option<&MasterKeys>| keys.into_iter().flat_map(MasterKeys::ids).collect::<Vec<_>>();
+        ids(present.master.as_ref()) == ids(keys)
+    }
+
     /// Takes other master keys: one of them has to be in use. Secrets are opened anew.
     pub async fn set_master_keys(&self, keys: Option<MasterKeys>) -> Result<(), OpenError> {
         agree(&*self.documents, keys.as_ref()).await?;
