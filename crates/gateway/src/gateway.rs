@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::access::Storage;
 use crate::body::DigestServices;
 use crate::clients::Clients;
+use crate::identities::Looks;
 use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
@@ -33,6 +34,8 @@ pub struct Gateway {
     pub settings: ArcSwap<Settings>,
     /// All identities, which requests may change.
     pub registry: Arc<Registry>,
+    /// What became of the regular looks at them.
+    pub looks: Arc<Looks>,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.

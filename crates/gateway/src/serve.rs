@@ -269,6 +269,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         let observed = Observed::new(gateway.clone(), metrics, stopping.subscribe());
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
+    tokio::spawn(identities::looking::regularly(gateway.registry.clone(), gateway.looks.clone()));
     tokio::spawn(sweep::regularly(backend, metrics));
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
 }
@@ -395,6 +396,7 @@ fn gateway(
             domains: options.domain.clone(),
         }),
         registry,
+        looks: Arc::default(),
         authorizer: Arc::new(RootOnly),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),

@@ -2,6 +2,7 @@
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod in_tree;
+pub mod looking;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, SystemClock};
 
 pub use in_tree::InTree;
+pub use looking::Looks;
 
 use crate::config::ServeOptions;
 use crate::serve::Failure;

@@ -224,9 +224,13 @@ impl Registry {
     /// Returns the present state, if it is young enough to answer requests.
     pub(super) fn fresh(&self) -> Option<Guard<Arc<Snapshot>>> {
         // Before the state: whichever state is loaded then was confirmed at that time, or later.
+        self.age().filter(|age| *age <= FRESH).map(|_| self.snapshot.load())
+    }
+
+    /// Returns the age of the state, since the look that confirmed it; `None` before the first one.
+    pub fn age(&self) -> Option<Duration> {
         let confirmed = self.confirmed.load(Ordering::Acquire).checked_sub(1)?;
-        let age = self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed));
-        (age <= FRESH).then(|| self.snapshot.load())
+        Some(self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed)))
     }
 
     /// Looks at the store, and returns the state as it is after the call: one look for all who

@@ -139,6 +139,7 @@ impl Scene {
                 domains: Vec::new(),
             }),
             registry,
+            looks: Arc::default(),
             authorizer: recorder.clone(),
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),
