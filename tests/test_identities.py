@@ -1,17 +1,22 @@
 """Users and their keys, on several gateways of one tree: what was changed at one counts at all others within a
 second, and what cannot be read is refused."""
 
+import dataclasses
 import json
 import shutil
 import statistics
 import time
+import urllib.error
 import urllib.request
+from datetime import datetime
 
 import pytest
 
 from support import expect
+from support.bucket import Bucket
 from support.registry import MASTER_KEY, Registry, client
 from support.server import KEYS
+from support.tools import run
 from support.wire import poll
 
 # For each kind of change; a run of this file alone may have more (0041: 1,000).
@@ -170,3 +175,39 @@ def test_a_document_that_cannot_be_read(gateways, registry, damage):
     put(whole)
     wait_for(alice, "AccessDenied")
     assert metric(server, "slipway_identities_faults") == 0
+
+
+def test_when_a_key_was_last_used(gateways, registry):
+    """To the hour, written at the end at the latest; nothing is written for root."""
+    used = gateways[0].tree / ".slipway" / "iam" / "used.json"
+    alice, bob = registry.user("alice"), registry.user("bob")
+    began = time.time()
+    assert gateways[1].raw.get("/").status == 200
+    assert gateways[1].stop() == 0
+    assert not used.exists()
+    for _ in range(3):
+        expect.error(client(gateways[0], alice).get("/"), "AccessDenied")
+    # One that is refused for its signature has not used the key.
+    forged = dataclasses.replace(bob, secret_key="x" * 40)
+    expect.error(client(gateways[0], forged).get("/"), "SignatureDoesNotMatch")
+    assert gateways[0].stop() == 0
+    assert used.stat().st_mode & 0o777 == 0o600
+    [(key, last)] = json.loads(used.read_text())["keys"].items()
+    hour = datetime.fromisoformat(last.pop("hour")).timestamp()
+    assert (key, last) == (alice.access_key, {"service": "s3", "region": "us-east-1"})
+    assert hour % 3600 == 0 and began - 3600 < hour <= time.time()
+
+
+def test_tools_leave_them_alone(make_server, tmp_path):
+    """`fsck --repair`, `sweep` and `import` change nothing of the identities, and complain of nothing."""
+    server = make_server(env=ENV)
+    with Registry(server.tree, server.account) as registry:
+        alice = registry.user("alice")
+    there = server.tree / ".slipway" / "iam"
+    Bucket(server, "bucket").create().put("key", b"bytes")
+    before = {path.name: (path.stat().st_ino, path.read_bytes()) for path in there.iterdir()}
+    assert {"keys.json", f"account-{server.account}.json"} <= before.keys()
+    for command in (["fsck"], ["fsck", "--repair"], ["sweep"], ["import", "versitygw"], ["rehash"]):
+        assert "iam" not in run(*command, server.tree)
+        assert {path.name: (path.stat().st_ino, path.read_bytes()) for path in there.iterdir()} == before
+    expect.error(client(server, alice).get("/"), "AccessDenied")

@@ -60,9 +60,9 @@ async fn perform(registry: &Registry, account: &AccountId, line: &str) -> Outcom
         }
         "create-key" => {
             let new = NewKey { owner, expires: None, policy: None };
-            let make =
+            let create =
                 |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
-            let made = registry.change(account, &make).await?;
+            let made = registry.change(account, &create).await?;
             Ok(format!("{} {}", made.access_key, made.secret_key.expose()))
         }
         "disable-key" | "enable-key" => {

@@ -189,6 +189,8 @@ pub const IDENTITIES_THREADS_MAX: usize = 4;
 /// The age of the state of identities at which a gateway is not ready: some looks have failed, or
 /// one takes very long.
 pub const IDENTITIES_READY_AGE_MAX: Duration = Duration::from_secs(5);
+/// The time that a stopping server has to write when keys were last used.
+pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
 /// How many new faults in documents of identities are logged at once.
 pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
 /// The most bytes of a text with master keys.

@@ -139,7 +139,7 @@ async fn serve(
     let running = start(&options, inherited).await.map_err(|failure| failure.located(&said.arguments))?;
     greet(&options, &running);
     let Running { server, gateway, stopping, certificates, account, root, serving, .. } = running;
-    let observers = gateway.observers.clone();
+    let (observers, registry) = (gateway.observers.clone(), gateway.registry.clone());
     let parts = reload::Parts {
         gateway,
         account,
@@ -168,6 +168,7 @@ async fn serve(
             tracing::warn!("a second signal to stop was received: requests in progress are cut off");
         }
     }
+    identities::last_use::finish(&registry).await;
     Ok(Stopped { observers, serving })
 }
 
@@ -270,6 +271,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
     tokio::spawn(identities::looking::regularly(gateway.registry.clone(), gateway.looks.clone()));
+    tokio::spawn(identities::last_use::regularly(gateway.registry.clone()));
     tokio::spawn(sweep::regularly(backend, metrics));
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
 }

@@ -15,6 +15,8 @@ const NAME_CHARS_MAX: usize = 64;
 const OF_ACCOUNT: &str = "account-";
 /// The name of the document about the master keys.
 const OF_KEYS: &str = "keys";
+/// The name of the document about the last uses of keys.
+const OF_USES: &str = "used";
 
 /// The error for a text that is not the name of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,11 @@ impl DocumentName {
     /// Makes the name of the document about the master keys.
     pub fn of_keys() -> Self {
         Self(OF_KEYS.into())
+    }
+
+    /// Makes the name of the document about the last uses of keys.
+    pub fn of_uses() -> Self {
+        Self(OF_USES.into())
     }
 
     /// Returns the account whose document has this name; `None` if it is another one's.
@@ -171,7 +178,9 @@ mod tests {
         let name = DocumentName::of_account(&account);
         assert_eq!((name.as_str(), name.account()), ("account-123456789012", Some(account)));
         assert_eq!(DocumentName::new("account-1234").unwrap().account(), None);
-        assert_eq!(DocumentName::of_keys().account(), None);
+        for name in [DocumentName::of_keys(), DocumentName::of_uses()] {
+            assert_eq!((DocumentName::new(name.as_str()), name.account()), (Ok(name.clone()), None));
+        }
         for bad in ["", "a/b", "..", "A", "a.json", "ä", &"a".repeat(65)] {
             assert_eq!(DocumentName::new(bad), Err(InvalidDocumentName), "{bad}");
         }

@@ -2,6 +2,7 @@
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod in_tree;
+pub mod last_use;
 pub mod looking;
 
 use std::path::Path;

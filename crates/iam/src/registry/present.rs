@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::keys_document::{OpenError, agree};
+use super::last_use::Uses;
 use super::token_cache::TokenCache;
 use crate::account::AccountId;
 use crate::documents::{Documents, Mark, StoreError, Tag};
@@ -133,6 +134,7 @@ pub struct Registry {
     /// Held by whoever changes something, so that the changes of a gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) look_limit: Duration,
+    pub(super) uses: Uses,
     snapshot: ArcSwap<Snapshot>,
     /// When the look began that confirmed the present state, in nanoseconds, and one; 0 before the
     /// first one.
@@ -202,6 +204,7 @@ impl Registry {
             tokens: TokenCache::new(),
             changing: tokio::sync::Mutex::new(()),
             look_limit,
+            uses: Uses::default(),
             snapshot: ArcSwap::from_pointee(empty),
             confirmed: AtomicU64::new(0),
             begun: AtomicU64::new(0),
