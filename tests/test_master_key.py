@@ -1,5 +1,6 @@
 """Master keys: where they come from, what is refused, and that no secret can be kept without one."""
 
+import os
 import re
 import signal
 import stat
@@ -9,7 +10,8 @@ import pytest
 
 from support import expect
 from support.registry import MASTER_KEY, OTHER_MASTER_KEY, Refused, Registry, client
-from support.server import KEYS, StartFailed, binary
+from support.server import KEYS, NOBODY, StartFailed, binary
+from support.tools import run
 from support.wire import poll
 
 
@@ -164,3 +166,55 @@ def test_another_one_by_a_reload(make_server, tmp_path):
     assert "sealed with another master key" in reload(server, "was not reloaded")
     for user in (alice, bob):
         expect.error(client(server, user).get("/"), "AccessDenied")
+
+
+def test_secrets_are_encrypted_anew(make_server, tmp_path):
+    """While gateways go on: after it the old key is needed no more, and does not start a gateway."""
+    file, old = key_file(tmp_path / "key", MASTER_KEY), key_file(tmp_path / "old", MASTER_KEY)
+    server = make_server("--master-key-file", str(file))
+    with Registry(server.tree, server.account) as registry:
+        alice = registry.user("alice")
+    key_file(file, OTHER_MASTER_KEY, MASTER_KEY)
+    reload(server, "was reloaded")
+    options = [server.tree, "--master-key-file", file]
+    assert run("master-key", "rotate", *options) == f"{server.tree}: secrets encrypted anew: 1\n"
+    assert run("master-key", "rotate", *options) == f"{server.tree}: secrets encrypted anew: 0\n"
+    assert len(ids(server)) == 1
+    key_file(file, OTHER_MASTER_KEY)
+    reload(server, "was reloaded")
+    expect.error(client(server, alice).get("/"), "AccessDenied")
+    with pytest.raises(StartFailed, match="sealed with another master key"):
+        make_server("--master-key-file", str(old))
+    assert "with another master key" in run(
+        "master-key", "rotate", server.tree, "--master-key-file", old, status=2
+    )
+
+
+def test_a_lost_key_is_forgotten(make_server, tmp_path):
+    server = make_server(env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})
+    with Registry(server.tree, server.account) as registry:
+        alice = registry.user("alice")
+    assert server.stop() == 0
+    file = key_file(tmp_path / "key", OTHER_MASTER_KEY)
+    says = run("master-key", "forget", server.tree, "--master-key-file", file)
+    assert says.endswith("inactive, since their secrets are lost: 1\n")
+    server = make_server("--master-key-file", str(file))
+    expect.error(client(server, alice).get("/"), "InvalidAccessKeyId")
+    with Registry(server.tree, server.account, OTHER_MASTER_KEY) as registry:
+        expect.error(client(server, registry.key("alice")).get("/"), "AccessDenied")
+
+
+def test_what_it_needs(tmp_path):
+    """A key, a directory that was served, and the user of its gateways, who alone may read what it writes."""
+    file = key_file(tmp_path / "key", MASTER_KEY)
+    (tmp_path / "tree").mkdir()
+    for command in ("rotate", "forget"):
+        refused = [command, tmp_path / "tree", "--master-key-file", file]
+        assert "no gateway has served it" in run("master-key", *refused, status=2)
+        assert "no master key is given" in run("master-key", *refused[:2], status=2)
+    own = tmp_path / "tree" / ".slipway"
+    own.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(own, NOBODY, NOBODY)
+        assert f"uid {NOBODY}: run this command as that user" in run("master-key", *refused, status=2)
+    assert not (own / "iam").exists()

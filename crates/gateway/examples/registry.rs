@@ -8,7 +8,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use gateway::identities::InTree;
+use gateway::identities::{InTree, SystemClock};
 use iam::model::{
     AccountDocument, Context, Document, Holder, IamError, KeyOwner, KeyStatus, Name, NewKey, NewUser,
     Path as IamPath, Tags,
@@ -16,7 +16,6 @@ use iam::model::{
 
 use iam::{
     AccessKeyId, Account, AccountId, Credential, MasterKeys, Principal, Registry, RootIdentity, SecretKey,
-    SystemClock,
 };
 
 type Outcome = Result<String, Box<dyn Error>>;

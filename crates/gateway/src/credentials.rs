@@ -277,7 +277,8 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     Ok(Root { credential, unix_account, origin })
 }
 
-fn generate() -> Result<Credential, String> {
+/// Makes random keys.
+pub fn generate() -> Result<Credential, String> {
     const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut random = Zeroizing::new([0u8; 60]);
     aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| "no random numbers are available".to_owned())?;

@@ -20,14 +20,31 @@ use crate::text::unreadable;
 /// The variable that may have the text itself.
 pub const VARIABLE: &str = "SLIPWAY_MASTER_KEY";
 
+/// Where master keys may be, and the tree that they are for.
+#[derive(Debug)]
+pub struct Given<'g> {
+    /// DIR; `None` for a storage that keeps nothing.
+    pub dir: Option<&'g Path>,
+    /// `--master-key-file`.
+    pub file: Option<&'g Path>,
+    /// `--master-key-command`.
+    pub command: Option<&'g str>,
+}
+
+impl<'g> From<&'g ServeOptions> for Given<'g> {
+    fn from(options: &'g ServeOptions) -> Self {
+        Self {
+            dir: (options.dir != NULL).then_some(Path::new(&options.dir)),
+            file: options.master_key_file.as_deref(),
+            command: options.master_key_command.as_deref(),
+        }
+    }
+}
+
 /// Finds the master keys: in the file, otherwise in what the command prints, otherwise in the
 /// environment. `None` if none are given.
-pub fn find(
-    options: &ServeOptions,
-    env: impl Fn(&str) -> Option<String>,
-) -> Result<Option<MasterKeys>, String> {
-    let (file, command) = (&options.master_key_file, &options.master_key_command);
-    let (text, whence) = match (file, command) {
+pub fn find(given: &Given<'_>, env: impl Fn(&str) -> Option<String>) -> Result<Option<MasterKeys>, String> {
+    let (text, whence) = match (given.file, given.command) {
         (Some(_), Some(_)) => {
             return Err(
                 "--master-key-file and --master-key-command contradict each other: leave out one of the two"
@@ -36,7 +53,7 @@ pub fn find(
         }
         (Some(file), None) => {
             let whence = format!("--master-key-file {}", file.display());
-            let text = outside(file, options).and_then(|()| of_file(file));
+            let text = outside(file, given.dir).and_then(|()| of_file(file));
             (text.map_err(|why| format!("{whence}: {why}"))?, whence)
         }
         (None, Some(command)) => {
@@ -55,12 +72,10 @@ pub fn find(
 
 /// Refuses a file in the tree: whoever has a copy of the tree would have the key to its secrets,
 /// and in a bucket it would be an object.
-fn outside(file: &Path, options: &ServeOptions) -> Result<(), String> {
-    if options.dir == NULL {
-        return Ok(());
-    }
+fn outside(file: &Path, dir: Option<&Path>) -> Result<(), String> {
+    let Some(dir) = dir else { return Ok(()) };
     // A file or a DIR that is not there is found out elsewhere.
-    let (Ok(file), Ok(dir)) = (file.canonicalize(), Path::new(&options.dir).canonicalize()) else {
+    let (Ok(file), Ok(dir)) = (file.canonicalize(), dir.canonicalize()) else {
         return Ok(());
     };
     if file.starts_with(&dir) {

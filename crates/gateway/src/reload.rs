@@ -101,7 +101,7 @@ impl Reload {
             // As above.
             Collector::new(traces, |name| std::env::var(name).ok())?;
         }
-        let master_keys = master_key::find(&options, |name| std::env::var(name).ok())?;
+        let master_keys = master_key::find(&(&options).into(), |name| std::env::var(name).ok())?;
         let new_master_keys = self.set_master_keys(master_keys)?;
         let mut outcome = self.compare(&values);
         if new_master_keys {
@@ -142,6 +142,12 @@ impl Reload {
             domains: options.domain,
         }));
         self.root = root;
+        self.take_values(&values);
+        Ok(outcome)
+    }
+
+    /// Takes the values of the options that a reload applies.
+    fn take_values(&mut self, values: &Values) {
         for name in TAKEN {
             if !self.is_taken(name) {
                 continue;
@@ -151,7 +157,6 @@ impl Reload {
                 None => drop(self.said.values.remove(name)),
             }
         }
-        Ok(outcome)
     }
 
     /// Takes master keys, if they are others than before, and says whether they are.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, MasterKeys, Registry, RootOnly};
+use iam::{Account, MasterKeys, OpenError, Registry, RootIdentity, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -226,7 +226,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
-    let registry = identities::open(options, &root.identity(&account), master_keys).await?;
+    let registry = open_identities(options, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -270,10 +270,34 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         let observed = Observed::new(gateway.clone(), metrics, stopping.subscribe());
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
-    tokio::spawn(identities::looking::regularly(gateway.registry.clone(), gateway.looks.clone()));
-    tokio::spawn(identities::last_use::regularly(gateway.registry.clone()));
-    tokio::spawn(sweep::regularly(backend, metrics));
+    work_regularly(&gateway, backend, metrics);
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
+}
+
+async fn open_identities(
+    options: &ServeOptions,
+    root: &RootIdentity,
+    keys: Option<MasterKeys>,
+) -> Result<Arc<Registry>, Failure> {
+    let dir = Path::new(&options.dir);
+    let tree = (options.dir != NULL).then_some(dir);
+    let opened = identities::open(tree, Access::of(options.read_only), root, keys).await;
+    opened.map_err(|error| {
+        let message = format!("{}: {error}", dir.display());
+        match error {
+            // As what is wrong with the keys themselves.
+            OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
+            OpenError::Store(_) | OpenError::Keys(_) => Failure::Other(message),
+        }
+    })
+}
+
+/// Starts what is done beside requests, until the runtime ends.
+fn work_regularly(gateway: &Gateway, backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
+    let (registry, looks) = (&gateway.registry, &gateway.looks);
+    tokio::spawn(identities::looking::regularly(registry.clone(), looks.clone()));
+    tokio::spawn(identities::last_use::regularly(registry.clone()));
+    tokio::spawn(sweep::regularly(backend, metrics));
 }
 
 /// The contents of the files that the options name.
@@ -294,7 +318,7 @@ fn configured(
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     credentials::check(options.credentials_file.as_deref(), env)?;
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
-    let master_keys = master_key::find(options, env)?;
+    let master_keys = master_key::find(&options.into(), env)?;
     Ok(Configured { certificates, clients, collector, master_keys })
 }
 

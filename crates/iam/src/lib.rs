@@ -44,7 +44,7 @@ pub use language::Language;
 pub use memory::MemoryDocuments;
 pub use policies::{Policies, is_always_absent};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
-pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, SystemClock, Unavailable, UsedService};
+pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, Unavailable, UsedService};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,

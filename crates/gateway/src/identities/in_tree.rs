@@ -103,12 +103,10 @@ impl Documents for InTree {
 #[cfg(test)]
 mod tests {
     use iam::conformance::documents::{Subject, run};
-    use iam::{
-        AccessKeyId, Account, AccountId, Credential, Principal, Registry, RootIdentity, SecretKey,
-        SystemClock,
-    };
+    use iam::{AccessKeyId, Account, AccountId, Credential, Principal, Registry, RootIdentity, SecretKey};
 
     use super::*;
+    use crate::identities::SystemClock;
 
     fn two(dir: &Path) -> [Arc<dyn Documents>; 2] {
         [0; 2].map(|_| Arc::new(InTree::open(dir).unwrap()) as Arc<dyn Documents>)

@@ -1,6 +1,7 @@
 //! Where the identities are that a gateway knows
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
+mod clock;
 mod in_tree;
 pub mod last_use;
 pub mod looking;
@@ -8,35 +9,32 @@ pub mod looking;
 use std::path::Path;
 use std::sync::Arc;
 
-use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, SystemClock};
+use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, StoreError};
 
+pub use clock::SystemClock;
 pub use in_tree::InTree;
 pub use looking::Looks;
 
-use crate::config::ServeOptions;
-use crate::serve::Failure;
-use crate::storage::NULL;
+use crate::state_dir::Access;
 
-/// Opens the identities of the tree that DIR names; those of a storage that keeps nothing last for
-/// a run. Nothing is made in DIR before the first change.
+/// Opens the identities of the tree `dir`; without one (nothing is stored) there are none but
+/// those that are made in this run. Nothing is made in the tree before the first change, or for the
+/// first master key.
 pub async fn open(
-    options: &ServeOptions,
+    dir: Option<&Path>,
+    access: Access,
     root: &RootIdentity,
     keys: Option<MasterKeys>,
-) -> Result<Arc<Registry>, Failure> {
-    let documents: Arc<dyn Documents> = if options.dir == NULL {
-        Arc::new(MemoryDocuments::default())
-    } else {
-        let dir = Path::new(&options.dir);
-        let open = if options.read_only { InTree::open_to_read } else { InTree::open };
-        Arc::new(open(dir).map_err(|error| error.to_string())?)
-    };
-    let opened = Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await;
-    opened.map_err(|error| {
-        let message = format!("{}: {error}", Path::new(&options.dir).display());
-        match error {
-            OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
-            OpenError::Store(_) | OpenError::Keys(_) => Failure::Other(message),
+) -> Result<Arc<Registry>, OpenError> {
+    let documents: Arc<dyn Documents> = match dir {
+        None => Arc::new(MemoryDocuments::default()),
+        Some(dir) => {
+            let opened = match access {
+                Access::Read => InTree::open_to_read(dir),
+                Access::Keep => InTree::open(dir),
+            };
+            Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?)
         }
-    })
+    };
+    Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await
 }

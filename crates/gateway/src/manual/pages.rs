@@ -277,7 +277,36 @@ pub const PAGES: &[Page] = &[
                 ("$", "slipway serve --master-key-file /etc/slipway/master.key /srv/s3"),
             ],
         }],
-        see_also: &["slipway-serve(1)"],
+        see_also: &["slipway-serve(1)", "slipway-master-key-rotate(1)"],
+    },
+    Page {
+        name: "slipway-master-key-rotate",
+        description: &[
+            "The secrets are encrypted with the first key that is given. The keys before it have to be given as well, since \
+             they decrypt. Gateways go on serving; each must have been reloaded with the same keys.",
+            "The command changes DIR as a gateway does. It is run as the user that the gateways run as.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                (
+                    "",
+                    "The file has the new key, and below it the old one; all gateways were reloaded with it:",
+                ),
+                ("$", "slipway master-key rotate /srv/s3 --master-key-file /etc/slipway/master.key"),
+            ],
+        }],
+        see_also: &["slipway-master-key-new(1)"],
+    },
+    Page {
+        name: "slipway-master-key-forget",
+        description: &[
+            "Users, groups, roles and policies are not encrypted and stay. The keys become inactive, and new ones have to be \
+             made for their users.",
+            "The command changes DIR as a gateway does. It is run as the user that the gateways run as.",
+        ],
+        sections: &[],
+        see_also: &["slipway-master-key-new(1)"],
     },
     Page {
         name: "slipway-policy-check",

@@ -1,5 +1,5 @@
 use std::fmt::Debug;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use s3_types::Timestamp;
 
@@ -10,25 +10,4 @@ pub trait Clock: Debug + Send + Sync {
 
     /// Returns the time since some moment. It never goes back; by it the age of a state is known.
     fn ticking(&self) -> Duration;
-}
-
-/// The clocks of the system.
-#[derive(Debug)]
-pub struct SystemClock(Instant);
-
-impl SystemClock {
-    /// Counts from now on.
-    pub fn start() -> Self {
-        Self(Instant::now())
-    }
-}
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn ticking(&self) -> Duration {
-        self.0.elapsed()
-    }
 }

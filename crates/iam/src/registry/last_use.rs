@@ -2,13 +2,13 @@
 //! that all gateways share. What a gateway had not written when it crashed is lost.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use s3_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::present::{Registry, unavailable};
+use super::uses::{LastUse, UsedService};
 use crate::credential::AccessKeyId;
 use crate::documents::{DocumentName, StoreError, Tag};
 use crate::model::IamError;
@@ -20,67 +20,12 @@ const FORMAT: u32 = 1;
 const ATTEMPTS: usize = 3;
 const HOUR_SECONDS: i64 = 3_600;
 
-/// The service that a key was used with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum UsedService {
-    /// S3.
-    S3,
-    /// IAM.
-    Iam,
-    /// STS.
-    Sts,
-}
-
-impl UsedService {
-    /// Returns the name, as answers have it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::S3 => "s3",
-            Self::Iam => "iam",
-            Self::Sts => "sts",
-        }
-    }
-}
-
-/// The last use of a key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LastUse {
-    /// The beginning of the hour.
-    #[serde(with = "crate::text::time")]
-    pub hour: Timestamp,
-    /// The service.
-    pub service: UsedService,
-    /// The region.
-    pub region: Box<str>,
-}
-
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UsesDocument {
     format: u32,
     #[serde(deserialize_with = "crate::text::unique::deserialize")]
     keys: BTreeMap<Box<str>, LastUse>,
-}
-
-/// The uses that are not written yet.
-#[derive(Debug, Default)]
-pub(super) struct Uses(Mutex<HashMap<Box<str>, LastUse>>);
-
-impl Uses {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, LastUse>> {
-        // Each change is a single call of the map.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Adds what could not be written.
-    fn put_back(&self, uses: HashMap<Box<str>, LastUse>) {
-        let mut there = self.lock();
-        for (key, one) in uses {
-            there.entry(key).or_insert(one);
-        }
-    }
 }
 
 /// The later of two uses of a key.

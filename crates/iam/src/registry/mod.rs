@@ -6,11 +6,13 @@ mod identities;
 mod keys_document;
 mod last_use;
 mod present;
+mod rotation;
 #[cfg(test)]
 mod tests;
 mod token_cache;
+mod uses;
 
-pub use clock::{Clock, SystemClock};
+pub use clock::Clock;
 pub use keys_document::OpenError;
-pub use last_use::{LastUse, UsedService};
 pub use present::{FRESH, Registry, Unavailable};
+pub use uses::{LastUse, UsedService};

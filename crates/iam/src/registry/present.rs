@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::keys_document::{OpenError, agree};
-use super::last_use::Uses;
 use super::token_cache::TokenCache;
+use super::uses::Uses;
 use crate::account::AccountId;
 use crate::documents::{Documents, Mark, StoreError, Tag};
 use crate::identities::{RootIdentity, Unidentified};
@@ -321,8 +321,8 @@ impl Registry {
         looks.1 <= UNKNOWN_LOOKS_MAX
     }
 
-    /// Takes another key of the server's, or another account, as root's. Root's requests are decided
-    /// by it at once, all others from the next look on.
+    /// Takes another key of the server's, or another account, as root's. Root's requests are
+    /// decided by it at once, all others from the next look on.
     pub fn set_root(&self, root: &RootIdentity) {
         self.root.store(Arc::clone(root.session()));
     }

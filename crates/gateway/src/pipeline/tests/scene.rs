@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
     AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
-    KnownObject, MemoryDocuments, Principal, Question, Registry, RootIdentity, SecretKey, SystemClock,
+    KnownObject, MemoryDocuments, Principal, Question, Registry, RootIdentity, SecretKey,
 };
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -30,6 +30,7 @@ use crate::access::Storage;
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::gateway::{Gateway, Places, Settings};
+use crate::identities::SystemClock;
 use crate::metrics::Connections;
 use crate::peer::Peer;
 use crate::phase::Phase;

@@ -22,6 +22,7 @@ mod accounts;
 mod changes;
 mod freshness;
 mod last_use;
+mod rotation;
 mod sessions;
 
 const ACCOUNT: &str = "123456789012";
