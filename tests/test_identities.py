@@ -14,7 +14,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.registry import MASTER_KEY, Registry, client
+from support.registry import MASTER_KEY, Registry, check_known, client
 from support.server import KEYS
 from support.tools import run
 from support.wire import poll
@@ -69,8 +69,7 @@ def test_a_key_works_everywhere_when_it_was_made(gateways, registry):
     for _ in range(ROUNDS):
         key = registry.key("alice")
         for gateway in gateways:
-            # She is known, and nothing is allowed to her.
-            expect.error(client(gateway, key).get("/"), "AccessDenied")
+            check_known(client(gateway, key))
         registry.do("delete-key", "alice", key.access_key)
 
 
@@ -95,7 +94,7 @@ def test_a_user_that_is_deleted_is_refused_within_a_second(gateways, registry):
     for round in range(ROUNDS):
         key = registry.user("alice")
         asker = client(gateways[round % 2], key)
-        expect.error(asker.get("/"), "AccessDenied")
+        check_known(asker)
         registry.do("delete-key", "alice", key.access_key)
         registry.do("delete-user", "alice")
         times.append(wait_for(asker, "InvalidAccessKeyId"))
@@ -121,7 +120,7 @@ def test_a_store_that_cannot_be_read(gateways, registry, tmp_path):
     server = gateways[0]
     key = registry.user("alice")
     alice = client(server, key)
-    expect.error(alice.get("/"), "AccessDenied")
+    check_known(alice)
     there, away = server.tree / ".slipway" / "iam", tmp_path / "away"
     there.rename(away)
     there.write_text("not a directory\n")
@@ -148,7 +147,7 @@ def test_a_document_that_cannot_be_read(gateways, registry, damage):
     server = gateways[0]
     key = registry.user("alice")
     alice = client(server, key)
-    expect.error(alice.get("/"), "AccessDenied")
+    check_known(alice)
     file = server.tree / ".slipway" / "iam" / f"account-{server.account}.json"
     whole = file.read_text()
     document = json.loads(whole)
@@ -187,7 +186,7 @@ def test_when_a_key_was_last_used(gateways, registry):
     assert gateways[1].stop() == 0
     assert not used.exists()
     for _ in range(3):
-        expect.error(client(gateways[0], alice).get("/"), "AccessDenied")
+        check_known(client(gateways[0], alice))
     # One that is refused for its signature has not used the key.
     forged = dataclasses.replace(bob, secret_key="x" * 40)
     expect.error(client(gateways[0], forged).get("/"), "SignatureDoesNotMatch")
@@ -211,4 +210,4 @@ def test_tools_leave_them_alone(make_server, tmp_path):
     for command in (["fsck"], ["fsck", "--repair"], ["sweep"], ["import", "versitygw"], ["rehash"]):
         assert "iam" not in run(*command, server.tree)
         assert {path.name: (path.stat().st_ino, path.read_bytes()) for path in there.iterdir()} == before
-    expect.error(client(server, alice).get("/"), "AccessDenied")
+    check_known(client(server, alice))

@@ -64,3 +64,9 @@ class Registry:
 def client(server: Server, signer: Signer) -> RawClient:
     """A client that signs with a key."""
     return RawClient(server.address, signer)
+
+
+def check_known(client: RawClient, target: str = "/") -> None:
+    """The client's key is accepted, and nothing is allowed to its user."""
+    response = client.get(target)
+    assert (response.status, response.code) == (403, "AccessDenied"), response
