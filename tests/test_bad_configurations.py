@@ -158,6 +158,7 @@ def write_pair(directory: Path) -> None:
 def files() -> list[Bad]:
     """What the file names is not there, can't be read, or does not fit."""
     keys = 'credentials-file = "keys.toml"'
+    master = 'master-key-file = "keys.toml"'
     pair = 'tls-cert = "{}"\ntls-key = "{}"'
     return [
         Bad(keys, "create the file, or give the path of another", "credentials-file"),
@@ -173,6 +174,11 @@ def files() -> list[Bad]:
             "credentials-file",
             lambda directory: directory.chmod(0o755),
         ),
+        Bad(master, "create the file, or give the path of another", "master-key-file"),
+        Bad(master, "chmod 600 it", "master-key-file", write_keys(KEYS_TEXT, 0o644)),
+        Bad(master, "line 1 is not a master key", "master-key-file", write_keys(KEYS_TEXT)),
+        Bad('master-key-command = "/bin/false"', "it failed (exit status: 1)", "master-key-command"),
+        Bad('master-key-command = ""', "give the path of a program", "master-key-command"),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
         Bad('client-address = "forwarded"', "without --trusted-proxy", "client-address"),
@@ -336,6 +342,8 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     ("log", "shout", "known are off"),
     ("tls-cert", "/nonexistent", "give one key for each certificate"),
     ("credentials-file", "/nonexistent", "create the file, or give the path of another"),
+    ("master-key-file", "/nonexistent", "create the file, or give the path of another"),
+    ("master-key-command", "/nonexistent", "it cannot be run"),
     ("config", "/nonexistent", "create the file, or give the path of another"),
 ])  # fmt: skip
 def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) -> None:

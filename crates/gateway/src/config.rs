@@ -91,6 +91,19 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
+    /// A file with the master key, which secrets of users' access keys and sessions are encrypted
+    /// with, readable by its owner only as --credentials-file. `slipway master-key new` makes one;
+    /// keep it outside of DIR, and a copy elsewhere. Of several lines, the first key encrypts, and
+    /// all decrypt. The text may also be in SLIPWAY_MASTER_KEY. Without a master key, no access
+    /// keys of users and no sessions can be made
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+
+    /// A program that prints what --master-key-file would have, with arguments separated by spaces.
+    /// It is run without a shell, at the start and for each reload, and has 10 s
+    #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
+    pub master_key_command: Option<String>,
+
     /// The id of the account that buckets and objects belong to: 12 digits. Without it, the id in
     /// DIR/.slipway/account.toml counts, which is generated once. A directory with another id is
     /// not served

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iam::{AccessKeyId, Account, Credential, Identities, Principal, RootIdentity, SecretKey};
+use iam::{AccessKeyId, Account, Credential, Principal, RootIdentity, SecretKey};
 use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -69,10 +69,10 @@ impl Root {
             && one.secret_key.expose() == other.secret_key.expose()
     }
 
-    /// The keys that requests may be signed with: these, as root of `account`.
-    pub fn identities(&self, account: &Arc<Account>) -> Arc<dyn Identities> {
+    /// Root of `account`, with these keys.
+    pub fn identity(&self, account: &Arc<Account>) -> RootIdentity {
         let root = Principal::root(Arc::clone(account), self.unix_account);
-        Arc::new(RootIdentity::new(root, self.credential.clone()))
+        RootIdentity::new(root, self.credential.clone())
     }
 
     /// Warns if files cannot be given to root.
@@ -238,24 +238,30 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
     Ok(Credential { access_key, secret_key })
 }
 
-fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
-    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let metadata = file.metadata().map_err(|e| says(&e))?;
+/// Fails for a file that other users may read, or write: it has `content` in it.
+pub fn check_private(file: &fs::File, content: &str) -> Result<(), String> {
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
     let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
     // Secrets of Kubernetes are root's, and a server without root reads them by its group.
     let others = if owner == 0 { 0o037 } else { 0o077 };
     if mode & others != 0 {
-        return Err(says(&format_args!(
-            "other users may read it (mode {:03o}), and it contains root's secret key: chmod 600 it",
+        return Err(format!(
+            "other users may read it (mode {:03o}), and it contains {content}: chmod 600 it",
             mode & 0o777
-        )));
+        ));
     }
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Err(says(&format_args!(
+        return Err(format!(
             "it belongs to the user with uid {owner}, neither to the server's user nor to root: chown it to one of \
              them"
-        )));
+        ));
     }
+    Ok(())
+}
+
+fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
+    let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    check_private(&file, "root's secret key").map_err(|e| says(&e))?;
     let mut text = Zeroizing::new(String::new());
     state_dir::read_text(file, &mut text).map_err(|e| says(&unreadable(&e)))?;
     let file: CredentialFile = toml::from_str(&text).map_err(|e| {
@@ -271,7 +277,8 @@ fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     Ok(Root { credential, unix_account, origin })
 }
 
-fn generate() -> Result<Credential, String> {
+/// Makes random keys.
+pub fn generate() -> Result<Credential, String> {
     const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut random = Zeroizing::new([0u8; 60]);
     aws_lc_rs::rand::fill(random.as_mut()).map_err(|_| "no random numbers are available".to_owned())?;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use iam::{Account, Authorizer, Identities};
+use iam::{Account, Authorizer, Identities, Registry};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access::Storage;
 use crate::body::DigestServices;
 use crate::clients::Clients;
+use crate::identities::Looks;
 use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
@@ -31,6 +32,10 @@ pub struct Gateway {
     pub storage: Storage,
     /// The settings that a reload changes.
     pub settings: ArcSwap<Settings>,
+    /// All identities, which requests may change.
+    pub registry: Arc<Registry>,
+    /// What became of the regular looks at them.
+    pub looks: Arc<Looks>,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.

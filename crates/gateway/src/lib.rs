@@ -27,6 +27,7 @@ pub mod limits;
 mod line;
 mod log;
 pub mod manual;
+pub mod master_key;
 pub mod metrics;
 mod minio;
 mod observers;

@@ -194,6 +194,19 @@ pub const BLOCKING_THREADS_MAX: usize = 256;
 /// How many of them may wait for documents of identities: there is one look and one change at a
 /// time, and looks that nobody waits for any more. Further calls wait.
 pub const IDENTITIES_THREADS_MAX: usize = 4;
+/// The age of the state of identities at which a gateway is not ready: some looks have failed, or
+/// one takes very long.
+pub const IDENTITIES_READY_AGE_MAX: Duration = Duration::from_secs(5);
+/// The time that a stopping server has to write when keys were last used.
+pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
+/// How many new faults in documents of identities are logged at once.
+pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
+/// The most bytes of a text with master keys.
+pub const MASTER_KEY_BYTES_MAX: usize = 64 << 10;
+/// The time that `--master-key-command` has.
+pub const MASTER_KEY_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
+/// The time between two looks whether it has ended.
+pub const MASTER_KEY_COMMAND_PAUSE: Duration = Duration::from_millis(20);
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white

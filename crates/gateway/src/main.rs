@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
         Command::Policy(command) => commands::policy::run(&command),
+        Command::MasterKey(command) => commands::master_key::run(&command),
         Command::Man(options) => manual::run(&options),
         Command::Ready(options) => commands::ready::run(&options),
         Command::Top(options) => commands::top::run(&options),

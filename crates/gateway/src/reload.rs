@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iam::Account;
+use iam::{Account, MasterKeys};
+use tokio::runtime::Handle;
 
 use crate::access_log::AccessLog;
 use crate::cli::{Cli, Said, Values, sentence};
@@ -12,12 +13,23 @@ use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::log::{LogFilter, read_filter};
+use crate::master_key;
 use crate::server::Certificates;
 use crate::traces::Collector;
 
 /// Options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS is
 /// on.
-const TAKEN: [&str; 7] = ["access_log", "config", "credentials_file", "domain", "log", "tls_cert", "tls_key"];
+const TAKEN: [&str; 9] = [
+    "access_log",
+    "config",
+    "credentials_file",
+    "domain",
+    "log",
+    "master_key_command",
+    "master_key_file",
+    "tls_cert",
+    "tls_key",
+];
 
 /// The state of a server that a reload compares with and changes.
 pub struct Reload {
@@ -28,6 +40,8 @@ pub struct Reload {
     /// `--chown`, which a reload does not change.
     chown: bool,
     parts: Parts,
+    /// Where the store of identities is asked.
+    runtime: Handle,
 }
 
 /// The parts of a server that a reload changes or needs.
@@ -56,9 +70,9 @@ pub struct Outcome {
 }
 
 impl Reload {
-    /// The reload of a server that was started with `said` and these root keys.
-    pub fn new(said: Said, root: Root, chown: bool, parts: Parts) -> Self {
-        Self { said, root, chown, parts }
+    /// The reload of a server that was started in `runtime`, with `said` and these root keys.
+    pub fn new(said: Said, root: Root, chown: bool, parts: Parts, runtime: Handle) -> Self {
+        Self { said, root, chown, parts, runtime }
     }
 
     /// Reads everything again and applies it. If anything is wrong, nothing changes.
@@ -87,7 +101,12 @@ impl Reload {
             // As above.
             Collector::new(traces, |name| std::env::var(name).ok())?;
         }
+        let master_keys = master_key::find(&(&options).into(), |name| std::env::var(name).ok())?;
+        let new_master_keys = self.set_master_keys(master_keys)?;
         let mut outcome = self.compare(&values);
+        if new_master_keys {
+            outcome.taken.push("master keys".to_owned());
+        }
         if self.parts.access_log.is_some() != options.access_log.is_some() {
             outcome.taken.retain(|flag| flag != "--access-log");
             outcome.needs_restart.push("--access-log (turning it on or off)".to_owned());
@@ -114,12 +133,21 @@ impl Reload {
         }
         root.warn_of_chown(self.chown);
         let account = self.parts.account.clone();
+        let registry = &self.parts.gateway.registry;
+        registry.set_root(&root.identity(&account));
+        let identities = registry.clone();
         self.parts.gateway.settings.store(Arc::new(Settings {
-            identities: root.identities(&account),
+            identities,
             account,
             domains: options.domain,
         }));
         self.root = root;
+        self.take_values(&values);
+        Ok(outcome)
+    }
+
+    /// Takes the values of the options that a reload applies.
+    fn take_values(&mut self, values: &Values) {
         for name in TAKEN {
             if !self.is_taken(name) {
                 continue;
@@ -129,7 +157,16 @@ impl Reload {
                 None => drop(self.said.values.remove(name)),
             }
         }
-        Ok(outcome)
+    }
+
+    /// Takes master keys, if they are others than before, and says whether they are.
+    fn set_master_keys(&self, keys: Option<MasterKeys>) -> Result<bool, String> {
+        let registry = &self.parts.gateway.registry;
+        if registry.has_master_keys(keys.as_ref()) {
+            return Ok(false);
+        }
+        let taken = self.runtime.block_on(registry.set_master_keys(keys));
+        taken.map(|()| true).map_err(|error| error.to_string())
     }
 
     /// True if a reload applies this option. A reload turns TLS neither on nor off.

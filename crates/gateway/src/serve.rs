@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Authorizer, Policies, RootOnly};
+use iam::{Account, Authorizer, MasterKeys, OpenError, Policies, Registry, RootIdentity, RootOnly};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -38,7 +39,7 @@ use crate::server::{
 use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, choices, service_manager, sweep};
+use crate::{account, agreement, choices, identities, master_key, service_manager, sweep};
 
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -138,7 +139,7 @@ async fn serve(
     let running = start(&options, inherited).await.map_err(|failure| failure.located(&said.arguments))?;
     greet(&options, &running);
     let Running { server, gateway, stopping, certificates, account, root, serving, .. } = running;
-    let observers = gateway.observers.clone();
+    let (observers, registry) = (gateway.observers.clone(), gateway.registry.clone());
     let parts = reload::Parts {
         gateway,
         account,
@@ -147,7 +148,8 @@ async fn serve(
         access_log: observers.as_ref().and_then(|observers| observers.access_log.clone()),
         log_filter,
     };
-    let reloads = reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts))?;
+    let reloads =
+        reload_when_told(hang_ups, Reload::new(said, root, options.chown, parts, Handle::current()))?;
     service_manager::ready();
     stops.next().await;
     reloads.abort();
@@ -166,6 +168,7 @@ async fn serve(
             tracing::warn!("a second signal to stop was received: requests in progress are cut off");
         }
     }
+    identities::last_use::finish(&registry).await;
     Ok(Stopped { observers, serving })
 }
 
@@ -204,7 +207,7 @@ pub struct Running {
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, Failure> {
     // All that may be wrong with the options, before anything is made in DIR.
     let env = |name: &str| std::env::var(name).ok();
-    let Configured { certificates, clients, collector } =
+    let Configured { certificates, clients, collector, master_keys } =
         configured(options, env).map_err(Failure::Configuration)?;
     allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
@@ -223,6 +226,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
+    let registry = open_identities(options, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -246,7 +250,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         host_id,
         clients,
         observers: observers.map(Arc::new),
-        ..gateway(options, backend.clone(), &root, account.clone())
+        ..gateway(options, backend.clone(), registry, account.clone())
     };
     let gateway = Arc::new(gateway);
     let settings = ConnectionSettings {
@@ -266,8 +270,34 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         let observed = Observed::new(gateway.clone(), metrics, stopping.subscribe());
         tokio::spawn(operations_server::run(listener, Arc::new(observed)));
     }
-    tokio::spawn(sweep::regularly(backend, metrics));
+    work_regularly(&gateway, backend, metrics);
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
+}
+
+async fn open_identities(
+    options: &ServeOptions,
+    root: &RootIdentity,
+    keys: Option<MasterKeys>,
+) -> Result<Arc<Registry>, Failure> {
+    let dir = Path::new(&options.dir);
+    let tree = (options.dir != NULL).then_some(dir);
+    let opened = identities::open(tree, Access::of(options.read_only), root, keys).await;
+    opened.map_err(|error| {
+        let message = format!("{}: {error}", dir.display());
+        match error {
+            // As what is wrong with the keys themselves.
+            OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
+            OpenError::Store(_) | OpenError::Keys(_) => Failure::Other(message),
+        }
+    })
+}
+
+/// Starts what is done beside requests, until the runtime ends.
+fn work_regularly(gateway: &Gateway, backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
+    let (registry, looks) = (&gateway.registry, &gateway.looks);
+    tokio::spawn(identities::looking::regularly(registry.clone(), looks.clone()));
+    tokio::spawn(identities::last_use::regularly(registry.clone()));
+    tokio::spawn(sweep::regularly(backend, metrics));
 }
 
 /// The contents of the files that the options name.
@@ -275,6 +305,7 @@ struct Configured {
     certificates: Option<Arc<Certificates>>,
     clients: Clients,
     collector: Option<Collector>,
+    master_keys: Option<MasterKeys>,
 }
 
 /// Checks the options, and reads the files that they name.
@@ -287,7 +318,8 @@ fn configured(
     let clients = Clients::new(options.client_address, &options.trusted_proxy)?;
     credentials::check(options.credentials_file.as_deref(), env)?;
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
-    Ok(Configured { certificates, clients, collector })
+    let master_keys = master_key::find(&options.into(), env)?;
+    Ok(Configured { certificates, clients, collector, master_keys })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only
@@ -377,7 +409,12 @@ fn authorizer(options: &ServeOptions) -> Arc<dyn Authorizer> {
     if options.allow_same_names { Arc::new(RootOnly) } else { Arc::new(Policies) }
 }
 
-fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, account: Arc<Account>) -> Gateway {
+fn gateway(
+    options: &ServeOptions,
+    backend: Arc<dyn Backend>,
+    registry: Arc<Registry>,
+    account: Arc<Account>,
+) -> Gateway {
     let sigv2 = match options.sigv2 {
         choices::SigV2::Presigned => s3_wire::auth::SigV2::Presigned,
         choices::SigV2::All => s3_wire::auth::SigV2::All,
@@ -386,10 +423,12 @@ fn gateway(options: &ServeOptions, backend: Arc<dyn Backend>, root: &Root, accou
     Gateway {
         storage: Storage::new(backend),
         settings: ArcSwap::from_pointee(Settings {
-            identities: root.identities(&account),
+            identities: registry.clone(),
             account,
             domains: options.domain.clone(),
         }),
+        registry,
+        looks: Arc::default(),
         authorizer: authorizer(options),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),

@@ -15,6 +15,8 @@ const NAME_CHARS_MAX: usize = 64;
 const OF_ACCOUNT: &str = "account-";
 /// The name of the document about the master keys.
 const OF_KEYS: &str = "keys";
+/// The name of the document about the last uses of keys.
+const OF_USES: &str = "used";
 
 /// The error for a text that is not the name of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,11 @@ impl DocumentName {
     /// Makes the name of the document about the master keys.
     pub fn of_keys() -> Self {
         Self(OF_KEYS.into())
+    }
+
+    /// Makes the name of the document about the last uses of keys.
+    pub fn of_uses() -> Self {
+        Self(OF_USES.into())
     }
 
     /// Returns the account whose document has this name; `None` if it is another one's.
@@ -116,6 +123,8 @@ pub enum StoreError {
     Changed,
     /// The store takes no documents of this size.
     TooLarge,
+    /// The store is only read.
+    ReadOnly,
     /// The store cannot be asked, or its answer was not understood: nothing is known. After a
     /// change, it may have been made.
     Unavailable(Box<dyn Error + Send + Sync>),
@@ -126,6 +135,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Changed => f.write_str("the document was changed meanwhile"),
             Self::TooLarge => f.write_str("the document is larger than the store allows"),
+            Self::ReadOnly => f.write_str("documents are only read, and none is changed"),
             Self::Unavailable(cause) => write!(f, "the store cannot be used: {cause}"),
         }
     }
@@ -168,7 +178,9 @@ mod tests {
         let name = DocumentName::of_account(&account);
         assert_eq!((name.as_str(), name.account()), ("account-123456789012", Some(account)));
         assert_eq!(DocumentName::new("account-1234").unwrap().account(), None);
-        assert_eq!(DocumentName::of_keys().account(), None);
+        for name in [DocumentName::of_keys(), DocumentName::of_uses()] {
+            assert_eq!((DocumentName::new(name.as_str()), name.account()), (Ok(name.clone()), None));
+        }
         for bad in ["", "a/b", "..", "A", "a.json", "ä", &"a".repeat(65)] {
             assert_eq!(DocumentName::new(bad), Err(InvalidDocumentName), "{bad}");
         }

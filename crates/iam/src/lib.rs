@@ -1,15 +1,13 @@
 //! Identities, and decisions about the permissions of requests.
 //!
-//! For now there is only one identity: root, to whom everything is allowed. The types are those
-//! that users, groups, policies and ACLs need: the store of [`Identities`] has a [`Session`] for
-//! the key that signed, with its [`Permissions`], and for each action that a request needs the
-//! [`Authorizer`] gets a [`Question`], with the [`BucketRules`] and the values of
-//! [`ConditionKey`]s. [`Policies`] decides by policies.
+//! The store of [`Identities`] has a [`Session`] for the key that signed, with its [`Permissions`],
+//! and for each action that a request needs the [`Authorizer`] gets a [`Question`], with the
+//! [`BucketRules`] and the values of [`ConditionKey`]s. [`Policies`] decides by policies.
 //!
-//! Nothing uses yet: the [`Registry`], a store of identities that several gateways share. It has
-//! accounts with users and policies ([`model`]) in [`Documents`], secrets that are sealed with
-//! [`MasterKeys`], and the tokens of sessions ([`TokenKeys`]); each gateway has all of it in
-//! memory, as a [`Snapshot`].
+//! The [`Registry`] is a store of identities that several gateways share. It has accounts with
+//! users and policies ([`model`]) in [`Documents`], secrets that are sealed with [`MasterKeys`],
+//! and the tokens of sessions ([`TokenKeys`]); each gateway has all of it in memory, as a
+//! [`Snapshot`].
 
 mod account;
 mod authorize;
@@ -45,10 +43,11 @@ pub use language::Language;
 pub use memory::MemoryDocuments;
 pub use policies::{Policies, is_always_absent};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
-pub use registry::{Clock, FRESH, OpenError, Registry, Unavailable};
+pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, Unavailable, UsedService};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
+    UseMark,
 };
 pub use state::{AccountState, Closed, Identity, Snapshot, Trouble};
 pub use tokens::{

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use policy::Policy;
 use s3_types::{RequesterFacts, Timestamp, UnixAccount};
@@ -109,6 +110,22 @@ pub struct Session {
     pub token: Option<TokenFacts>,
     /// The time from which the key is no longer accepted; `None` for a key that does not expire.
     pub expires: Option<Timestamp>,
+    /// The hour in which the key was used last, as far as it was noted.
+    pub last_use: UseMark,
+}
+
+/// An hour and the service that a key was used with in it.
+#[derive(Debug, Default)]
+pub struct UseMark(AtomicU64);
+
+impl UseMark {
+    /// Takes another hour and service, and says whether they differ from those before.
+    pub(crate) fn is_new(&self, hour: i64, service: u8) -> bool {
+        // Hours before 1970 are none; zero is that nothing was noted.
+        let mark = (u64::try_from(hour).unwrap_or(0) << 8) | u64::from(service);
+        let mark = mark.saturating_add(1);
+        self.0.load(Ordering::Relaxed) != mark && self.0.swap(mark, Ordering::Relaxed) != mark
+    }
 }
 
 impl Session {
@@ -120,7 +137,17 @@ impl Session {
             unix_account: principal.unix_account,
         });
         let (permissions, tags) = (Permissions::default(), Box::default());
-        Self { principal, facts, credential, key_kind, permissions, tags, token: None, expires: None }
+        Self {
+            principal,
+            facts,
+            credential,
+            key_kind,
+            permissions,
+            tags,
+            token: None,
+            expires: None,
+            last_use: UseMark::default(),
+        }
     }
 
     /// True if the session has ended at `now`.

@@ -4,6 +4,7 @@ use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
 use crate::commands::man::ManOptions;
+use crate::commands::master_key::MasterKeyCommand;
 use crate::commands::plan::PlanOptions;
 use crate::commands::policy::PolicyCommand;
 use crate::commands::ready::ReadyOptions;
@@ -59,6 +60,9 @@ pub enum Command {
     /// commands say how later ones will decide
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Make the master key that secrets of users' access keys are encrypted with
+    #[command(subcommand)]
+    MasterKey(MasterKeyCommand),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),

@@ -8,6 +8,7 @@ pub mod bench;
 pub mod fsck;
 pub mod import;
 pub mod man;
+pub mod master_key;
 mod operators;
 pub mod plan;
 pub mod policy;

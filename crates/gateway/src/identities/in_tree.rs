@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use backend::BackendError;
 use backend_posix::{DocumentTag, OpenError, ReplaceError, TreeDocuments};
 use bytes::Bytes;
 use iam::{DocumentName, Documents, Mark, StoreError, Tag};
@@ -29,8 +30,17 @@ fn unavailable(error: impl Error + Send + Sync + 'static) -> StoreError {
 impl InTree {
     /// Opens the store of the tree at `dir`, in which nothing is made before the first document.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        let documents = Arc::new(TreeDocuments::open(dir)?);
-        Ok(Self { documents, turns: Arc::new(Semaphore::new(IDENTITIES_THREADS_MAX)) })
+        TreeDocuments::open(dir).map(Self::of)
+    }
+
+    /// [`InTree::open`] without write access: changes fail.
+    pub fn open_to_read(dir: &Path) -> Result<Self, OpenError> {
+        TreeDocuments::open_to_read(dir).map(Self::of)
+    }
+
+    fn of(documents: TreeDocuments) -> Self {
+        let turns = Arc::new(Semaphore::new(IDENTITIES_THREADS_MAX));
+        Self { documents: Arc::new(documents), turns }
     }
 
     async fn run<T: Send + 'static>(
@@ -82,6 +92,7 @@ impl Documents for InTree {
             replaced.map_err(|error| match error {
                 ReplaceError::Changed => StoreError::Changed,
                 ReplaceError::TooLarge => StoreError::TooLarge,
+                ReplaceError::Storage(BackendError::ReadOnly) => StoreError::ReadOnly,
                 ReplaceError::Storage(error) => unavailable(error),
             })
         };
@@ -91,15 +102,11 @@ impl Documents for InTree {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use iam::conformance::documents::{Subject, run};
-    use iam::{
-        AccessKeyId, Account, AccountId, Clock, Credential, Principal, Registry, RootIdentity, SecretKey,
-    };
-    use s3_types::Timestamp;
+    use iam::{AccessKeyId, Account, AccountId, Credential, Principal, Registry, RootIdentity, SecretKey};
 
     use super::*;
+    use crate::identities::SystemClock;
 
     fn two(dir: &Path) -> [Arc<dyn Documents>; 2] {
         [0; 2].map(|_| Arc::new(InTree::open(dir).unwrap()) as Arc<dyn Documents>)
@@ -115,19 +122,6 @@ mod tests {
         assert_eq!(left, [",lock"]);
     }
 
-    #[derive(Debug)]
-    struct Running(Instant);
-
-    impl Clock for Running {
-        fn now(&self) -> Timestamp {
-            Timestamp::now()
-        }
-
-        fn ticking(&self) -> Duration {
-            self.0.elapsed()
-        }
-    }
-
     async fn registry(documents: Arc<dyn Documents>) -> Arc<Registry> {
         let account = AccountId::new("123456789012").unwrap();
         let credential = Credential {
@@ -135,7 +129,7 @@ mod tests {
             secret_key: SecretKey::new("a-secret-of-mine").unwrap(),
         };
         let root = RootIdentity::new(Principal::root(Arc::new(Account::new(account)), None), credential);
-        Registry::open(documents, None, &root, Arc::new(Running(Instant::now()))).await.unwrap()
+        Registry::open(documents, None, &root, Arc::new(SystemClock::start())).await.unwrap()
     }
 
     /// What one gateway has changed, another one has after its next look; changes that both make
@@ -161,6 +155,19 @@ mod tests {
             let state = registry.look().await.unwrap();
             assert!(made.iter().all(|account| state.account(account).is_some()));
         }
+    }
+
+    /// Who only reads changes nothing, and makes no directory.
+    #[tokio::test]
+    async fn a_tree_that_is_only_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let only_read = registry(Arc::new(InTree::open_to_read(dir.path()).unwrap())).await;
+        let refused = only_read.create_account("lab").await.unwrap_err();
+        assert!(refused.message.contains("--read-only"), "{refused}");
+        assert!(!dir.path().join(".slipway").exists());
+        let other = registry(Arc::new(InTree::open(dir.path()).unwrap())).await;
+        let account = other.create_account("lab").await.unwrap();
+        assert!(only_read.look().await.unwrap().account(&account).is_some());
     }
 
     /// A document that cannot be read closes its account, and no other.

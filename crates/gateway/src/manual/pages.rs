@@ -260,6 +260,55 @@ pub const PAGES: &[Page] = &[
     },
     Page { name: "slipway-plan", description: &[], sections: &[], see_also: &["slipway-bench(1)"] },
     Page {
+        name: "slipway-master-key-new",
+        description: &[
+            "The file is readable by its owner alone. All gateways of a directory need the same master key: copy the \
+             file to each, outside of the directory that is served, and keep a copy where the directory's own copies \
+             are not. Who has both can sign requests as each user.",
+            "To take another key, write its line before that of the old one, on every gateway, and reload them (SIGHUP): \
+             secrets are then encrypted with the first key, and decrypted with any. A gateway that has none of the \
+             keys in use does not start.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                ("", "Make the master key of a service:"),
+                ("$", "slipway master-key new /etc/slipway/master.key"),
+                ("$", "slipway serve --master-key-file /etc/slipway/master.key /srv/s3"),
+            ],
+        }],
+        see_also: &["slipway-serve(1)", "slipway-master-key-rotate(1)"],
+    },
+    Page {
+        name: "slipway-master-key-rotate",
+        description: &[
+            "The secrets are encrypted with the first key that is given. The keys before it have to be given as well, since \
+             they decrypt. Gateways go on serving; each must have been reloaded with the same keys.",
+            "The command changes DIR as a gateway does. It is run as the user that the gateways run as.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                (
+                    "",
+                    "The file has the new key, and below it the old one; all gateways were reloaded with it:",
+                ),
+                ("$", "slipway master-key rotate /srv/s3 --master-key-file /etc/slipway/master.key"),
+            ],
+        }],
+        see_also: &["slipway-master-key-new(1)"],
+    },
+    Page {
+        name: "slipway-master-key-forget",
+        description: &[
+            "Users, groups, roles and policies are not encrypted and stay. The keys become inactive, and new ones have to be \
+             made for their users.",
+            "The command changes DIR as a gateway does. It is run as the user that the gateways run as.",
+        ],
+        sections: &[],
+        see_also: &["slipway-master-key-new(1)"],
+    },
+    Page {
         name: "slipway-policy-check",
         description: &[
             "Each document is a line: accepted or refused, as which type of policy. A refusal has the first fault, \

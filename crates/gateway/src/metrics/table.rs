@@ -112,6 +112,12 @@ metrics! {
         "Sweeps that failed completely."
     LAST_SWEEP "slipway_last_sweep_timestamp_seconds" Gauge []
         "When the last sweep ended, in seconds since 1970; 0 before the first, and for a storage that needs no sweeps."
+    IDENTITIES_AGE "slipway_identities_age_seconds" Gauge []
+        "How long ago users, keys and policies were known to be the present ones. Above 1, requests with other keys than root's wait for them, or are answered 503."
+    IDENTITIES_FAILED "slipway_identities_looks_failed_total" Counter []
+        "Looks for changes of users, keys and policies that failed; there are two a second."
+    IDENTITIES_FAULTS "slipway_identities_faults" Gauge []
+        "What is not as it should be in the documents of users, keys and policies, such as accounts whose document cannot be read; the log names it."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
         "Lines of --access-log: written, or dropped, because its file could not be written in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]

@@ -37,6 +37,7 @@ pub async fn text(
     calls(&mut page, metrics);
     of_storage(&mut page, &storage);
     sweeps(&mut page, metrics);
+    identities(&mut page, gateway);
     access_log(&mut page, gateway);
     traces(&mut page, gateway);
     process::write(&mut page, descriptors);
@@ -160,6 +161,14 @@ fn sweeps(page: &mut Page, metrics: &Metrics) {
     page.family(&table::UNSWEPT).sample([], sweeps.unswept.load(Relaxed));
     page.family(&table::SWEEPS_FAILED).sample([], sweeps.failed.load(Relaxed));
     page.family(&table::LAST_SWEEP).sample([], sweeps.last.load(Relaxed));
+}
+
+fn identities(page: &mut Page, gateway: &Gateway) {
+    let state = gateway.registry.last_known();
+    let age = gateway.registry.age().unwrap_or_default();
+    page.family(&table::IDENTITIES_AGE).sample([], age.as_secs_f64());
+    page.family(&table::IDENTITIES_FAILED).sample([], gateway.looks.failed());
+    page.family(&table::IDENTITIES_FAULTS).sample([], state.troubles().len());
 }
 
 fn access_log(page: &mut Page, gateway: &Gateway) {

@@ -194,7 +194,8 @@ async fn ready(observed: &Observed) -> Result<(), String> {
     if let Some(Descriptors { used, allowed: Some(allowed) }) = descriptors.filter(|found| found.run_out()) {
         return Err(format!("{used} of {allowed} file descriptors are in use"));
     }
-    storage.unwrap_or_else(|_| Err("the storage does not answer (a file system may hang)".to_owned()))
+    storage.unwrap_or_else(|_| Err("the storage does not answer (a file system may hang)".to_owned()))?;
+    observed.gateway.looks.check(&observed.gateway.registry)
 }
 
 fn plain(status: StatusCode, text: String) -> Response<Full<Bytes>> {

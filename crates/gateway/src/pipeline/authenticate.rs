@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use backend::seldom::Seldom;
 use http::HeaderMap;
-use iam::{Identities, Requester, Unidentified};
+use iam::{Identities, Requester, Unidentified, UsedService};
 use s3_wire::auth::{self, Authorization, PayloadMode, SignatureFacts, SignedRequest};
 use s3_wire::honoured::Signed;
 use s3_wire::{ErrorCode, Result, S3Error, headers};
@@ -55,6 +55,7 @@ pub async fn authenticate<'a>(
     }
     let secret_key = session.credential.secret_key.expose();
     let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
+    gateway.registry.note_use(&session, cx.now, UsedService::S3, &gateway.signing.region);
     let signature = authorization.facts();
     let mut all = Cow::Borrowed(request.headers);
     let signed = match &authorization {

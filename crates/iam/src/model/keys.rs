@@ -44,8 +44,8 @@ fn no_key(id: &AccessKeyId) -> IamError {
 
 /// Makes the error without a master key.
 pub(crate) fn no_master_key() -> IamError {
-    let why = "Access keys cannot be made: the server has no master key to keep their secrets with. `slipway \
-               master-key new FILE` makes one.";
+    let why = "Access keys and sessions cannot be made: the server has no master key to keep their secrets with. \
+               `slipway master-key new FILE` makes one, and `slipway serve --master-key-file FILE` takes it.";
     IamError::new(IamCode::NotImplemented, why)
 }
 

@@ -33,6 +33,10 @@ fn refused_by_store(error: StoreError) -> IamError {
             let message = "The account has too much in it: the store takes no larger document.";
             IamError::new(IamCode::LimitExceeded, message)
         }
+        StoreError::ReadOnly => {
+            let message = "Identities cannot be changed through this server, which only reads (--read-only).";
+            IamError::new(IamCode::UnmodifiableEntity, message)
+        }
         StoreError::Changed | StoreError::Unavailable(_) => unavailable().caused_by(error),
     }
 }

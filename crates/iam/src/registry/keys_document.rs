@@ -1,12 +1,13 @@
 //! `keys.json`: which master keys secrets and tokens are sealed with, so that a gateway with others
 //! does not start.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::documents::{DocumentName, Documents, StoreError};
+use crate::documents::{DocumentName, Documents, StoreError, Tag};
 use crate::sealing::{KeyId, MasterKeys};
 
 /// The version of the form.
@@ -84,8 +85,8 @@ fn read(json: &[u8]) -> Result<KeysDocument, OpenError> {
     Err(OpenError::Keys(format!("it has the format {found}, and this version of slipway reads {FORMAT}")))
 }
 
-/// Checks that one of the master keys that are in use is here, and adds those that are here to the
-/// list. The first gateway with a master key makes the list.
+/// Checks that one of the master keys that are in use is here, and adds the one that seals here to
+/// the list. The first gateway with a master key makes the list.
 pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Result<(), OpenError> {
     let name = DocumentName::of_keys();
     let given: Vec<KeyId> = keys.into_iter().flat_map(MasterKeys::ids).collect();
@@ -100,16 +101,44 @@ pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Resu
         if !used.is_empty() && !given.iter().any(|id| used.contains(id)) {
             return Err(OpenError::OtherMasterKeys { used, given });
         }
-        let missing: Vec<_> = given.iter().filter(|id| !used.contains(id)).copied().collect();
-        if missing.is_empty() {
+        // The first one seals. The others are there to open what others have sealed.
+        let Some(first) = given.first().filter(|id| !used.contains(id)) else { return Ok(()) };
+        let document = KeysDocument { format: FORMAT, master_keys: [used, vec![*first]].concat() };
+        match write(documents, tag.as_ref(), &document).await {
+            // With the second, nothing is sealed here either.
+            Ok(()) | Err(OpenError::Store(StoreError::ReadOnly)) => return Ok(()),
+            Err(OpenError::Store(StoreError::Changed)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(OpenError::Store(StoreError::Changed))
+}
+
+async fn write(
+    documents: &dyn Documents,
+    expected: Option<&Tag>,
+    document: &KeysDocument,
+) -> Result<(), OpenError> {
+    let json = serde_json::to_vec(document).map_err(|error| OpenError::Keys(error.to_string()))?;
+    documents.replace(&DocumentName::of_keys(), expected, Some(Bytes::from(json))).await?;
+    Ok(())
+}
+
+/// Makes the list one of these keys, each once.
+pub async fn keep(documents: &dyn Documents, keys: &BTreeSet<KeyId>) -> Result<(), OpenError> {
+    for _ in 0..ATTEMPTS {
+        let read = documents.read(&DocumentName::of_keys()).await?;
+        let there = read.as_ref().map(|(json, _)| self::read(json)).transpose()?;
+        let there = there.map_or_else(Vec::new, |document| document.master_keys);
+        let mut master_keys: Vec<_> = there.iter().filter(|id| keys.contains(id)).copied().collect();
+        master_keys.extend(keys.iter().filter(|id| !there.contains(id)));
+        if master_keys == there {
             return Ok(());
         }
-        let document = KeysDocument { format: FORMAT, master_keys: [used, missing].concat() };
-        let json = serde_json::to_vec(&document).map_err(|error| OpenError::Keys(error.to_string()))?;
-        match documents.replace(&name, tag.as_ref(), Some(Bytes::from(json))).await {
-            Ok(_) => return Ok(()),
-            Err(StoreError::Changed) => {}
-            Err(error) => return Err(error.into()),
+        let document = KeysDocument { format: FORMAT, master_keys };
+        match write(documents, read.as_ref().map(|(_, tag)| tag), &document).await {
+            Err(OpenError::Store(StoreError::Changed)) => {}
+            written => return written,
         }
     }
     Err(OpenError::Store(StoreError::Changed))

@@ -4,11 +4,15 @@ mod changes;
 mod clock;
 mod identities;
 mod keys_document;
+mod last_use;
 mod present;
+mod rotation;
 #[cfg(test)]
 mod tests;
 mod token_cache;
+mod uses;
 
 pub use clock::Clock;
 pub use keys_document::OpenError;
 pub use present::{FRESH, Registry, Unavailable};
+pub use uses::{LastUse, UsedService};

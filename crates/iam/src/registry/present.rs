@@ -4,12 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
+use bytes::Bytes;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::keys_document::{OpenError, agree};
 use super::token_cache::TokenCache;
-use crate::documents::{Documents, Mark, StoreError};
+use super::uses::Uses;
+use crate::account::AccountId;
+use crate::documents::{Documents, Mark, StoreError, Tag};
 use crate::identities::{RootIdentity, Unidentified};
 use crate::model::{IamCode, IamError};
 use crate::sealing::MasterKeys;
@@ -71,13 +75,49 @@ impl std::error::Error for TooSlow {}
 /// What only one look at a time has.
 #[derive(Debug)]
 struct Looking {
-    compiler: Compiler,
+    /// `None` if a look was cut off while it used it.
+    compiler: Option<Compiler>,
     /// The mark of the present state; `None` if the documents have to be listed whatever it is.
     mark: Option<Mark>,
     /// The number of the last look that came to an end.
     last: u64,
     /// Why it failed.
     failed: Option<Unavailable>,
+}
+
+/// An account, as it was read.
+enum Read {
+    /// As it was before, or closed.
+    Kept(Entry),
+    /// The bytes of its document.
+    Anew(Bytes, Tag),
+}
+
+/// All that the next state is made of.
+struct Making {
+    before: Arc<Snapshot>,
+    root: Arc<Session>,
+    keys: Arc<Keys>,
+    read: Vec<(AccountId, Read)>,
+    compiler: Option<Compiler>,
+}
+
+impl Making {
+    fn make(self) -> (Snapshot, Compiler) {
+        let Self { before, root, keys, read, compiler } = self;
+        let mut compiler = compiler.unwrap_or_else(Compiler::new);
+        let mut entries = Vec::with_capacity(read.len());
+        for (account, read) in read {
+            let entry = match read {
+                Read::Kept(entry) => entry,
+                Read::Anew(json, tag) => Entry::read(&account, &json, tag, &keys, &mut compiler),
+            };
+            entries.push((account, entry));
+        }
+        let next = Snapshot::new(before.generation() + 1, &root, entries, &keys, &mut compiler);
+        compiler.forget_unused();
+        (next, compiler)
+    }
 }
 
 /// The identities of a tree, which several gateways change, in documents
@@ -94,6 +134,7 @@ pub struct Registry {
     /// Held by whoever changes something, so that the changes of a gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) look_limit: Duration,
+    pub(super) uses: Uses,
     snapshot: ArcSwap<Snapshot>,
     /// When the look began that confirmed the present state, in nanoseconds, and one; 0 before the
     /// first one.
@@ -127,6 +168,17 @@ impl Registry {
         }
     }
 
+    /// Makes a registry that has read nothing yet: whoever needs a state reads it first. Whether
+    /// the master keys are those in use is not checked.
+    pub fn unread(
+        documents: Arc<dyn Documents>,
+        keys: Option<MasterKeys>,
+        root: &RootIdentity,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Self> {
+        Arc::new(Self::new(documents, keys, root, clock, LOOK_LIMIT))
+    }
+
     async fn begin(&self) -> Result<(), OpenError> {
         let keys = self.keys.load_full();
         agree(&*self.documents, keys.master.as_ref()).await?;
@@ -152,10 +204,16 @@ impl Registry {
             tokens: TokenCache::new(),
             changing: tokio::sync::Mutex::new(()),
             look_limit,
+            uses: Uses::default(),
             snapshot: ArcSwap::from_pointee(empty),
             confirmed: AtomicU64::new(0),
             begun: AtomicU64::new(0),
-            looking: tokio::sync::Mutex::new(Looking { compiler, mark: None, last: 0, failed: None }),
+            looking: tokio::sync::Mutex::new(Looking {
+                compiler: Some(compiler),
+                mark: None,
+                last: 0,
+                failed: None,
+            }),
             unknown: Mutex::new((0, 0)),
         }
     }
@@ -169,9 +227,13 @@ impl Registry {
     /// Returns the present state, if it is young enough to answer requests.
     pub(super) fn fresh(&self) -> Option<Guard<Arc<Snapshot>>> {
         // Before the state: whichever state is loaded then was confirmed at that time, or later.
+        self.age().filter(|age| *age <= FRESH).map(|_| self.snapshot.load())
+    }
+
+    /// Returns the age of the state, since the look that confirmed it; `None` before the first one.
+    pub fn age(&self) -> Option<Duration> {
         let confirmed = self.confirmed.load(Ordering::Acquire).checked_sub(1)?;
-        let age = self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed));
-        (age <= FRESH).then(|| self.snapshot.load())
+        Some(self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed)))
     }
 
     /// Looks at the store, and returns the state as it is after the call: one look for all who
@@ -207,12 +269,16 @@ impl Registry {
         let before = self.snapshot.load_full();
         let is_same = looking.mark.as_ref() == Some(&mark) && before.is_of(&root, &keys);
         if !is_same {
-            let (entries, all_read) = self.read_all(&before, &keys, &mut looking.compiler).await?;
-            let next = Snapshot::new(before.generation() + 1, &root, entries, &keys, &mut looking.compiler);
-            self.snapshot.store(Arc::new(next));
-            drop(before);
-            looking.compiler.forget_unused();
+            let (read, all_read) = self.read_all(&before, &keys).await?;
+            let made = Making { before, root, keys, read, compiler: looking.compiler.take() };
+            // A large account takes long enough to hold up the requests of a thread.
+            let made = spawn_blocking(|| made.make()).await;
+            let (next, compiler) = made.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+            let before = self.snapshot.swap(Arc::new(next));
+            looking.compiler = Some(compiler);
             looking.mark = all_read.then_some(mark);
+            // To take a state apart takes as long.
+            drop(spawn_blocking(|| drop(before)));
         }
         let nanos = u64::try_from(began.as_nanos()).unwrap_or(u64::MAX - 1);
         self.confirmed.fetch_max(nanos.saturating_add(1), Ordering::AcqRel);
@@ -224,25 +290,24 @@ impl Registry {
         &self,
         before: &Snapshot,
         keys: &Arc<Keys>,
-        compiler: &mut Compiler,
-    ) -> Result<(Vec<(crate::account::AccountId, Entry)>, bool), StoreError> {
-        let (mut entries, mut all_read) = (Vec::new(), true);
+    ) -> Result<(Vec<(AccountId, Read)>, bool), StoreError> {
+        let (mut all, mut all_read) = (Vec::new(), true);
         for (name, tag) in self.documents.list().await? {
             let Some(account) = name.account() else { continue };
             let kept = before.entry(&account).filter(|entry| entry.is_of(&tag, keys));
-            let entry = match kept {
-                Some(entry) => entry.clone(),
+            let read = match kept {
+                Some(entry) => Read::Kept(entry.clone()),
                 None => match self.documents.read(&name).await {
-                    Ok(Some((json, tag))) => Entry::read(&account, &json, tag, keys, compiler),
+                    Ok(Some((json, tag))) => Read::Anew(json, tag),
                     // It went away meanwhile.
                     Ok(None) => continue,
-                    Err(why) => Entry::closed(&account, None, why.to_string()),
+                    Err(why) => Read::Kept(Entry::closed(&account, None, why.to_string())),
                 },
             };
-            all_read &= !entry.is_unread();
-            entries.push((account, entry));
+            all_read &= !matches!(&read, Read::Kept(entry) if entry.is_unread());
+            all.push((account, read));
         }
-        Ok((entries, all_read))
+        Ok((all, all_read))
     }
 
     /// Says whether the store may be looked at for the sake of an access key that is not known.
@@ -256,10 +321,17 @@ impl Registry {
         looks.1 <= UNKNOWN_LOOKS_MAX
     }
 
-    /// Takes another key of the server's, or another account, as root's.
-    pub async fn set_root(&self, root: &RootIdentity) -> Result<(), Unavailable> {
+    /// Takes another key of the server's, or another account, as root's. Root's requests are
+    /// decided by it at once, all others from the next look on.
+    pub fn set_root(&self, root: &RootIdentity) {
         self.root.store(Arc::clone(root.session()));
-        self.look().await.map(|_| ())
+    }
+
+    /// True if it has these master keys, in this order.
+    pub fn has_master_keys(&self, keys: Option<&MasterKeys>) -> bool {
+        let present = self.keys.load();
+        let ids = |keys: Option<&MasterKeys>| keys.into_iter().flat_map(MasterKeys::ids).collect::<Vec<_>>();
+        ids(present.master.as_ref()) == ids(keys)
     }
 
     /// Takes other master keys: one of them has to be in use. Secrets are opened anew.

@@ -177,6 +177,14 @@ impl Snapshot {
         })
     }
 
+    /// Returns the accounts whose documents cannot be read.
+    pub fn closed(&self) -> impl Iterator<Item = &Closed> {
+        self.accounts.values().filter_map(|entry| match entry {
+            Entry::Open(_) => None,
+            Entry::Closed(closed) => Some(&**closed),
+        })
+    }
+
     /// Returns the number of accounts, closed ones among them.
     pub fn accounts_count(&self) -> usize {
         self.accounts.len()

@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use iam::{
     AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
-    KnownObject, Policies, Principal, Question, RootIdentity, SecretKey,
+    KnownObject, MemoryDocuments, Policies, Principal, Question, Registry, RootIdentity, SecretKey,
 };
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
@@ -30,6 +30,7 @@ use crate::access::Storage;
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::gateway::{Gateway, Places, Settings};
+use crate::identities::SystemClock;
 use crate::metrics::Connections;
 use crate::peer::Peer;
 use crate::phase::Phase;
@@ -140,13 +141,18 @@ impl Scene {
             access_key: AccessKeyId::new(SIGNER.access_key).unwrap(),
             secret_key: SecretKey::new(SIGNER.secret_key).unwrap(),
         };
+        let root = RootIdentity::new(Principal::root(account.clone(), None), credential);
+        let documents = Arc::new(MemoryDocuments::default());
+        let registry = Registry::unread(documents, None, &root, Arc::new(SystemClock::start()));
         let gateway = Gateway {
             storage: Storage::new(Arc::new(backend)),
             settings: ArcSwap::from_pointee(Settings {
-                identities: Arc::new(RootIdentity::new(Principal::root(account.clone(), None), credential)),
+                identities: registry.clone(),
                 account,
                 domains: Vec::new(),
             }),
+            registry,
+            looks: Arc::default(),
             authorizer,
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),

@@ -93,7 +93,8 @@ async fn the_key_of_the_server_is_changed() {
     let [gateway] = gateways().await;
     let other = nobodys();
     let principal = Principal::root(Arc::new(Account::new(id(ACCOUNT))), None);
-    gateway.registry.set_root(&RootIdentity::new(principal, other.clone())).await.unwrap();
+    gateway.registry.set_root(&RootIdentity::new(principal, other.clone()));
+    gateway.registry.look().await.unwrap();
     assert_eq!(kind(&gateway.known(&other).unwrap()), "session");
     assert_eq!(kind(&gateway.registry.find(ROOT_KEY, None).await), "unknown");
 }

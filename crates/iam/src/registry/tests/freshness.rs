@@ -200,3 +200,21 @@ async fn a_document_that_could_not_be_read_is_read_again() {
     assert!(other.registry.last_known().account(&account).is_some());
     assert_eq!(kind(&other.ask(&nobodys(), None).await), "unknown");
 }
+
+/// A state is made beside the thread of requests, however large it is.
+#[tokio::test]
+async fn a_look_leaves_the_thread_to_others() {
+    let [one, other] = gateways().await;
+    one.user("alice").await;
+    let turns = AtomicUsize::new(0);
+    let look = other.registry.look();
+    tokio::pin!(look);
+    loop {
+        tokio::select! {
+            biased;
+            found = &mut look => { found.unwrap(); break }
+            () = tokio::task::yield_now() => { turns.fetch_add(1, Ordering::Relaxed); }
+        }
+    }
+    assert!(turns.load(Ordering::Relaxed) > 0);
+}

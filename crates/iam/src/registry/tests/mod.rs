@@ -21,6 +21,8 @@ use crate::tokens::{Claims, SessionKind, Who};
 mod accounts;
 mod changes;
 mod freshness;
+mod last_use;
+mod rotation;
 mod sessions;
 
 const ACCOUNT: &str = "123456789012";

@@ -1,0 +1,176 @@
+//! `slipway master-key`: makes the keys that secrets of users are encrypted with, and changes one
+//! for another.
+
+use std::error::Error as _;
+use std::fs;
+use std::io::{Result, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use iam::model::IamError;
+use iam::{MasterKeys, Principal, Registry, RootIdentity};
+use s3_types::Timestamp;
+use zeroize::Zeroizing;
+
+use super::{Console, OK, shown};
+use crate::identities::{InTree, SystemClock};
+use crate::master_key::{self, Given};
+use crate::state_dir::{Access, STATE_DIR};
+use crate::{account, credentials};
+
+/// The commands for master keys.
+#[derive(Debug, Clone, Subcommand)]
+pub enum MasterKeyCommand {
+    /// Make a file with a new master key, for `slipway serve`. Exit status: 0 made; 2 not made
+    New(NewOptions),
+    /// Encrypt the secrets of all users' access keys in DIR anew, with the first master key that is
+    /// given; those before it must be given, too. Every gateway has to have the first key by now
+    /// (reload them). Exit status: 0 all were encrypted anew; 2 some may not be
+    Rotate(TreeOptions),
+    /// Give up the secrets in DIR whose master keys are lost: those access keys become inactive.
+    /// Exit status: 0 done; 2 some may not be
+    Forget(TreeOptions),
+}
+
+/// Options of `slipway master-key rotate` and `forget`.
+#[derive(Debug, Clone, Args)]
+pub struct TreeOptions {
+    /// The directory that is served. Gateways may go on serving it
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// The file with the master keys, as for `slipway serve`. They may also be in
+    /// SLIPWAY_MASTER_KEY
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
+    pub master_key_file: Option<PathBuf>,
+
+    /// A program that prints what the file would have
+    #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
+    pub master_key_command: Option<String>,
+}
+
+/// Options of `slipway master-key new`.
+#[derive(Debug, Clone, Args)]
+pub struct NewOptions {
+    /// The file to make, outside of the directory that is served. It must not exist
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Runs a command.
+pub fn run(command: &MasterKeyCommand) -> ExitCode {
+    let console = Console::new();
+    match command {
+        MasterKeyCommand::New(options) => run_new(&console, &options.file),
+        MasterKeyCommand::Rotate(options) => run_on_tree(&console, options, Work::Rotate),
+        MasterKeyCommand::Forget(options) => run_on_tree(&console, options, Work::Forget),
+    }
+}
+
+fn run_new(console: &Console, path: &Path) -> ExitCode {
+    let file = shown(path);
+    match new(path) {
+        Ok(id) => {
+            console.say(&format!(
+                "{file}: the master key {id} was made. Keep a copy of it, apart from copies of the directory that is \
+                 served: without it, the secrets of all users' access keys are lost"
+            ));
+            OK.into()
+        }
+        Err(why) => console.fail(&format!("{file}: no master key was made: {why}")),
+    }
+}
+
+/// What is done to the secrets of a tree.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    Rotate,
+    Forget,
+}
+
+fn run_on_tree(console: &Console, options: &TreeOptions, work: Work) -> ExitCode {
+    let dir = shown(&options.dir);
+    match (change(options, work), work) {
+        (Ok(count), Work::Rotate) => {
+            console.say(&format!("{dir}: secrets encrypted anew: {count}"));
+            OK.into()
+        }
+        (Ok(count), Work::Forget) => {
+            console.say(&format!(
+                "{dir}: access keys that became inactive, since their secrets are lost: {count}"
+            ));
+            OK.into()
+        }
+        (Err(why), _) => console.fail(&format!("{dir}: {why}")),
+    }
+}
+
+/// Changes the secrets of a tree, as one of its gateways.
+fn change(options: &TreeOptions, work: Work) -> std::result::Result<usize, String> {
+    let given = Given {
+        dir: Some(&options.dir),
+        file: options.master_key_file.as_deref(),
+        command: options.master_key_command.as_deref(),
+    };
+    let keys = master_key::find(&given, |name| std::env::var(name).ok())?;
+    let keys = keys.ok_or("no master key is given: give it by --master-key-file")?;
+    let state_dir = options.dir.join(STATE_DIR);
+    check_owner(&state_dir)?;
+    let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
+    let credential = credentials::generate()?;
+    let root = RootIdentity::new(Principal::root(account, None), credential);
+    let documents = Arc::new(InTree::open(&options.dir).map_err(|e| e.to_string())?);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
+    let clock = Arc::new(SystemClock::start());
+    let told = |error: IamError| {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{}{cause}", error.message)
+    };
+    runtime.block_on(async {
+        match work {
+            Work::Rotate => {
+                let registry = Registry::open(documents, Some(keys), &root, clock).await;
+                registry.map_err(|e| e.to_string())?.reseal().await.map_err(told)
+            }
+            // None of the keys in use may be here.
+            Work::Forget => {
+                Registry::unread(documents, Some(keys), &root, clock).forget_secrets().await.map_err(told)
+            }
+        }
+    })
+}
+
+/// Fails for another user than the gateways' own: they would not read what it writes.
+fn check_owner(state_dir: &Path) -> std::result::Result<(), String> {
+    let found = fs::symlink_metadata(state_dir);
+    let owner = found.map_err(|e| format!("no gateway has served it: {STATE_DIR}: {e}"))?.uid();
+    if owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(format!(
+        "its gateways run as the user with uid {owner}: run this command as that user (setpriv, sudo -u)"
+    ))
+}
+
+fn new(path: &Path) -> std::result::Result<String, String> {
+    let line = MasterKeys::new_line().map_err(|e| e.to_string())?;
+    let keys = MasterKeys::read(&line).map_err(|e| e.to_string())?;
+    let id = keys.ids().next().map(|id| id.to_string()).unwrap_or_default();
+    let day = Timestamp::now().strftime("%Y-%m-%d");
+    let text = Zeroizing::new(format!("# The master key {id} of slipway, made on {day}.\n{}\n", *line));
+    write(path, &text).map_err(|e| e.to_string())?;
+    Ok(id)
+}
+
+/// Writes a file that must not be there, to disk.
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(above)?.sync_all()
+}

@@ -1,0 +1,39 @@
+//! Writes when keys were last used, for all gateways (decision 0041).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backend::seldom::Seldom;
+use iam::Registry;
+use tokio::time::{sleep, timeout};
+
+use crate::limits::IDENTITIES_STOP_TIME_MAX;
+
+/// The time between two writes. There is something to write mostly once an hour.
+const INTERVAL: Duration = Duration::from_mins(10);
+
+/// Writes until the runtime ends.
+pub async fn regularly(registry: Arc<Registry>) {
+    let failed = Seldom::new(1);
+    loop {
+        sleep(INTERVAL).await;
+        if let Err(error) = registry.write_uses().await
+            && failed.is_due()
+        {
+            tracing::warn!(
+                %error,
+                "when access keys were last used could not be written (it is tried again in 10 minutes)"
+            );
+        }
+    }
+}
+
+/// Writes a last time, before the server ends.
+pub async fn finish(registry: &Registry) {
+    let why = match timeout(IDENTITIES_STOP_TIME_MAX, registry.write_uses()).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("there was no answer within {IDENTITIES_STOP_TIME_MAX:?}"),
+    };
+    tracing::warn!(error = %why, "when access keys were last used could not be written: the last uses are lost");
+}

@@ -1,0 +1,107 @@
+//! Looks at the store of identities twice a second, so that what another gateway has changed counts
+//! here within one (decision 0041).
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use backend::seldom::Seldom;
+use iam::{Registry, Snapshot};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::limits::{IDENTITIES_READY_AGE_MAX, IDENTITIES_TROUBLES_SHOWN};
+
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// What became of the looks.
+#[derive(Debug, Default)]
+pub struct Looks {
+    failed: AtomicU64,
+    /// Why the last look failed; `None` if it did not.
+    why: Mutex<Option<String>>,
+}
+
+impl Looks {
+    /// Returns how many looks failed since the start.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Relaxed)
+    }
+
+    /// Fails with the reason if the state of identities has been too old for so long that this is
+    /// no passing matter: only root's requests are served.
+    pub fn check(&self, registry: &Registry) -> Result<(), String> {
+        if registry.age().is_some_and(|age| age <= IDENTITIES_READY_AGE_MAX) {
+            return Ok(());
+        }
+        let why = self.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Err(why.unwrap_or_else(|| "identities have not been read yet".to_owned()))
+    }
+
+    /// Notes the result of a look, and says whether it is another one than before.
+    fn note(&self, why: Option<String>) -> bool {
+        if why.is_some() {
+            self.failed.fetch_add(1, Relaxed);
+        }
+        let mut last = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        let differs = last.is_some() != why.is_some();
+        *last = why;
+        differs
+    }
+}
+
+/// Looks until the runtime ends.
+pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
+    let mut ticks = interval(INTERVAL);
+    // After a look that took long, the next ones are not made up for.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (failed, mut troubles) = (Seldom::new(1), Troubles::default());
+    loop {
+        ticks.tick().await;
+        match registry.look().await {
+            Ok(state) => {
+                if looks.note(None) {
+                    tracing::info!("identities can be read again");
+                }
+                troubles.log_new(&state);
+            }
+            Err(error) => {
+                looks.note(Some(error.to_string()));
+                if failed.is_due() {
+                    tracing::error!(
+                        %error,
+                        "requests with other keys than root's are refused until identities can be read again (logged at \
+                         most once a minute)"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong in the documents, as it was logged last.
+#[derive(Debug, Default)]
+struct Troubles {
+    generation: Option<u64>,
+    logged: BTreeSet<String>,
+}
+
+impl Troubles {
+    /// Logs what is wrong in a state and was not in the one before.
+    fn log_new(&mut self, state: &Snapshot) {
+        if self.generation == Some(state.generation()) {
+            return;
+        }
+        self.generation = Some(state.generation());
+        let now: BTreeSet<String> = state.troubles().iter().map(ToString::to_string).collect();
+        let new: Vec<_> = now.difference(&self.logged).collect();
+        for trouble in new.iter().take(IDENTITIES_TROUBLES_SHOWN) {
+            tracing::error!(%trouble, "a document of identities is not as it should be");
+        }
+        if let Some(more) = new.len().checked_sub(IDENTITIES_TROUBLES_SHOWN).filter(|more| *more > 0) {
+            tracing::error!(more, "more in the documents of identities is not as it should be");
+        }
+        self.logged = now;
+    }
+}
