@@ -74,10 +74,7 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
-        tracing::warn!(
-            path,
-            "a crash interrupted the replacement of a file by a directory: completing it"
-        );
+        tracing::warn!(path, "a crash interrupted the replacement of a file by a directory: completing it");
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {
             Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
