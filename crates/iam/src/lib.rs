@@ -10,6 +10,7 @@
 //! [`Snapshot`].
 
 mod account;
+mod action_question;
 mod authorize;
 mod bucket_rules;
 mod condition_key;
@@ -32,6 +33,7 @@ mod tokens;
 mod unique_id;
 
 pub use account::{Account, AccountId, InvalidAccountId};
+pub use action_question::{ActionQuestion, OwnValues};
 pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootOnly, Values};
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;

@@ -9,7 +9,7 @@ use policy::{
 };
 use s3_types::{NeededFacts, S3Action};
 
-use crate::authorize::{Authorizer, Decision, KnownObject, Question};
+use crate::authorize::{Authorizer, Decision, KnownObject, Question, Values};
 use crate::condition_key::ConditionKey;
 use crate::session::{Principal, PrincipalKind, Requester, Session};
 
@@ -116,11 +116,12 @@ fn with_documents<T>(
         documents.boundary = session.permissions.boundary.as_deref();
         documents.session = session.permissions.session.as_deref();
     }
-    let facts = QuestionFacts(question);
+    let object = if key.is_some() { question.object } else { KnownObject::Missing };
+    let facts = RequestFacts { requester: question.requester, object, values: question.values };
     Ok(decide(&Request { party, action, resource, facts: &facts }, &documents))
 }
 
-fn party(principal: &Principal) -> Party<'_> {
+pub(crate) fn party(principal: &Principal) -> Party<'_> {
     Party {
         kind: match principal.kind {
             PrincipalKind::Root => PartyKind::Root,
@@ -205,9 +206,14 @@ pub fn is_always_absent(key: &Key) -> bool {
     source.is_none_or(|source| *source == Source::Nowhere)
 }
 
-struct QuestionFacts<'a, 'q>(&'a Question<'q>);
+/// The values that a request has, in the form that the engine asks for.
+pub(crate) struct RequestFacts<'q> {
+    pub requester: &'q Requester,
+    pub object: KnownObject<'q>,
+    pub values: &'q Values<'q>,
+}
 
-impl Facts for QuestionFacts<'_, '_> {
+impl Facts for RequestFacts<'_> {
     fn value(&self, key: &Key) -> Value<'_> {
         let (source, tag) = match key {
             Key::Known(at) => (SOURCES.get(usize::from(*at)), ""),
@@ -216,12 +222,12 @@ impl Facts for QuestionFacts<'_, '_> {
         };
         let Some(source) = source else { return Value::Absent };
         match source {
-            Source::Request(key) => (self.0.values)(*key).into(),
+            Source::Request(key) => (self.values)(*key).into(),
             Source::IsService => Value::text("false"),
-            Source::Kind => Value::text(kind(self.0.requester)),
+            Source::Kind => Value::text(kind(self.requester)),
             Source::ObjectTag => self.object_tag(tag),
             Source::Nowhere => Value::Absent,
-            of_session => match self.0.requester.session() {
+            of_session => match self.requester.session() {
                 Some(session) => of_principal(*of_session, session, tag).map(Cow::Borrowed).into(),
                 None => Value::Absent,
             },
@@ -229,11 +235,11 @@ impl Facts for QuestionFacts<'_, '_> {
     }
 }
 
-impl QuestionFacts<'_, '_> {
+impl RequestFacts<'_> {
     fn object_tag(&self, tag: &str) -> Value<'_> {
-        match self.0.object {
-            KnownObject::NotYet if self.0.resource.key.is_some() => Value::Unknown,
-            KnownObject::NotYet | KnownObject::Missing => Value::Absent,
+        match self.object {
+            KnownObject::NotYet => Value::Unknown,
+            KnownObject::Missing => Value::Absent,
             KnownObject::Facts(facts) => {
                 of_tag(facts.tags.unwrap_or_default(), tag).map(Cow::Borrowed).into()
             }

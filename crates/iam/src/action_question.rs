@@ -1,0 +1,89 @@
+//! Decisions about the actions of IAM and STS, which are done with users, roles and policies and
+//! not with buckets.
+
+use policy::{Action, Documents, Facts, Key, Policy, Request, Resource, Value, Verdict, all_keys};
+
+use crate::authorize::{Decision, KnownObject, Values};
+use crate::policies::{Policies, RequestFacts, party};
+use crate::session::Requester;
+
+/// A function that returns the value of a condition key that only actions of IAM and STS have, by
+/// the key's name and, for a key such as `aws:RequestTag/`, the tag's.
+pub type OwnValues<'v> = dyn Fn(&str, &str) -> Value<'v> + 'v;
+
+/// A permission that an action of IAM or STS asks for.
+#[derive(Clone, Copy)]
+pub struct ActionQuestion<'q> {
+    /// The sender of the request.
+    pub requester: &'q Requester,
+    /// The action.
+    pub action: Action,
+    /// The ARN of what it is done with; `*` for an action that is done with nothing.
+    pub resource: &'q str,
+    /// The policy of a role that is to be assumed, with the id of its account; `None` for actions
+    /// on what belongs to the requester's account.
+    pub trust: Option<(&'q Policy, &'q str)>,
+    /// The values of condition keys that every request has.
+    pub values: &'q Values<'q>,
+    /// The values of the other condition keys.
+    pub own_values: &'q OwnValues<'q>,
+}
+
+impl Policies {
+    /// Decides about an action of IAM or STS. Without a signature nothing is allowed but what a
+    /// role's policy grants to everybody.
+    pub fn decide_action(&self, question: &ActionQuestion<'_>) -> Decision {
+        if question.requester.is_root() && question.trust.is_none() {
+            return Decision::Allow;
+        }
+        let session = question.requester.session();
+        let mut documents = Documents::default();
+        if let Some((policy, owner)) = question.trust {
+            documents.resource = Some(policy);
+            documents.owner = Some(owner);
+            documents.is_trust = true;
+        }
+        if let Some(session) = session {
+            documents.identity = &session.permissions.identity;
+            documents.boundary = session.permissions.boundary.as_deref();
+            documents.session = session.permissions.session.as_deref();
+        }
+        let facts = ActionFacts(question);
+        let party = session.map_or(policy::Party::anonymous(), |session| party(&session.principal));
+        let resource = Resource::Arn(question.resource);
+        let request = Request { party, action: question.action, resource, facts: &facts };
+        match policy::decide(&request, &documents) {
+            Verdict::Allow => Decision::Allow,
+            Verdict::Deny => Decision::Deny,
+            // There are no objects here, and so no tags of them.
+            Verdict::NoGrant | Verdict::NeedsTags => Decision::NoGrant,
+        }
+    }
+}
+
+struct ActionFacts<'a, 'q>(&'a ActionQuestion<'q>);
+
+impl Facts for ActionFacts<'_, '_> {
+    fn value(&self, key: &Key) -> Value<'_> {
+        let (at, tag) = match key {
+            Key::Known(at) => (*at, ""),
+            Key::Tagged(at, tag) => (*at, &**tag),
+            Key::Foreign(_) => return Value::Absent,
+        };
+        if let Some(spec) = all_keys().get(usize::from(at)) {
+            let own = (self.0.own_values)(spec.name, tag);
+            if own != Value::Absent {
+                return own;
+            }
+        }
+        let ActionQuestion { requester, values, .. } = *self.0;
+        let facts = RequestFacts { requester, object: KnownObject::Missing, values };
+        match facts.value(key) {
+            Value::One(text) => Value::One(text.into_owned().into()),
+            Value::Many(texts) => {
+                Value::Many(texts.into_iter().map(|text| text.into_owned().into()).collect())
+            }
+            Value::Absent | Value::Unknown => Value::Absent,
+        }
+    }
+}
