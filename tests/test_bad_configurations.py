@@ -25,6 +25,7 @@ SWITCHES = (
     "chown",
     "trust-versitygw",
     "rehash-on-read",
+    "secrets-in-clear",
     "read-only",
 )
 CHOICES = {

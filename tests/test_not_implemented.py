@@ -87,7 +87,6 @@ def test_subresources_with_other_methods(bucket, method, shape, query):
         ("POST", "Object", "OBJECT"),
         ("PUT", "Service", "SERVICE"),
         ("DELETE", "Service", "SERVICE"),
-        ("POST", "Service", "SERVICE"),
         ("PATCH", "Bucket", "BUCKET"),
     ],
 )

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use iam_wire::{ACTIONS, Service, State};
 use s3_wire::operation::{OPERATIONS, Selector, Support};
 use s3_wire::target::Shape;
 
@@ -67,7 +68,33 @@ fn compatibility() -> String {
             let _ = writeln!(text, "| {} | `{} {target}{asked}` | {state} |", row.name, row.method.as_str());
         }
     }
+    actions(&mut text);
     text
+}
+
+/// Lists what becomes of the actions of IAM and STS.
+fn actions(text: &mut String) {
+    let _ = write!(
+        text,
+        "\n## IAM and STS\n\nActions of the Query API, `POST /` on the same port ([IDENTITY.md](IDENTITY.md)). Those that \
+         are not listed are refused with 501 `NotImplemented`.\n\n| service | | actions |\n|---|---|---|\n"
+    );
+    for (service, name) in [(Service::Iam, "IAM"), (Service::Sts, "STS")] {
+        type Is = fn(State) -> bool;
+        let kinds: [(&str, Is); 2] = [
+            ("performed", |state| matches!(state, State::Wave(_))),
+            ("answered with nothing, since there are no such things", |state| {
+                !matches!(state, State::Wave(_))
+            }),
+        ];
+        for (kind, is) in kinds {
+            let rows = ACTIONS.iter().filter(|row| row.service == service && row.state.is_served());
+            let names: Vec<_> = rows.filter(|row| is(row.state)).map(|row| row.name).collect();
+            if !names.is_empty() {
+                let _ = writeln!(text, "| {name} | {kind} | {} |", names.join(", "));
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
             "hyper",
             "hyper-util",
             "iam",
+            "iam-wire",
             "kernel-calls",
             "plan",
             "policy",

@@ -165,6 +165,12 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
+    /// Perform actions of IAM and STS that have a secret in their request or answer (an access key
+    /// is made, a session is given out) also for clients that are neither on this machine nor
+    /// connected by TLS: whoever can listen to the network learns the secret
+    #[arg(long, env = "SLIPWAY_SECRETS_IN_CLEAR", value_parser = switch)]
+    pub secrets_in_clear: bool,
+
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,
@@ -214,8 +220,8 @@ pub struct ServeOptions {
     pub max_requests: usize,
 
     /// For clients that connect through a --trusted-proxy: where their address (for the access log)
-    /// is taken from, and whether they use TLS. Choose only what the proxy itself sets: a client can
-    /// forge a header that the proxy passes on unchanged
+    /// and whether they use TLS are taken from. Choose only what the proxy itself sets: a client
+    /// can forge a header that the proxy passes on unchanged
     #[arg(
         long,
         value_name = "SOURCE",

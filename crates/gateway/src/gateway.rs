@@ -36,6 +36,10 @@ pub struct Gateway {
     pub registry: Arc<Registry>,
     /// What became of the regular looks at them.
     pub looks: Arc<Looks>,
+    /// The actions of IAM and STS that may be performed at a time.
+    pub actions: Places,
+    /// True if actions with secrets are performed for clients without TLS, too.
+    pub secrets_in_clear: bool,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.

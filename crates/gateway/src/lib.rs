@@ -6,6 +6,7 @@
 mod access;
 mod access_log;
 mod account;
+mod actions;
 mod agreement;
 mod body;
 mod call;

@@ -25,6 +25,9 @@
 
 use std::time::Duration;
 
+/// The actions of IAM and STS that are performed at a time (`Throttling`). Each holds a form of at
+/// most 64 KiB.
+pub const ACTIONS_MAX: usize = 128;
 /// How much of a request's head or body hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.

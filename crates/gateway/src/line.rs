@@ -237,13 +237,15 @@ pub struct Headers<'a> {
 }
 
 /// Query parameters whose values would let a reader of the log act as the client, or decrypt what
-/// the client encrypted.
-const SECRET: [&[u8]; 5] = [
+/// the client encrypted. Actions of STS take the last two in their query, too.
+const SECRET: [&[u8]; 7] = [
     b"x-amz-signature",
     b"signature",
     b"x-amz-security-token",
     b"x-amz-server-side-encryption-customer-key",
     b"x-amz-copy-source-server-side-encryption-customer-key",
+    b"ldappassword",
+    b"webidentitytoken",
 ];
 /// The text that replaces their values.
 const REDACTED: &[u8] = b"REDACTED";

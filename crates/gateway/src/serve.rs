@@ -26,7 +26,9 @@ use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
-use crate::limits::{BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX};
+use crate::limits::{
+    ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
+};
 use crate::log::{self, Log, LogFilter};
 use crate::metrics::{Connections, Metrics};
 use crate::observers::Observers;
@@ -429,6 +431,8 @@ fn gateway(
         }),
         registry,
         looks: Arc::default(),
+        actions: Places::new(ACTIONS_MAX),
+        secrets_in_clear: options.secrets_in_clear,
         authorizer: authorizer(options),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),

@@ -62,8 +62,7 @@ pub enum Secrets {
 /// What becomes of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is performed, once the wave with this number is built (decision 0043). The gateway
-    /// performs none yet.
+    /// It is performed, once the wave with this number is built (decision 0043): waves 1 and 2 are.
     Wave(u8),
     /// It is one of ours, performed once `slipway admin` is built.
     Ours,
@@ -74,6 +73,20 @@ pub enum State {
     /// It is refused: 501 `NotImplemented`.
     Refused,
 }
+
+impl State {
+    /// True if the action is answered: it is performed, or there is nothing that it could be about.
+    pub const fn is_served(self) -> bool {
+        match self {
+            Self::Wave(number) => number <= WAVES_BUILT,
+            Self::Empty(_) | Self::Missing => true,
+            Self::Ours | Self::Refused => false,
+        }
+    }
+}
+
+/// The waves that are built.
+const WAVES_BUILT: u8 = 2;
 
 /// The table. Gives its rows to another macro, which makes an item of them, such as an enum, or a
 /// match over all actions.

@@ -4,7 +4,7 @@
 //! The crate has no I/O, no clock and no configuration, and knows no accounts. It takes query and
 //! body as bytes, and returns typed inputs ([`parse`]); it takes typed answers, and returns XML
 //! ([`Output::render`]). What an action is, and what becomes of it, is in the table
-//! ([`action::ACTIONS`]). The gateway uses none of it yet.
+//! ([`action::ACTIONS`]). The gateway performs them (`crates/gateway/src/actions`).
 
 pub mod action;
 pub mod api;

@@ -16,6 +16,7 @@ use iam::BucketRules;
 use s3_types::Timestamp;
 use s3_wire::auth::{self, SignedRequest};
 use s3_wire::headers::has;
+use s3_wire::honoured::Signed;
 use s3_wire::route::{Route, route};
 use s3_wire::target::bucket_of_host;
 use s3_wire::{ErrorCode, Query, Result, S3Error, Target, limits};
@@ -25,6 +26,7 @@ use fork::Fork;
 use preflight::preflight;
 
 use crate::access::Asker;
+use crate::actions::{self, ActionRequest};
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::call::{self, Call};
 use crate::errors::{self, ErrorSite};
@@ -100,10 +102,19 @@ async fn perform<'h>(
         Ok(target) => Ok(&*known.target.insert(target)),
         Err(error) => Err(error),
     };
-    match Fork::of(&head.method, target.as_ref().ok().map(|target| target.shape()), &headers) {
+    let signed =
+        SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
+    let shape = target.as_ref().ok().map(|target| target.shape());
+    match Fork::of(&head.method, shape, query, &headers) {
         Fork::Preflight => return Err(preflight(gateway, cx, target?.bucket(), &headers).await),
-        // Until they are built, these are refused as operations that are not served.
-        Fork::Action | Fork::Form | Fork::Operation => {}
+        Fork::Action => {
+            let request = ActionRequest { gateway, settings, cx, head, signed: &signed };
+            let reply = actions::answer(request, body, &mut known.requester).await;
+            known.signed = known.requester.is_some().then_some(Signed::Headers);
+            return Ok(reply);
+        }
+        // Until they are built, forms are refused as operations that are not served.
+        Fork::Form | Fork::Operation => {}
     }
     let route = match &target {
         Ok(target) => Some(route(&head.method, target.shape(), query, &headers)?),
@@ -112,8 +123,6 @@ async fn perform<'h>(
     if let Some(Route::Operation(operation)) = &route {
         known.operation = Some(*operation);
     }
-    let signed =
-        SignedRequest { method: &head.method, raw_path, query, headers: &headers, host, virtual_bucket };
     let by = authenticate(gateway, settings.identities.as_ref(), cx, &signed).await?;
     (known.requester, known.signed) = (Some(by.requester.clone()), Some(by.signed));
     // S3 checks the names of bucket and key after the signature.

@@ -153,6 +153,8 @@ impl Scene {
             }),
             registry,
             looks: Arc::default(),
+            actions: Places::new(1),
+            secrets_in_clear: false,
             authorizer,
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),

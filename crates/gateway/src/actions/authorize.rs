@@ -1,0 +1,85 @@
+//! Whether a requester may do an action.
+
+use http::HeaderMap;
+use iam::{ActionQuestion, Decision, KeyKind, Policies, Requester, Values};
+use iam_wire::{ActionInfo, Permission, QueryCode, QueryError};
+use policy::Value;
+
+use super::call::ActionCall;
+use super::perform::Perform;
+use crate::access::{Asker, Subject};
+use crate::gateway::Gateway;
+use crate::request::RequestContext;
+
+/// Returns who asks, with where and how the request came in.
+pub(super) fn asker<'a>(
+    gateway: &'a Gateway,
+    cx: &RequestContext,
+    headers: &'a HeaderMap,
+    requester: &'a Requester,
+) -> Asker<'a> {
+    Asker {
+        authorizer: &gateway.authorizer,
+        requester,
+        region: &gateway.signing.region,
+        peer: cx.peer,
+        now: cx.now,
+        headers,
+        // Conditions of IAM's actions have no keys of signatures.
+        signature: None,
+    }
+}
+
+/// Refuses an action that the requester's policies do not allow.
+pub(super) fn check<'f, P: Perform<'f>>(
+    input: &P,
+    row: &ActionInfo,
+    call: &ActionCall<'_>,
+) -> Result<(), QueryError> {
+    let permission = match row.permission {
+        Permission::Unasked => return Ok(()),
+        Permission::Administrator if call.session.key_kind == KeyKind::Root => return Ok(()),
+        Permission::Administrator => return Err(denied(call, row.name, "*", Decision::NoGrant)),
+        Permission::Of(name) => name,
+    };
+    let about = input.about(call)?;
+    let Some(action) = policy::Action::named(permission) else {
+        return Err(denied(call, permission, &about, Decision::NoGrant));
+    };
+    let decision = decide(call, action, &about, None, &|name, tag| input.own_value(call, name, tag));
+    if decision == Decision::Allow { Ok(()) } else { Err(denied(call, permission, &about, decision)) }
+}
+
+/// Decides about an action. `trust` is the policy of a role that is to be assumed.
+pub(super) fn decide<'v>(
+    call: &ActionCall<'_>,
+    action: policy::Action,
+    about: &str,
+    trust: Option<(&policy::Policy, &str)>,
+    own_values: &(dyn Fn(&str, &str) -> Value<'v> + '_),
+) -> Decision {
+    let of_operation: &Values<'_> = &|_| None;
+    let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
+    Policies.decide_action(&ActionQuestion {
+        requester: call.requester,
+        action,
+        resource: about,
+        trust,
+        values: &values,
+        own_values: &|name, tag| own_values(name, tag),
+    })
+}
+
+/// Makes the error of an action that is not allowed, which says nothing that the caller did not
+/// send.
+pub(super) fn denied(call: &ActionCall<'_>, permission: &str, about: &str, decision: Decision) -> QueryError {
+    let caller = &call.session.principal.arn;
+    if decision == Decision::Deny {
+        let message = format!(
+            "User: {caller} is not authorized to perform: {permission} on resource: {about} with an explicit deny in \
+             an identity-based policy"
+        );
+        return QueryError::new(QueryCode::AccessDenied, message);
+    }
+    QueryError::access_denied(caller, permission, about)
+}

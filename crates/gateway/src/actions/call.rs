@@ -1,0 +1,150 @@
+//! An action that is being performed: who asks, and the present state of identities.
+
+use std::sync::Arc;
+
+use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, Role, User};
+use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
+use iam_wire::{Action, ActionInfo, QueryCode, QueryError, Service};
+use s3_types::Timestamp;
+
+use super::error;
+use crate::access::Asker;
+
+/// An action that is being performed.
+pub(super) struct ActionCall<'c> {
+    /// The identities.
+    pub registry: &'c Registry,
+    /// Their present state.
+    pub state: Arc<Snapshot>,
+    /// The requester's account in it.
+    pub account: Arc<AccountState>,
+    /// The session of the key that signed.
+    pub session: &'c Arc<Session>,
+    /// The requester.
+    pub requester: &'c Requester,
+    /// Where and how the request came in.
+    pub asker: &'c Asker<'c>,
+    /// The id of the request.
+    pub request_id: &'c str,
+    /// When it came in.
+    pub now: Timestamp,
+}
+
+impl ActionCall<'_> {
+    /// Returns the document of the requester's account.
+    pub fn document(&self) -> &AccountDocument {
+        self.account.document()
+    }
+
+    /// Returns the requester's account.
+    pub fn account_id(&self) -> &AccountId {
+        self.account.account().id()
+    }
+
+    /// Returns an ARN of the requester's account: `kind` is `user`, and `name` begins with the
+    /// slash of the path.
+    pub fn arn(&self, kind: &str, name: &str) -> String {
+        format!("arn:aws:iam::{}:{kind}{name}", self.account_id())
+    }
+
+    /// Refuses what sessions may not do: those of GetSessionToken and GetFederationToken no IAM,
+    /// and of STS only AssumeRole and GetCallerIdentity.
+    ///
+    /// Source: "Comparing the AWS STS API operations" in the IAM User Guide.
+    pub fn check_session(&self, row: &ActionInfo) -> Result<(), QueryError> {
+        let session = self.session;
+        let is_of_user =
+            session.key_kind == KeyKind::Temporary && session.principal.kind != PrincipalKind::Role;
+        let may = match row.service {
+            Service::Iam | Service::Slipway => false,
+            Service::Sts => match row.action {
+                Action::GetCallerIdentity => true,
+                Action::AssumeRole => session.principal.kind != PrincipalKind::FederatedUser,
+                _ => false,
+            },
+        };
+        if !is_of_user || may {
+            return Ok(());
+        }
+        let message = "The security token included in the request is invalid.";
+        Err(QueryError::new(QueryCode::InvalidClientTokenId, message))
+    }
+
+    /// Finds the user that asks, under its present name; `None` if a user does not ask.
+    pub fn asking_user(&self) -> Option<(&Name, &User)> {
+        if self.session.principal.kind != PrincipalKind::User {
+            return None;
+        }
+        let id = self.session.principal.unique_id.as_deref()?;
+        self.document().users.iter().find(|(_, user)| user.id.as_str() == id)
+    }
+
+    /// Finds whoever an action on keys is about: the user that is named, or who asks.
+    pub fn key_owner(&self, user_name: Option<&str>) -> Result<KeyOwner, QueryError> {
+        if let Some(text) = user_name {
+            return name("UserName", text).map(KeyOwner::User);
+        }
+        match self.session.principal.kind {
+            PrincipalKind::Root => Ok(KeyOwner::Root),
+            _ => self
+                .asking_user()
+                .map(|(name, _)| KeyOwner::User(name.clone()))
+                .ok_or_else(QueryError::user_name_missing),
+        }
+    }
+
+    /// Returns the ARN of a user, with its path if it is there.
+    pub fn user_arn(&self, name: &str) -> String {
+        let there = Name::new(name).ok().and_then(|name| self.document().users.get_key_value(&name));
+        match there {
+            Some((name, user)) => self.arn("user", &format!("{}{name}", user.path)),
+            None => self.arn("user", &format!("/{name}")),
+        }
+    }
+
+    /// Returns the ARN of a group, with its path if it is there.
+    pub fn group_arn(&self, name: &str) -> String {
+        let there = Name::new(name).ok().and_then(|name| self.document().groups.get_key_value(&name));
+        match there {
+            Some((name, group)) => self.arn("group", &format!("{}{name}", group.path)),
+            None => self.arn("group", &format!("/{name}")),
+        }
+    }
+
+    /// Returns the ARN of a role, with its path if it is there.
+    pub fn role_arn(&self, name: &str) -> String {
+        let there = Name::new(name).ok().and_then(|name| self.document().roles.get_key_value(&name));
+        match there {
+            Some((name, role)) => self.arn("role", &format!("{}{name}", role.path)),
+            None => self.arn("role", &format!("/{name}")),
+        }
+    }
+
+    /// Finds a user.
+    pub fn user(&self, text: &str) -> Result<(&Name, &User), QueryError> {
+        let wanted = name("UserName", text)?;
+        self.document().users.get_key_value(&wanted).ok_or_else(|| error::missing("user", text))
+    }
+
+    /// Finds a group.
+    pub fn group(&self, text: &str) -> Result<(&Name, &Group), QueryError> {
+        let wanted = name("GroupName", text)?;
+        self.document().groups.get_key_value(&wanted).ok_or_else(|| error::missing("group", text))
+    }
+
+    /// Finds a role.
+    pub fn role(&self, text: &str) -> Result<(&Name, &Role), QueryError> {
+        let wanted = name("RoleName", text)?;
+        self.document().roles.get_key_value(&wanted).ok_or_else(|| error::missing("role", text))
+    }
+
+    /// Changes the requester's account.
+    pub async fn change<T: Send>(&self, change: &Change<'_, T>) -> Result<T, QueryError> {
+        self.registry.change(self.account_id(), change).await.map_err(error::of_iam)
+    }
+}
+
+/// Makes a name of a parameter.
+pub(super) fn name(parameter: &str, text: &str) -> Result<Name, QueryError> {
+    Name::new(text).map_err(|why| error::of_text(parameter, why))
+}

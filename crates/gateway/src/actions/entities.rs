@@ -1,0 +1,190 @@
+//! Users, groups, roles and policies as answers show them, and parameters as the model has them.
+
+use iam::AccountId;
+use iam::model::{
+    AccountDocument, Group, ManagedPolicy, Name, Path, PolicyArn, Role, TagKey, TagValue, Tags, User, arn_of,
+};
+use iam_wire::api::{self, AttachedPermissionsBoundary};
+use iam_wire::{EncodedDocument, QueryCode, QueryError, Tag, Text};
+use policy::Value;
+
+use super::error;
+
+/// How much of an entity an answer shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// All of it.
+    Whole,
+    /// What lists show: neither boundary nor tags.
+    InList,
+}
+
+fn boundary(arn: Option<&PolicyArn>, shown: Shown) -> Option<AttachedPermissionsBoundary<'_>> {
+    arn.filter(|_| shown == Shown::Whole).map(|arn| AttachedPermissionsBoundary::new(arn.as_str()))
+}
+
+/// Returns tags in the order of their keys.
+pub(super) fn tags(tags: &Tags) -> Vec<Tag<'_>> {
+    tags.iter().map(|(key, value)| Tag { key: key.as_str().into(), value: value.as_str().into() }).collect()
+}
+
+fn some_tags(of: &Tags, shown: Shown) -> Option<Vec<Tag<'_>>> {
+    (shown == Shown::Whole && !of.is_empty()).then(|| tags(of))
+}
+
+/// Returns a user.
+pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, shown: Shown) -> api::User<'a> {
+    api::User {
+        path: user.path.as_str().into(),
+        user_name: name.as_str().into(),
+        user_id: user.id.as_str().into(),
+        arn: arn_of(account, "user", &user.path, name).into(),
+        create_date: user.created,
+        permissions_boundary: boundary(user.boundary.as_ref(), shown),
+        tags: some_tags(&user.tags, shown),
+    }
+}
+
+/// Returns a group.
+pub(super) fn group<'a>(account: &AccountId, name: &'a Name, group: &'a Group) -> api::Group<'a> {
+    api::Group {
+        path: group.path.as_str().into(),
+        group_name: name.as_str().into(),
+        group_id: group.id.as_str().into(),
+        arn: arn_of(account, "group", &group.path, name).into(),
+        create_date: group.created,
+    }
+}
+
+/// Returns a role, without its last use.
+pub(super) fn role<'a>(account: &AccountId, name: &'a Name, role: &'a Role, shown: Shown) -> api::Role<'a> {
+    api::Role {
+        path: role.path.as_str().into(),
+        role_name: name.as_str().into(),
+        role_id: role.id.as_str().into(),
+        arn: arn_of(account, "role", &role.path, name).into(),
+        create_date: role.created,
+        assume_role_policy_document: document(role.trust.as_str()),
+        description: role.description.as_ref().map(|text| text.as_str().into()),
+        max_session_duration: Some(role.max_session),
+        permissions_boundary: boundary(role.boundary.as_ref(), shown),
+        tags: some_tags(&role.tags, shown),
+        role_last_used: None,
+    }
+}
+
+/// Returns the document of a policy.
+pub(super) fn document(text: &str) -> EncodedDocument<'_> {
+    EncodedDocument(text.into())
+}
+
+/// Counts the users, groups and roles that a policy is attached to, and those that it is the
+/// boundary of.
+pub(super) fn uses(document: &AccountDocument, arn: &PolicyArn) -> (u32, u32) {
+    let attached = document
+        .users
+        .values()
+        .map(|user| &user.attached)
+        .chain(document.groups.values().map(|group| &group.attached))
+        .chain(document.roles.values().map(|role| &role.attached));
+    let boundaries = document
+        .users
+        .values()
+        .map(|user| &user.boundary)
+        .chain(document.roles.values().map(|role| &role.boundary));
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    (
+        count(attached.filter(|attached| attached.contains(arn)).count()),
+        count(boundaries.filter(|boundary| boundary.as_ref() == Some(arn)).count()),
+    )
+}
+
+/// Returns a managed policy of the account, with neither description nor tags.
+pub(super) fn policy<'a>(
+    document: &AccountDocument,
+    name: &'a Name,
+    policy: &'a ManagedPolicy,
+) -> api::Policy<'a> {
+    let arn = document.policy_arn(name, policy);
+    let (attachments, boundaries) = uses(document, &arn);
+    api::Policy {
+        policy_name: name.as_str().into(),
+        policy_id: policy.id.as_str().into(),
+        arn: arn.to_string().into(),
+        path: policy.path.as_str().into(),
+        default_version_id: version_id(policy.default),
+        attachment_count: attachments,
+        permissions_boundary_usage_count: boundaries,
+        is_attachable: true,
+        description: None,
+        create_date: policy.created,
+        update_date: policy.updated,
+        tags: None,
+    }
+}
+
+/// Returns the id of a version, as clients see it.
+pub(super) fn version_id(number: u32) -> Text<'static> {
+    format!("v{number}").into()
+}
+
+/// Makes a path of a parameter; without one it is `/`.
+pub(super) fn path(text: Option<&str>) -> Result<Path, QueryError> {
+    text.map_or_else(|| Ok(Path::root()), |text| Path::new(text).map_err(|why| error::of_text("Path", why)))
+}
+
+/// Makes the ARN of a policy of a parameter.
+pub(super) fn policy_arn(text: &str) -> Result<PolicyArn, QueryError> {
+    let invalid = |_| QueryError::new(QueryCode::ValidationError, format!("ARN {text} is not valid."));
+    PolicyArn::new(text).map_err(invalid)
+}
+
+/// Makes tags of a parameter.
+pub(super) fn new_tags(sent: &[Tag<'_>]) -> Result<Tags, QueryError> {
+    let mut tags = Tags::new();
+    for Tag { key, value } in sent {
+        let invalid = |why: iam::model::InvalidTag| QueryError::new(QueryCode::InvalidInput, why.to_string());
+        let (key, value) = (TagKey::new(key).map_err(invalid)?, TagValue::new(value).map_err(invalid)?);
+        if tags.insert(key, value).is_some() {
+            let message = "Duplicate tag keys found. Please note that Tag keys are case insensitive.";
+            return Err(QueryError::new(QueryCode::InvalidInput, message));
+        }
+    }
+    Ok(tags)
+}
+
+/// Makes keys of tags of a parameter.
+pub(super) fn tag_keys(sent: &[&str]) -> Result<Vec<TagKey>, QueryError> {
+    let invalid = |why: iam::model::InvalidTag| QueryError::new(QueryCode::InvalidInput, why.to_string());
+    sent.iter().map(|key| TagKey::new(key).map_err(invalid)).collect()
+}
+
+/// Returns the value of `aws:RequestTag/TAG` or `aws:TagKeys` for tags that a request sends.
+pub(super) fn value_of_sent_tags<'v>(sent: &'v [Tag<'_>], name: &str, tag: &str) -> Value<'v> {
+    match name {
+        "aws:RequestTag/" => {
+            let found = sent.iter().find(|sent| sent.key.eq_ignore_ascii_case(tag));
+            found.map_or(Value::Absent, |found| Value::text(&found.value))
+        }
+        "aws:TagKeys" => Value::Many(sent.iter().map(|sent| (*sent.key).into()).collect()),
+        _ => Value::Absent,
+    }
+}
+
+/// Returns the value of `aws:TagKeys` for keys of tags that a request sends.
+pub(super) fn value_of_sent_keys<'v>(sent: &[&'v str], name: &str) -> Value<'v> {
+    if name == "aws:TagKeys" {
+        Value::Many(sent.iter().map(|key| (*key).into()).collect())
+    } else {
+        Value::Absent
+    }
+}
+
+/// Returns the value of `aws:ResourceTag/TAG` or `iam:ResourceTag/TAG` for the tags of an entity.
+pub(super) fn value_of_resource_tags<'v>(of: Option<&'v Tags>, name: &str, tag: &str) -> Value<'v> {
+    if !matches!(name, "aws:ResourceTag/" | "iam:ResourceTag/") {
+        return Value::Absent;
+    }
+    let found = of.into_iter().flatten().find(|(key, _)| key.as_str().eq_ignore_ascii_case(tag));
+    found.map_or(Value::Absent, |(_, value)| Value::text(value.as_str()))
+}

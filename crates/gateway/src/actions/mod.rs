@@ -1,0 +1,196 @@
+//! The actions of IAM and STS, which come to the port of S3
+//! (docs/decisions/0043-iam-and-sts-on-the-port.md): their pipeline, top to bottom.
+//!
+//! What an action is done with, which values its conditions may ask for and what it does is said
+//! where its noun is: a file for each.
+
+mod account;
+mod attached;
+mod authorize;
+mod call;
+mod dispatch;
+mod entities;
+mod error;
+mod group;
+mod inline;
+mod key;
+mod perform;
+mod policy;
+mod role;
+mod session;
+mod unserved;
+mod user;
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, header};
+use iam::{Requester, Session, Unidentified, UsedService};
+use iam_wire::limits::FORM_BYTES_MAX;
+use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Secrets, Service};
+use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest};
+
+use crate::body::RequestBody;
+use crate::gateway::{Gateway, Settings};
+use crate::reply::{self, Reply};
+use crate::request::RequestContext;
+use call::ActionCall;
+
+/// The content type of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A request for an action, before anything of it was checked.
+pub struct ActionRequest<'a> {
+    /// The gateway.
+    pub gateway: &'a Gateway,
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The facts about the request.
+    pub cx: &'a RequestContext,
+    /// Method, URI and headers.
+    pub head: &'a Parts,
+    /// What a signature covers.
+    pub signed: &'a SignedRequest<'a>,
+}
+
+/// Performs an action, and renders its answer or its error. `by` gets the requester.
+pub async fn answer(request: ActionRequest<'_>, body: &mut RequestBody, by: &mut Option<Requester>) -> Reply {
+    let mut service = None;
+    let result = perform(&request, body, by, &mut service).await;
+    let id = request.cx.id.as_str();
+    let mut reply = match result {
+        Ok(document) => reply::ok_xml(document),
+        Err(error) => {
+            log(&request, &error);
+            reply::xml(error.status(), error.render(service, id))
+        }
+    };
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/xml"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply::set(headers, "x-amzn-requestid", id);
+    reply
+}
+
+/// Logs a fault of the server's as an error, everything else for debugging. Parameters may be
+/// secrets, and are not logged.
+fn log(request: &ActionRequest<'_>, error: &QueryError) {
+    let id = request.cx.id.as_str();
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    let causes = Some(causes.join(": ")).filter(|causes| !causes.is_empty());
+    if error.status().is_server_error() && error.code() != QueryCode::NotImplemented {
+        tracing::error!(id, causes, "{error}");
+    } else {
+        tracing::debug!(id, causes, "{error}");
+    }
+}
+
+async fn perform(
+    request: &ActionRequest<'_>,
+    body: &mut RequestBody,
+    by: &mut Option<Requester>,
+    service: &mut Option<Service>,
+) -> Result<String, QueryError> {
+    let ActionRequest { gateway, cx, head, .. } = request;
+    let Some(_place) = gateway.actions.take() else {
+        return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
+    };
+    let bytes = read(body, &head.headers).await?;
+    let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
+    let row = Action::of(&form)?.info();
+    *service = Some(row.service);
+    check_served(row)?;
+    if row.secrets != Secrets::Plain && !gateway.secrets_in_clear && !is_private(cx) {
+        return Err(in_clear(row));
+    }
+    let session = authenticate(request, row, &bytes).await?;
+    let requester = Requester::Session(Arc::clone(&session));
+    *by = Some(requester.clone());
+    // A second is too old for who creates a user and then its key.
+    let state = gateway.registry.look().await.map_err(error::unavailable)?;
+    let account = state.account(session.principal.account.id()).cloned();
+    let account = account.ok_or_else(|| {
+        QueryError::new(QueryCode::ServiceUnavailable, "The account cannot be read at the moment.")
+    })?;
+    let asker = authorize::asker(gateway, cx, &head.headers, &requester);
+    let call = ActionCall {
+        registry: &gateway.registry,
+        state,
+        account,
+        session: &session,
+        requester: &requester,
+        asker: &asker,
+        request_id: cx.id.as_str(),
+        now: cx.now,
+    };
+    call.check_session(row)?;
+    dispatch::dispatch(row.action, &form, &call).await
+}
+
+/// Reads the body, which is a form.
+async fn read(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = body.next_raw().await.map_err(error::of_body)? {
+        if bytes.len() + piece.len() > FORM_BYTES_MAX {
+            let message = format!("A request has at most {FORM_BYTES_MAX} bytes of parameters.");
+            return Err(QueryError::new(QueryCode::ValidationError, message));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let kind = kind.map(|kind| kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii());
+    if bytes.is_empty() || kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM.as_bytes())) {
+        return Ok(bytes);
+    }
+    let message = format!("The body of an action has the content type {FORM}.");
+    Err(QueryError::new(QueryCode::ValidationError, message))
+}
+
+/// Refuses actions that are not built by their name.
+fn check_served(row: &ActionInfo) -> Result<(), QueryError> {
+    if row.state.is_served() { Ok(()) } else { Err(QueryError::action_not_implemented(row.name)) }
+}
+
+/// True if nobody on the way can read the answer: TLS, this machine, a unix socket.
+fn is_private(cx: &RequestContext) -> bool {
+    let peer = cx.peer;
+    peer.secure || (!peer.proxied && peer.ip().is_none_or(|ip| ip.is_loopback()))
+}
+
+fn in_clear(row: &ActionInfo) -> QueryError {
+    let message = format!(
+        "{} has a secret in its request or its answer, which this server sends over TLS only.",
+        row.name
+    );
+    QueryError::new(QueryCode::AccessDenied, message)
+}
+
+/// Finds the session of the key that signed, and verifies the signature.
+async fn authenticate(
+    request: &ActionRequest<'_>,
+    row: &ActionInfo,
+    body: &[u8],
+) -> Result<Arc<Session>, QueryError> {
+    let ActionRequest { gateway, settings, cx, signed, .. } = request;
+    let scope = ServiceScope { service: row.service.signed_for(), region: &gateway.signing.region };
+    let Some(authorization) = ServiceAuthorization::parse(signed, &scope, cx.now)? else {
+        let message = "Request is missing Authentication Token";
+        return Err(QueryError::new(QueryCode::MissingAuthenticationToken, message));
+    };
+    let (access_key, token) = (authorization.access_key(), authorization.security_token());
+    let found = match settings.identities.known(access_key, token) {
+        Some(found) => found,
+        None => settings.identities.find(access_key, token).await,
+    };
+    let session = found.map_err(error::unidentified)?;
+    if session.has_ended(cx.now) {
+        return Err(error::unidentified(Unidentified::Expired));
+    }
+    let digest = error::sha256(body);
+    let secret_key = session.credential.secret_key.expose();
+    authorization.verify(signed, &digest, secret_key, &gateway.signing_keys)?;
+    let used = if row.service == Service::Sts { UsedService::Sts } else { UsedService::Iam };
+    gateway.registry.note_use(&session, cx.now, used, &gateway.signing.region);
+    Ok(session)
+}

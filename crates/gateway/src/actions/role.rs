@@ -1,0 +1,286 @@
+//! Roles, their boundaries and tags.
+
+use async_trait::async_trait;
+use iam::model::{Description, Document, Holder, NewRole, Tagged, Tags};
+use iam_wire::api::{
+    self, CreateRoleResult, GetRoleResult, ListRoleTagsResult, ListRolesResult, RoleLastUsed,
+    UpdateRoleDescriptionResult, UpdateRoleResult,
+};
+use iam_wire::{QueryError, Tag, Text};
+use policy::Value;
+
+use super::call::{ActionCall, name};
+use super::entities::{
+    Shown, new_tags, path, policy_arn, role, tag_keys, tags, value_of_resource_tags, value_of_sent_keys,
+    value_of_sent_tags,
+};
+use super::error;
+use super::perform::{Perform, done, rendered};
+
+fn tags_of<'v>(call: &'v ActionCall<'_>, role_name: &str) -> Option<&'v Tags> {
+    call.role(role_name).ok().map(|(_, role)| &role.tags)
+}
+
+fn description(text: &str) -> Result<Description, QueryError> {
+    Description::new(text).map_err(|why| error::of_text("Description", why))
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::CreateRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.arn("role", &format!("{}{}", self.path.unwrap_or("/"), self.role_name)))
+    }
+
+    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match name {
+            "iam:PermissionsBoundary" => self.permissions_boundary.map_or(Value::Absent, Value::text),
+            _ => value_of_sent_tags(&self.tags, name, tag),
+        }
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let trust = Document::new(self.assume_role_policy_document);
+        let new = NewRole {
+            name: name("RoleName", self.role_name)?,
+            path: path(self.path)?,
+            trust: trust.map_err(|why| error::of_text("AssumeRolePolicyDocument", why))?,
+            description: self.description.map(description).transpose()?,
+            max_session: self.max_session_duration,
+            boundary: self.permissions_boundary.map(policy_arn).transpose()?,
+            tags: new_tags(&self.tags)?,
+        };
+        let made = call
+            .change(&|document, cx| {
+                document.create_role(&new, cx)?;
+                Ok(document.roles.get(&new.name).cloned())
+            })
+            .await?;
+        let made = made.ok_or_else(|| error::missing("role", self.role_name))?;
+        let shown = role(call.account_id(), &new.name, &made, Shown::Whole);
+        let role = api::Role { description: None, max_session_duration: None, ..shown };
+        Ok(rendered(&CreateRoleResult { role }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::GetRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let (name, found) = call.role(self.role_name)?;
+        let shown = role(call.account_id(), name, found, Shown::Whole);
+        // When roles were used is not written down yet.
+        let last_used = RoleLastUsed { last_used_date: None, region: None };
+        let role = api::Role { role_last_used: Some(last_used), ..shown };
+        Ok(rendered(&GetRoleResult { role }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::UpdateRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let role = name("RoleName", self.role_name)?;
+        let text = self.description.map(description).transpose()?;
+        let seconds = self.max_session_duration;
+        call.change(&|document, _| document.update_role(&role, text.as_ref(), seconds)).await?;
+        Ok(rendered(&UpdateRoleResult {}, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::UpdateRoleDescription<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let (role_name, text) = (name("RoleName", self.role_name)?, description(self.description)?);
+        let changed = call
+            .change(&|document, _| {
+                document.update_role(&role_name, Some(&text), None)?;
+                Ok(document.roles.get_key_value(&role_name).map(|(name, role)| (name.clone(), role.clone())))
+            })
+            .await?;
+        let (name, changed) = changed.ok_or_else(|| error::missing("role", self.role_name))?;
+        let shown = role(call.account_id(), &name, &changed, Shown::Whole);
+        let role = api::Role { max_session_duration: None, ..shown };
+        Ok(rendered(&UpdateRoleDescriptionResult { role }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::UpdateAssumeRolePolicy<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let role = name("RoleName", self.role_name)?;
+        let trust = Document::new(self.policy_document);
+        let trust = trust.map_err(|why| error::of_text("PolicyDocument", why))?;
+        call.change(&|document, cx| document.update_trust(&role, &trust, cx)).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::DeleteRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let role = name("RoleName", self.role_name)?;
+        call.change(&|document, _| document.delete_role(&role)).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::ListRoles<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.arn("role", "/"))
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let prefix = self.path_prefix.unwrap_or("/");
+        let found = call.document().roles.iter().filter(|(_, role)| role.path.as_str().starts_with(prefix));
+        let page = self.page.cut(found, |(name, _)| name.as_str().into());
+        let is_truncated = page.is_truncated();
+        let roles =
+            page.items.iter().map(|(name, found)| role(call.account_id(), name, found, Shown::InList));
+        let roles = roles.collect();
+        Ok(rendered(&ListRolesResult { roles, is_truncated, marker: page.marker.map(Text::Owned) }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::PutRolePermissionsBoundary<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match name {
+            "iam:PermissionsBoundary" => Value::text(self.permissions_boundary),
+            _ => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
+        }
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let of = Holder::Role(name("RoleName", self.role_name)?);
+        let arn = policy_arn(self.permissions_boundary)?;
+        call.change(&|document, _| document.set_boundary(&of, Some(&arn))).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::DeleteRolePermissionsBoundary<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    /// The boundary that is removed.
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match name {
+            "iam:PermissionsBoundary" => {
+                let role = call.role(self.role_name).ok();
+                let arn = role.and_then(|(_, role)| role.boundary.as_ref());
+                arn.map_or(Value::Absent, |arn| Value::text(arn.as_str()))
+            }
+            _ => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
+        }
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let of = Holder::Role(name("RoleName", self.role_name)?);
+        call.change(&|document, _| document.set_boundary(&of, None)).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::TagRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match value_of_sent_tags(&self.tags, name, tag) {
+            Value::Absent => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
+            sent => sent,
+        }
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let (of, new) = (Tagged::Role(name("RoleName", self.role_name)?), new_tags(&self.tags)?);
+        call.change(&|document, _| document.tag(&of, &new)).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::UntagRole<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match value_of_sent_keys(&self.tag_keys, name) {
+            Value::Absent => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
+            sent => sent,
+        }
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let (of, keys) = (Tagged::Role(name("RoleName", self.role_name)?), tag_keys(&self.tag_keys)?);
+        call.change(&|document, _| document.untag(&of, &keys)).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::ListRoleTags<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(call.role_arn(self.role_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let all = tags(&call.role(self.role_name)?.1.tags);
+        let page = self.page.cut(all, |tag: &Tag<'_>| tag.key.clone().into_owned().into());
+        let is_truncated = page.is_truncated();
+        let marker = page.marker.map(Text::Owned);
+        Ok(rendered(&ListRoleTagsResult { tags: page.items, is_truncated, marker }, call))
+    }
+}

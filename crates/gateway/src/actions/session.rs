@@ -1,0 +1,344 @@
+//! Sessions, by STS (docs/decisions/0042-session-tokens.md).
+
+use async_trait::async_trait;
+use std::sync::Arc;
+
+use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, Tags};
+use iam::{
+    AccountId, AccountState, Claims, Decision, Identities as _, Issued, KeyKind, Language, PosixOf,
+    PrincipalKind, SessionKind, UniqueId, Who,
+};
+use iam_wire::api::{
+    self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
+    GetCallerIdentityResult, GetFederationTokenResult, GetSessionTokenResult,
+};
+use iam_wire::{QueryCode, QueryError, Secret, Tag};
+use policy::{Action, Value};
+use s3_types::Timestamp;
+
+use super::authorize::{decide, denied};
+use super::call::ActionCall;
+use super::entities::{new_tags, policy_arn, value_of_resource_tags, value_of_sent_tags};
+use super::error;
+use super::perform::{Perform, rendered};
+
+/// How long a role's session lasts if it is not said, and at most if a session asks for it.
+const ROLE_SECONDS: u32 = 3_600;
+/// How long a session of a user lasts if it is not said.
+const USER_SECONDS: u32 = 43_200;
+/// How long a session of root lasts at most.
+const ROOT_SECONDS_MAX: u32 = 3_600;
+
+#[async_trait]
+impl Perform<'_> for api::GetCallerIdentity {
+    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok("*".to_owned())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let principal = &call.session.principal;
+        let account = principal.account.id().as_str();
+        let output = GetCallerIdentityResult {
+            user_id: principal.unique_id.as_deref().unwrap_or(account).into(),
+            account: account.into(),
+            arn: (&*principal.arn).into(),
+        };
+        Ok(rendered(&output, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::GetAccessKeyInfo<'f> {
+    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok("*".to_owned())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let mut accounts = call.state.accounts();
+        let has_it = |account: &&Arc<AccountState>| {
+            account.document().keys().any(|key| key.id.as_str() == self.access_key_id)
+        };
+        let of_documents = accounts.find(has_it).map(|account| account.account().id().clone());
+        let of_root = || match call.registry.known(self.access_key_id, None) {
+            Some(Ok(session)) => Some(session.principal.account.id().clone()),
+            _ => None,
+        };
+        let account = of_documents.or_else(of_root).ok_or_else(|| {
+            QueryError::new(QueryCode::ValidationError, "The access key is none that this server gave out.")
+        })?;
+        Ok(rendered(&GetAccessKeyInfoResult { account: account.as_str().into() }, call))
+    }
+}
+
+/// Returns whose rights a session of GetSessionToken or GetFederationToken has. Only keys that last
+/// may ask, and no service keys, whose policies would have to limit the session.
+fn asker(call: &ActionCall<'_>, action: &str) -> Result<Who, QueryError> {
+    let session = call.session;
+    let may = matches!(session.key_kind, KeyKind::Root | KeyKind::User);
+    let who = match session.principal.kind {
+        PrincipalKind::Root if may => Some(Who::Root(session.principal.account.id().clone())),
+        PrincipalKind::User if may => unique_id(call).map(Who::Id),
+        _ => None,
+    };
+    who.ok_or_else(|| {
+        let message = format!("Cannot call {action} with session credentials");
+        QueryError::new(QueryCode::AccessDenied, message)
+    })
+}
+
+/// Returns the unique id of the user or role that asks.
+fn unique_id(call: &ActionCall<'_>) -> Option<UniqueId> {
+    let id = call.session.principal.unique_id.as_deref()?;
+    UniqueId::new(id.split(':').next()?).ok()
+}
+
+/// Returns how long a session of a user or root lasts.
+fn user_seconds(call: &ActionCall<'_>, asked: Option<u32>) -> u32 {
+    let seconds = asked.unwrap_or(USER_SECONDS);
+    if call.session.principal.kind == PrincipalKind::Root { seconds.min(ROOT_SECONDS_MAX) } else { seconds }
+}
+
+/// Makes the claims of a session that begins now.
+fn claims(
+    call: &ActionCall<'_>,
+    kind: SessionKind,
+    account: AccountId,
+    whose: Who,
+    name: &str,
+    seconds: u32,
+) -> Claims {
+    let issued = call.now.as_second();
+    Claims::new(kind, account, whose, name, issued, issued.saturating_add(i64::from(seconds)))
+}
+
+fn credentials<'a>(issued: &'a Issued, claims: &Claims) -> Credentials<'a> {
+    Credentials {
+        access_key_id: issued.access_key.as_str().into(),
+        secret_access_key: Secret::new(issued.secret_key.expose()),
+        session_token: Secret::new(issued.token.expose()),
+        expiration: Timestamp::from_second(claims.ends).unwrap_or(Timestamp::MAX),
+    }
+}
+
+#[async_trait]
+impl Perform<'_> for api::GetSessionToken {
+    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok("*".to_owned())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let whose = asker(call, "GetSessionToken")?;
+        let seconds = user_seconds(call, self.duration_seconds);
+        let (principal, account) = (&call.session.principal, call.account_id().clone());
+        let mut claims = claims(call, SessionKind::User, account, whose.clone(), &principal.name, seconds);
+        (claims.by, claims.by_key) = (Some(whose), Some(call.session.credential.access_key.clone()));
+        let issued = call.registry.issue(&claims).map_err(error::of_iam)?;
+        Ok(rendered(&GetSessionTokenResult { credentials: credentials(&issued, &claims) }, call))
+    }
+}
+
+/// Checks the policy of a session.
+fn session_policy(text: Option<&str>) -> Result<Option<Document>, QueryError> {
+    let Some(text) = text else { return Ok(None) };
+    let document = Document::new(text).map_err(|why| error::of_text("Policy", why))?;
+    match Language.check(PolicyUse::Session, text) {
+        Ok(_) => Ok(Some(document)),
+        Err(PolicyFault::Malformed(why)) => Err(QueryError::new(QueryCode::MalformedPolicyDocument, why)),
+        Err(PolicyFault::TooLong) => {
+            let message = "The policy of a session has at most 2048 characters.";
+            Err(QueryError::new(QueryCode::PackedPolicyTooLarge, message))
+        }
+    }
+}
+
+/// Checks the managed policies of a session: they are of the session's account, or built in.
+fn session_policies(sent: &[&str], account: &AccountState) -> Result<Vec<PolicyArn>, QueryError> {
+    let known = |text: &&str| {
+        let arn = policy_arn(text)?;
+        if account.document().has_policy(&arn) { Ok(arn) } else { Err(error::no_policy(text)) }
+    };
+    sent.iter().map(known).collect()
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::GetFederationToken<'f> {
+    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(format!("arn:aws:sts::{}:federated-user/{}", call.account_id(), self.name))
+    }
+
+    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_sent_tags(&self.tags, name, tag)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let whose = asker(call, "GetFederationToken")?;
+        let about = self.about(call)?;
+        if !self.tags.is_empty() {
+            may(call, "sts:TagSession", &about, None, &|name, tag| self.own_value(call, name, tag))?;
+        }
+        let seconds = user_seconds(call, self.duration_seconds);
+        let account = call.account_id().clone();
+        let mut claims = claims(call, SessionKind::FederatedUser, account, whose.clone(), self.name, seconds);
+        (claims.by, claims.by_key) = (Some(whose), Some(call.session.credential.access_key.clone()));
+        claims.policy = session_policy(self.policy)?;
+        claims.managed = session_policies(&self.policy_arns, &call.account)?;
+        claims.tags = new_tags(&self.tags)?;
+        let issued = call.registry.issue(&claims).map_err(error::of_iam)?;
+        let output = GetFederationTokenResult {
+            credentials: credentials(&issued, &claims),
+            federated_user: FederatedUser {
+                federated_user_id: format!("{}:{}", call.account_id(), self.name).into(),
+                arn: about.into(),
+            },
+            packed_policy_size: issued.packed_percent.unwrap_or(0),
+        };
+        Ok(rendered(&output, call))
+    }
+}
+
+/// Refuses what is not allowed. `trust` is the policy of the role, with the id of its account.
+fn may<'v>(
+    call: &ActionCall<'_>,
+    permission: &str,
+    about: &str,
+    trust: Option<(&policy::Policy, &str)>,
+    own_values: &(dyn Fn(&str, &str) -> Value<'v> + '_),
+) -> Result<(), QueryError> {
+    let action = Action::named(permission);
+    let decision = action.map_or(Decision::NoGrant, |action| decide(call, action, about, trust, own_values));
+    if decision == Decision::Allow { Ok(()) } else { Err(denied(call, permission, about, decision)) }
+}
+
+/// A role that is to be assumed, and its account.
+struct Wanted<'s> {
+    account: &'s Arc<AccountState>,
+    name: &'s Name,
+    role: &'s Role,
+    trust: &'s policy::Policy,
+}
+
+/// Finds a role by its ARN, in which case and path count; `None` if there is none, or nobody may
+/// assume it.
+fn find<'s>(call: &'s ActionCall<'_>, arn: &str) -> Option<Wanted<'s>> {
+    let (account, rest) = arn.strip_prefix("arn:aws:iam::")?.split_once(":role")?;
+    let account = call.state.account(&AccountId::new(account).ok()?)?;
+    let at = rest.rfind('/')? + 1;
+    let (path, text) = rest.split_at_checked(at)?;
+    let (name, role) = account.document().roles.get_key_value(&Name::new(text).ok()?)?;
+    let is_it = role.path.as_str() == path && name.as_str() == text;
+    let trust = account.identity(&role.id)?.trust.as_deref()?;
+    let is_open = !role.disabled && !account.document().disabled;
+    (is_it && is_open).then_some(Wanted { account, name, role, trust })
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::AssumeRole<'f> {
+    const DECIDES_ITSELF: bool = true;
+
+    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
+        Ok(self.role_arn.to_owned())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let session = call.session;
+        if session.principal.kind == PrincipalKind::Root {
+            let message = "Roles may not be assumed by root accounts.";
+            return Err(QueryError::new(QueryCode::AccessDenied, message));
+        }
+        if !self.transitive_tag_keys.is_empty() {
+            return Err(QueryError::parameter_not_implemented("TransitiveTagKeys"));
+        }
+        let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
+        let wanted = find(call, self.role_arn).ok_or_else(no_grant)?;
+        self.check(call, &wanted)?;
+        let seconds = self.seconds(call, wanted.role)?;
+        let account = wanted.account.account().id();
+        let whose = Who::Id(wanted.role.id.clone());
+        let mut claims =
+            claims(call, SessionKind::Role, account.clone(), whose, self.role_session_name, seconds);
+        claims.by = unique_id(call).map(Who::Id);
+        claims.by_key = Some(session.credential.access_key.clone());
+        claims.chained = session.key_kind == KeyKind::Temporary;
+        claims.source = self.source(call)?;
+        claims.policy = session_policy(self.policy)?;
+        claims.managed = session_policies(&self.policy_arns, wanted.account)?;
+        claims.tags = self.new_tags()?;
+        if session.principal.kind == PrincipalKind::User {
+            claims.posix = unique_id(call).map(PosixOf::Id);
+        }
+        let issued = call.registry.issue(&claims).map_err(error::of_iam)?;
+        let (role_name, name) = (wanted.name, self.role_session_name);
+        let output = AssumeRoleResult {
+            credentials: credentials(&issued, &claims),
+            assumed_role_user: AssumedRoleUser {
+                assumed_role_id: format!("{}:{name}", wanted.role.id.as_str()).into(),
+                arn: format!("arn:aws:sts::{account}:assumed-role/{role_name}/{name}").into(),
+            },
+            packed_policy_size: issued.packed_percent,
+            source_identity: claims.source.as_deref().map(Into::into),
+        };
+        Ok(rendered(&output, call))
+    }
+}
+
+/// What AssumeRole checks.
+trait Assume {
+    fn check(&self, call: &ActionCall<'_>, wanted: &Wanted<'_>) -> Result<(), QueryError>;
+    fn seconds(&self, call: &ActionCall<'_>, role: &Role) -> Result<u32, QueryError>;
+    fn source(&self, call: &ActionCall<'_>) -> Result<Option<Box<str>>, QueryError>;
+    fn new_tags(&self) -> Result<Tags, QueryError>;
+}
+
+impl Assume for api::AssumeRole<'_> {
+    /// The role's policy has to allow it, and in another account the requester's own as well.
+    fn check(&self, call: &ActionCall<'_>, wanted: &Wanted<'_>) -> Result<(), QueryError> {
+        let trust = Some((wanted.trust, wanted.account.account().id().as_str()));
+        let values = |name: &str, tag: &str| match name {
+            "sts:ExternalId" => self.external_id.map_or(Value::Absent, Value::text),
+            "sts:RoleSessionName" => Value::text(self.role_session_name),
+            "sts:SourceIdentity" => self.source_identity.map_or(Value::Absent, Value::text),
+            _ => match value_of_sent_tags(&self.tags, name, tag) {
+                Value::Absent => value_of_resource_tags(Some(&wanted.role.tags), name, tag),
+                sent => sent,
+            },
+        };
+        may(call, "sts:AssumeRole", self.role_arn, trust, &values)?;
+        if !self.tags.is_empty() {
+            may(call, "sts:TagSession", self.role_arn, trust, &values)?;
+        }
+        if self.source_identity.is_some() {
+            may(call, "sts:SetSourceIdentity", self.role_arn, trust, &values)?;
+        }
+        Ok(())
+    }
+
+    /// The sentences are AWS's.
+    fn seconds(&self, call: &ActionCall<'_>, role: &Role) -> Result<u32, QueryError> {
+        let seconds = self.duration_seconds.unwrap_or(ROLE_SECONDS);
+        let message = if seconds > role.max_session {
+            "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
+        } else if call.session.key_kind == KeyKind::Temporary && seconds > ROLE_SECONDS {
+            "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining."
+        } else {
+            return Ok(seconds);
+        };
+        Err(QueryError::new(QueryCode::ValidationError, message))
+    }
+
+    /// A source identity goes on to the next role, and never changes.
+    fn source(&self, call: &ActionCall<'_>) -> Result<Option<Box<str>>, QueryError> {
+        let there = call.session.token.as_ref().and_then(|token| token.source.as_deref());
+        match (there, self.source_identity) {
+            (Some(there), Some(sent)) if there != sent => {
+                let message = "The source identity of a session cannot be changed.";
+                Err(QueryError::new(QueryCode::AccessDenied, message))
+            }
+            (there, sent) => Ok(there.or(sent).map(Into::into)),
+        }
+    }
+
+    fn new_tags(&self) -> Result<Tags, QueryError> {
+        let tags: &[Tag<'_>] = &self.tags;
+        new_tags(tags)
+    }
+}

@@ -1,0 +1,547 @@
+"""The actions of IAM and STS on the port of S3: users, keys, groups, policies, roles and sessions, by boto3."""
+
+import json
+import time
+from urllib.parse import urlencode
+
+import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from support import expect
+from support.actions import actions
+from support.identities import (
+    ROOT,
+    allow,
+    client,
+    code_of,
+    deny,
+    error_of,
+    key_of,
+    master_key,
+    new_key,
+    new_user,
+    policy,
+)
+from support.server import Server
+from support.wire import poll
+
+
+@pytest.fixture
+def server(make_server, tmp_path):
+    return make_server("--durability", "none", "--master-key-file", str(master_key(tmp_path)))
+
+
+@pytest.fixture
+def iam(server):
+    return client(server, "iam")
+
+
+@pytest.fixture
+def account(server) -> str:
+    return client(server, "sts").get_caller_identity()["Account"]
+
+
+class TestUsers:
+    def test_a_life(self, iam, account):
+        made = iam.create_user(UserName="Ann", Path="/staff/", Tags=[{"Key": "team", "Value": "a"}])["User"]
+        assert made["Arn"] == f"arn:aws:iam::{account}:user/staff/Ann"
+        assert made["UserId"].startswith("AIDA") and made["Tags"] == [{"Key": "team", "Value": "a"}]
+        assert iam.get_user(UserName="ann")["User"] == made
+        assert error_of(iam.create_user, UserName="ANN") == (
+            "EntityAlreadyExists",
+            409,
+            "User with name ANN already exists.",
+        )
+        iam.update_user(UserName="Ann", NewUserName="anna", NewPath="/")
+        renamed = iam.get_user(UserName="anna")["User"]
+        assert (renamed["UserId"], renamed["Path"]) == (made["UserId"], "/")
+        assert error_of(iam.get_user, UserName="Ann") == (
+            "NoSuchEntity",
+            404,
+            "The user with name Ann cannot be found.",
+        )
+        iam.untag_user(UserName="anna", TagKeys=["team"])
+        assert iam.list_user_tags(UserName="anna")["Tags"] == []
+        iam.delete_user(UserName="anna")
+        assert code_of(iam.delete_user, UserName="anna") == "NoSuchEntity"
+        # A name that is made again is somebody else.
+        assert iam.create_user(UserName="Ann")["User"]["UserId"] != made["UserId"]
+
+    def test_lists_have_pages(self, iam):
+        names = [f"user-{number}" for number in range(7)]
+        for name in names:
+            iam.create_user(UserName=name, Path="/a/" if name == "user-3" else "/")
+        pages = list(iam.get_paginator("list_users").paginate(PaginationConfig={"PageSize": 3}))
+        assert [len(page["Users"]) for page in pages] == [3, 3, 1]
+        assert [user["UserName"] for page in pages for user in page["Users"]] == names
+        below = iam.list_users(PathPrefix="/a/")
+        assert [user["UserName"] for user in below["Users"]] == ["user-3"]
+        assert code_of(iam.list_users, Marker="x!") == "ValidationError"
+
+    def test_whoever_has_something_is_not_deleted(self, server, iam):
+        new_user(server, "ann", allow("s3:*"))
+        iam.create_group(GroupName="staff")
+        iam.add_user_to_group(GroupName="staff", UserName="ann")
+        (key,) = iam.list_access_keys(UserName="ann")["AccessKeyMetadata"]
+        for undo in (
+            lambda: iam.delete_user_policy(UserName="ann", PolicyName="own"),
+            lambda: iam.delete_access_key(UserName="ann", AccessKeyId=key["AccessKeyId"]),
+            lambda: iam.remove_user_from_group(GroupName="staff", UserName="ann"),
+        ):
+            assert code_of(iam.delete_user, UserName="ann") == "DeleteConflict"
+            undo()
+        iam.delete_user(UserName="ann")
+
+    def test_the_root(self, iam, account):
+        user = iam.get_user()["User"]
+        assert (user["UserId"], user["Arn"]) == (account, f"arn:aws:iam::{account}:root")
+
+
+class TestKeys:
+    def test_two_keys_and_their_status(self, server, iam):
+        first = new_user(server, "ann", allow("s3:ListAllMyBuckets"))
+        second = new_key(server, "ann")
+        assert code_of(iam.create_access_key, UserName="ann") == "LimitExceeded"
+        for key in (first, second):
+            client(server, "s3", key).list_buckets()
+        iam.update_access_key(UserName="ann", AccessKeyId=first[0], Status="Inactive")
+        assert code_of(client(server, "s3", first).list_buckets) == "InvalidAccessKeyId"
+        assert code_of(client(server, "sts", first).get_caller_identity) == "InvalidClientTokenId"
+        client(server, "s3", second).list_buckets()
+        iam.update_access_key(UserName="ann", AccessKeyId=first[0], Status="Active")
+        client(server, "s3", first).list_buckets()
+        iam.delete_access_key(UserName="ann", AccessKeyId=first[0])
+        assert code_of(client(server, "s3", first).list_buckets) == "InvalidAccessKeyId"
+        shown = iam.list_access_keys(UserName="ann")["AccessKeyMetadata"]
+        assert [(key["AccessKeyId"], key["Status"]) for key in shown] == [(second[0], "Active")]
+
+    def test_a_secret_is_shown_once(self, server, iam, tmp_path):
+        _, secret, _ = new_user(server, "ann")
+        shown = json.dumps([iam.list_access_keys(UserName="ann"), iam.get_user(UserName="ann")], default=str)
+        assert secret not in shown and secret not in server.log
+        kept = list((server.tree / ".slipway/iam").iterdir())
+        assert kept and all(secret.encode() not in path.read_bytes() for path in kept if path.is_file())
+
+    def test_the_last_use_is_known_to_the_hour(self, server, iam):
+        key = new_user(server, "ann", allow("s3:*"))
+        last = iam.get_access_key_last_used(AccessKeyId=key[0])
+        assert last["UserName"] == "ann"
+        assert (last["AccessKeyLastUsed"]["ServiceName"], last["AccessKeyLastUsed"]["Region"]) == (
+            "N/A",
+            "N/A",
+        )
+        client(server, "s3", key).list_buckets()
+        used = iam.get_access_key_last_used(AccessKeyId=key[0])["AccessKeyLastUsed"]
+        assert used["ServiceName"] == "s3" and used["LastUsedDate"].minute == 0
+        unknown = error_of(iam.get_access_key_last_used, AccessKeyId="AKIAIOSFODNN7EXAMPLE")
+        assert unknown[:2] == ("AccessDenied", 403)
+
+    def test_users_rotate_their_own(self, server):
+        key = new_user(server, "ann", allow(["iam:*AccessKey*"], "arn:aws:iam::*:user/${aws:username}"))
+        own = client(server, "iam", key)
+        second = own.create_access_key()["AccessKey"]
+        assert {shown["AccessKeyId"] for shown in own.list_access_keys()["AccessKeyMetadata"]} == {
+            key[0],
+            second["AccessKeyId"],
+        }
+        client(server, "iam").create_user(UserName="bob")
+        assert code_of(own.create_access_key, UserName="bob") == "AccessDenied"
+        own.delete_access_key(AccessKeyId=key[0])
+
+    def test_without_a_master_key(self, make_server):
+        iam = client(make_server("--durability", "none"), "iam")
+        iam.create_user(UserName="ann")
+        code, status, message = error_of(iam.create_access_key, UserName="ann")
+        assert (code, status) == ("NotImplemented", 501) and "slipway master-key new" in message
+        assert iam.list_access_keys(UserName="ann")["AccessKeyMetadata"] == []
+
+
+class TestRights:
+    """What policies, of every place that may have them, allow on S3."""
+
+    def test_inline_attached_and_by_group(self, server, iam, account):
+        key = new_user(server, "ann")
+        s3, root = client(server, "s3", key), client(server, "s3")
+        root.create_bucket(Bucket="lab")
+        root.put_object(Bucket="lab", Key="x", Body=b"1")
+
+        def may() -> set[str]:
+            allowed = set()
+            for name, call in {
+                "get": lambda: s3.get_object(Bucket="lab", Key="x"),
+                "put": lambda: s3.put_object(Bucket="lab", Key="y", Body=b""),
+                "list": lambda: s3.list_objects_v2(Bucket="lab"),
+            }.items():
+                try:
+                    call()
+                    allowed.add(name)
+                except s3.exceptions.ClientError as error:
+                    assert error.response["Error"]["Code"] == "AccessDenied", error
+            return allowed
+
+        assert may() == set()
+        iam.put_user_policy(
+            UserName="ann", PolicyName="p", PolicyDocument=policy(allow("s3:GetObject", "arn:aws:s3:::lab/*"))
+        )
+        assert may() == {"get"}
+        arn = iam.create_policy(
+            PolicyName="list", PolicyDocument=policy(allow("s3:ListBucket", "arn:aws:s3:::lab"))
+        )["Policy"]["Arn"]
+        iam.attach_user_policy(UserName="ann", PolicyArn=arn)
+        assert may() == {"get", "list"}
+        iam.create_group(GroupName="writers")
+        iam.put_group_policy(
+            GroupName="writers", PolicyName="w", PolicyDocument=policy(allow("s3:PutObject"))
+        )
+        assert may() == {"get", "list"}
+        iam.add_user_to_group(GroupName="writers", UserName="ann")
+        assert may() == {"get", "list", "put"}
+        iam.attach_group_policy(GroupName="writers", PolicyArn="arn:aws:iam::aws:policy/AmazonS3FullAccess")
+        iam.put_user_permissions_boundary(UserName="ann", PermissionsBoundary=arn)
+        assert may() == {"list"}
+        iam.delete_user_permissions_boundary(UserName="ann")
+        iam.put_user_policy(UserName="ann", PolicyName="no", PolicyDocument=policy(deny("s3:Get*")))
+        assert may() == {"list", "put"}
+        iam.create_policy_version(PolicyArn=arn, PolicyDocument=policy(deny("s3:Put*")), SetAsDefault=True)
+        assert may() == {"list"}
+        versions = iam.list_policy_versions(PolicyArn=arn)["Versions"]
+        assert [(version["VersionId"], version["IsDefaultVersion"]) for version in versions] == [
+            ("v2", True),
+            ("v1", False),
+        ]
+
+    def test_documents_that_are_none(self, iam):
+        iam.create_user(UserName="ann")
+        for text in (
+            "{}",
+            policy(allow("s3:NoSuchAction")),
+            policy({"Effect": "Allow", "Action": "s3:*", "Resource": "*", "Principal": "*"}),
+            policy(allow("s3:*", Condition={"StringEqual": {"aws:username": "a"}})),
+        ):
+            put = {"UserName": "ann", "PolicyName": "p", "PolicyDocument": text}
+            assert code_of(iam.put_user_policy, **put) == "MalformedPolicyDocument", text
+            assert (
+                code_of(iam.create_policy, PolicyName="p", PolicyDocument=text) == "MalformedPolicyDocument"
+            )
+        assert iam.list_user_policies(UserName="ann")["PolicyNames"] == []
+
+    def test_a_shared_bucket(self, server, account):
+        """The bucket's policy names users; each sees what it may."""
+        ann, bob = new_user(server, "ann"), new_user(server, "bob")
+        root = client(server, "s3")
+        root.create_bucket(Bucket="shared")
+        arn = "arn:aws:s3:::shared"
+        everything = {"Principal": {"AWS": f"arn:aws:iam::{account}:user/ann"}}
+        reading = {"Principal": {"AWS": f"arn:aws:iam::{account}:user/bob"}}
+        root.put_bucket_policy(
+            Bucket="shared",
+            Policy=policy(
+                allow("s3:*", [arn, f"{arn}/*"], **everything),
+                allow("s3:GetObject", f"{arn}/public/*", **reading),
+            ),
+        )
+        for_ann, for_bob = client(server, "s3", ann), client(server, "s3", bob)
+        for key in ("public/a", "private/a"):
+            for_ann.put_object(Bucket="shared", Key=key, Body=key.encode())
+        assert for_bob.get_object(Bucket="shared", Key="public/a")["Body"].read() == b"public/a"
+        assert code_of(for_bob.get_object, Bucket="shared", Key="private/a") == "AccessDenied"
+        assert code_of(for_bob.put_object, Bucket="shared", Key="public/b", Body=b"") == "AccessDenied"
+        source = {"Bucket": "shared", "Key": "private/a"}
+        copy = {"Bucket": "shared", "Key": "public/c", "CopySource": source}
+        assert code_of(for_bob.copy_object, **copy) == "AccessDenied"
+
+
+# What each member of an input may be, so that requests are well-formed.
+MEMBERS = {
+    "AccessKeyId": "AKIAIOSFODNN7EXAMPLE",
+    "AccountAlias": "the-alias",
+    "AssumeRolePolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
+    "Description": "text",
+    "GroupName": "target-group",
+    "Name": "somebody",
+    "PermissionsBoundary": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
+    "PolicyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
+    "PolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
+    "PolicyName": "target-policy",
+    "RoleArn": "arn:aws:iam::{account}:role/target-role",
+    "RoleName": "target-role",
+    "RoleSessionName": "session",
+    "Status": "Inactive",
+    "TagKeys": ["key"],
+    "Tags": [{"Key": "key", "Value": "value"}],
+    "UserName": "target",
+    "VersionId": "v1",
+}
+SERVED = [
+    action
+    for action in actions()
+    if action.state.startswith(("wave-1", "wave-2", "empty", "missing")) and action.permission != "unasked"
+]
+
+
+@pytest.fixture(scope="module")
+def shared_server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("each")
+    (folder / "tree").mkdir()
+    options = ("--durability", "none", "--master-key-file", str(master_key(folder)))
+    running = Server(folder / "tree", *options, log=folder / "log")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def keys(shared_server):
+    server = shared_server
+    iam = client(server, "iam")
+    iam.create_user(UserName="target")
+    iam.create_group(GroupName="target-group")
+    iam.create_role(
+        RoleName="target-role",
+        AssumeRolePolicyDocument=policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"}),
+    )
+    return {"nobody": new_user(server, "nobody"), "all-but": new_user(server, "all-but")}
+
+
+class TestEachAction:
+    """A user without rights, and one with all rights but this one, may do no action: whether what it is about is
+    there, or not."""
+
+    @pytest.mark.parametrize("action", SERVED, ids=lambda action: action.name)
+    def test_is_refused(self, shared_server, keys, action):
+        server = shared_server
+        own = client(server, action.service.lower(), keys["all-but"])
+        model = own.meta.service_model.operation_model(action.name)
+        shape = model.input_shape
+        account = client(server, "sts").get_caller_identity()["Account"]
+        members = {}
+        for name in shape.required_members if shape else []:
+            value = MEMBERS[name]
+            members[name] = value.format(account=account) if name == "RoleArn" else value
+        optional = {"UserName"} & set(shape.members if shape else ())
+        members |= {name: MEMBERS[name] for name in optional}
+        client(server, "iam").put_user_policy(
+            UserName="all-but",
+            PolicyName="p",
+            PolicyDocument=policy(allow("*"), deny(f"{action.service.lower()}:{action.name}")),
+        )
+        for who in ("nobody", "all-but"):
+            caller = client(server, action.service.lower(), keys[who])
+            code, status, message = error_of(caller._make_api_call, action.name, members)
+            assert (code, status) == ("AccessDenied", 403), (who, message)
+            missing = dict(members)
+            for name in ("UserName", "GroupName", "RoleName", "PolicyName"):
+                if name in missing:
+                    missing[name] = "not-there"
+            assert code_of(caller._make_api_call, action.name, missing) == "AccessDenied", who
+
+
+class TestSessions:
+    TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole"}
+
+    def test_a_role(self, server, iam, account):
+        ann = new_user(server, "ann")
+        root = client(server, "s3")
+        root.create_bucket(Bucket="lab")
+        root.put_object(Bucket="lab", Key="x", Body=b"1")
+        trust = policy(self.TRUST | {"Principal": {"AWS": f"arn:aws:iam::{account}:user/ann"}})
+        role = iam.create_role(RoleName="reader", AssumeRolePolicyDocument=trust)["Role"]
+        iam.attach_role_policy(RoleName="reader", PolicyArn="arn:aws:iam::aws:policy/AmazonS3FullAccess")
+        sts = client(server, "sts", ann)
+        asked = {"RoleArn": role["Arn"], "RoleSessionName": "s1"}
+        answer = sts.assume_role(**asked, Policy=policy(allow("s3:GetObject")))
+        assert answer["AssumedRoleUser"] == {
+            "AssumedRoleId": f"{role['RoleId']}:s1",
+            "Arn": f"arn:aws:sts::{account}:assumed-role/reader/s1",
+        }
+        key = key_of(answer["Credentials"])
+        s3 = client(server, "s3", key)
+        assert s3.get_object(Bucket="lab", Key="x")["Body"].read() == b"1"
+        # Less than the role may, as the session's policy says.
+        assert code_of(s3.put_object, Bucket="lab", Key="y", Body=b"") == "AccessDenied"
+        assert client(server, "sts", key).get_caller_identity()["Arn"] == answer["AssumedRoleUser"]["Arn"]
+        # The key is nothing without its token, nor with another one's.
+        other = key_of(sts.assume_role(**asked)["Credentials"])
+        for wrong in ((key[0], key[1], None), (key[0], key[1], other[2]), (key[0], other[1], key[2])):
+            assert code_of(client(server, "s3", wrong).get_object, Bucket="lab", Key="x") in (
+                "InvalidAccessKeyId",
+                "InvalidToken",
+                "SignatureDoesNotMatch",
+            )
+        # A trust policy that changed stops new sessions; a role that is gone ends all of them.
+        iam.update_assume_role_policy(
+            RoleName="reader",
+            PolicyDocument=policy(self.TRUST | {"Principal": {"AWS": account}, "Effect": "Deny"}),
+        )
+        assert code_of(sts.assume_role, **asked) == "AccessDenied"
+        s3.get_object(Bucket="lab", Key="x")
+        iam.detach_role_policy(RoleName="reader", PolicyArn="arn:aws:iam::aws:policy/AmazonS3FullAccess")
+        assert code_of(s3.get_object, Bucket="lab", Key="x") == "AccessDenied"
+        iam.delete_role(RoleName="reader")
+        assert code_of(s3.get_object, Bucket="lab", Key="x") == "InvalidAccessKeyId"
+        iam.create_role(RoleName="reader", AssumeRolePolicyDocument=trust)
+        assert code_of(s3.get_object, Bucket="lab", Key="x") == "InvalidAccessKeyId"
+
+    def test_who_may_not(self, server, iam, account):
+        ann, bob = new_user(server, "ann"), new_user(server, "bob", allow("sts:AssumeRole"))
+        conditions = {"StringEquals": {"sts:ExternalId": "4711"}}
+        trust = self.TRUST | {
+            "Principal": {"AWS": f"arn:aws:iam::{account}:user/ann"},
+            "Condition": conditions,
+        }
+        iam.create_role(RoleName="reader", AssumeRolePolicyDocument=policy(trust))
+        asked = {"RoleArn": f"arn:aws:iam::{account}:role/reader", "RoleSessionName": "s1"}
+        assert code_of(client(server, "sts", bob).assume_role, **asked, ExternalId="4711") == "AccessDenied"
+        sts = client(server, "sts", ann)
+        assert code_of(sts.assume_role, **asked) == "AccessDenied"
+        assert code_of(sts.assume_role, **asked, ExternalId="4712") == "AccessDenied"
+        sts.assume_role(**asked, ExternalId="4711")
+        assert code_of(client(server, "sts").assume_role, **asked, ExternalId="4711") == "AccessDenied"
+        for arn in (f"arn:aws:iam::{account}:role/none", "arn:aws:iam::000000000000:role/reader"):
+            assert code_of(sts.assume_role, RoleArn=arn, RoleSessionName="s1") == "AccessDenied"
+        too_long = sts.assume_role, {**asked, "ExternalId": "4711", "DurationSeconds": 7200}
+        assert code_of(too_long[0], **too_long[1]) == "ValidationError"
+        tags = {"Tags": [{"Key": "team", "Value": "a"}]}
+        assert code_of(sts.assume_role, **asked, **tags, ExternalId="4711") == "AccessDenied"
+
+    def test_session_and_federation_tokens(self, server, iam):
+        key = new_user(server, "ann", allow(["s3:ListAllMyBuckets", "sts:GetFederationToken", "iam:*"]))
+        sts = client(server, "sts", key)
+        session = key_of(sts.get_session_token()["Credentials"])
+        client(server, "s3", session).list_buckets()
+        # Nothing of IAM, and no sessions for others.
+        assert code_of(client(server, "iam", session).list_users) == "InvalidClientTokenId"
+        assert code_of(client(server, "sts", session).get_session_token) == "InvalidClientTokenId"
+        federated = sts.get_federation_token(Name="eve", Policy=policy(allow("s3:ListAllMyBuckets")))
+        assert federated["FederatedUser"]["Arn"].endswith(":federated-user/eve")
+        client(server, "s3", key_of(federated["Credentials"])).list_buckets()
+        without = key_of(sts.get_federation_token(Name="eve")["Credentials"])
+        assert code_of(client(server, "s3", without).list_buckets) == "AccessDenied"
+        # They end with the key that asked for them.
+        iam.update_access_key(UserName="ann", AccessKeyId=key[0], Status="Inactive")
+        for ended in (session, key_of(federated["Credentials"])):
+            assert code_of(client(server, "s3", ended).list_buckets) == "InvalidAccessKeyId"
+
+
+class TestWire:
+    def post(self, server, body: str, **headers):
+        headers.setdefault("content-type", "application/x-www-form-urlencoded")
+        return server.raw.post("/", body.encode(), headers=headers, anonymous=True)
+
+    def test_who_does_not_sign(self, server):
+        answer = self.post(server, "Action=ListUsers&Version=2010-05-08")
+        assert answer.status == 403 and b"<Code>MissingAuthenticationToken</Code>" in answer.body
+        assert b'xmlns="https://iam.amazonaws.com/doc/2010-05-08/"' in answer.body
+        assert answer.headers["cache-control"] == "no-store"
+
+    @pytest.mark.parametrize(
+        "body, code, status",
+        [
+            ("", "MissingAction", 400),
+            ("Action=Frob&Version=2010-05-08", "InvalidAction", 400),
+            ("Action=ListUsers", "InvalidAction", 400),
+            ("Action=ListUsers&Action=ListUsers&Version=2010-05-08", "ValidationError", 400),
+            ("Action=CreateVirtualMFADevice&Version=2010-05-08", "NotImplemented", 501),
+            ("Action=AssumeRoleWithSAML&Version=2011-06-15", "NotImplemented", 501),
+            ("Action=CreateAccount&Version=slipway-1", "NotImplemented", 501),
+            ("a=" + "b" * (64 << 10), "ValidationError", 400),
+            ("&".join(f"a{number}=" for number in range(1001)), "ValidationError", 400),
+            ("a=%zz", "ValidationError", 400),
+        ],
+    )
+    def test_what_is_refused(self, server, body, code, status):
+        answer = self.post(server, body)
+        assert (answer.status, f"<Code>{code}</Code>".encode() in answer.body) == (status, True), answer.body
+
+    def test_another_content_type(self, server):
+        body = "Action=ListUsers&Version=2010-05-08"
+        answer = self.post(server, body, **{"content-type": "application/json"})
+        assert answer.status == 400 and b"<Code>ValidationError</Code>" in answer.body
+
+    def test_presigned(self, server):
+        query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
+        request = AWSRequest("GET", f"{server.endpoint}/?{query}")
+        SigV4QueryAuth(Credentials(*ROOT[:2]), "sts", "us-east-1", expires=60).add_auth(request)
+        path = request.url.removeprefix(server.endpoint)
+        answer = expect.ok(server.raw.get(path, anonymous=True))
+        assert b"<GetCallerIdentityResponse" in answer.body
+        tampered = path.replace("GetCallerIdentity", "GetSessionToken")
+        refused = server.raw.get(tampered, anonymous=True)
+        assert refused.status == 403 and b"SignatureDoesNotMatch" in refused.body
+        # Without a signature it is S3's.
+        assert b"ListAllMyBuckets" not in refused.body
+        expect.error(server.raw.get(f"/?{query}", anonymous=True), "AccessDenied")
+
+    def test_the_wrong_service(self, server):
+        """What is signed for one service is good for no other."""
+        form = "Action=GetCallerIdentity&Version=2011-06-15"
+        for service, region, status in (
+            ("sts", "us-east-1", 200),
+            ("iam", "us-east-1", 403),
+            ("s3", "us-east-1", 403),
+            ("sts", "eu-west-1", 403),
+        ):
+            headers = {"content-type": "application/x-www-form-urlencoded"}
+            request = AWSRequest("POST", server.endpoint + "/", headers=headers, data=form)
+            SigV4Auth(Credentials(*ROOT[:2]), service, region).add_auth(request)
+            answer = server.raw.post("/", form.encode(), headers=dict(request.headers), anonymous=True)
+            assert answer.status == status, (service, region, answer.body)
+
+    def test_a_password_in_the_query_is_not_in_the_log(self, make_server, tmp_path):
+        """MinIO's clients send it there. The action is not performed, and the log is written all the same."""
+        log = tmp_path / "access.log"
+        server = make_server("--durability", "none", "--access-log", str(log))
+        query = "Action=AssumeRoleWithLDAPIdentity&Version=2011-06-15&LDAPUsername=ann&LDAPPassword=hush-hush"
+        for text in (query, query.replace("LDAPPassword", "%4cDAPPassword")):
+            answer = server.raw.post("/", b"", query=text, anonymous=True)
+            assert answer.status == 501, answer.body
+        server.stop()
+        assert "LDAPUsername=ann" in log.read_text() and "hush-hush" not in log.read_text() + server.log
+
+    def test_secrets_are_not_in_the_log(self, make_server, tmp_path):
+        log = tmp_path / "access.log"
+        options = ("--durability", "none", "--master-key-file", str(master_key(tmp_path)), "--log", "debug")
+        server = make_server(*options, "--access-log", str(log))
+        key = new_user(server, "ann", allow("s3:*"))
+        credentials = client(server, "sts", key).get_session_token()["Credentials"]
+        session = key_of(credentials)
+        client(server, "s3", session).list_buckets()
+        server.stop()
+        for secret in (key[1], session[1], session[2]):
+            assert secret not in server.log and secret not in log.read_text()
+
+
+class TestGateways:
+    def test_a_change_counts_on_the_other_within_a_second(self, make_server, tmp_path):
+        options = ("--durability", "none", "--master-key-file", str(master_key(tmp_path)))
+        one = make_server(*options)
+        other = make_server(*options, tree=one.tree)
+        key = new_user(one, "ann", allow("s3:ListAllMyBuckets"))
+        # A key that is not known yet is looked for.
+        client(other, "s3", key).list_buckets()
+        iam = client(one, "iam")
+
+        def refused_after(code: str) -> float:
+            begun = time.monotonic()
+            s3 = client(other, "s3", key)
+
+            def is_refused() -> bool:
+                try:
+                    s3.list_buckets()
+                    return False
+                except s3.exceptions.ClientError as error:
+                    assert error.response["Error"]["Code"] == code, error
+                    return True
+
+            poll(is_refused, 5)
+            return time.monotonic() - begun
+
+        iam.put_user_policy(UserName="ann", PolicyName="own", PolicyDocument=policy(deny("s3:*")))
+        times = [refused_after("AccessDenied")]
+        iam.put_user_policy(UserName="ann", PolicyName="own", PolicyDocument=policy(allow("s3:*")))
+        time.sleep(1)
+        client(other, "s3", key).list_buckets()
+        iam.update_access_key(UserName="ann", AccessKeyId=key[0], Status="Inactive")
+        times.append(refused_after("InvalidAccessKeyId"))
+        assert max(times) < 1.0, times
