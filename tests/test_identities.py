@@ -66,6 +66,7 @@ def readiness(server) -> tuple[int, str]:
 
 def test_a_key_works_everywhere_when_it_was_made(gateways, registry):
     registry.do("create-user", "alice")
+    # No more than 20 in a second: further ones would have to wait for the regular look.
     for _ in range(ROUNDS):
         key = registry.key("alice")
         for gateway in gateways:

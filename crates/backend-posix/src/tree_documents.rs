@@ -173,7 +173,9 @@ impl TreeDocuments {
         Store::attach(root, Options::default()).map(Self::of)
     }
 
-    pub(crate) fn of(store: Store) -> Self {
+    pub(crate) fn of(mut store: Store) -> Self {
+        // The gateway has a store of the tree's buckets, too, which tells the operator.
+        store.presence.keep_quiet();
         Self { store, held: Mutex::default(), known: Mutex::default() }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct Presence {
     /// True if inode numbers distinguish the directories of its file system.
     by_inode: bool,
     gone: AtomicBool,
+    /// True if somebody else logs where the path leads.
+    is_quiet: bool,
     /// The mounts below the path, when they were looked at last.
     mounts: Mutex<Vec<Mount>>,
 }
@@ -54,7 +56,12 @@ impl Presence {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let place = path.canonicalize().unwrap_or_else(|_| path.clone());
         let mounts = Mutex::new(mounts_below(&place));
-        Self { path, place, by_inode, gone: AtomicBool::new(false), mounts }
+        Self { path, place, by_inode, gone: AtomicBool::new(false), is_quiet: false, mounts }
+    }
+
+    /// Logs nothing from now on: another store of the same tree does.
+    pub fn keep_quiet(&mut self) {
+        self.is_quiet = true;
     }
 
     /// The names of buckets that are mount points, sorted.
@@ -86,7 +93,9 @@ impl Presence {
         let there = file_info::of_path(&self.path);
         let Some(gone) = self.is_gone(file_info::of(root), there) else { return };
         let path = &self.path;
-        match (self.gone.swap(gone, Relaxed), gone) {
+        let before = self.gone.swap(gone, Relaxed);
+        match (before, gone) {
+            _ if self.is_quiet => {}
             (false, true) => tracing::error!(
                 ?path,
                 "the path of the directory that is served leads to another directory than at the start: something \
