@@ -442,8 +442,8 @@ fn finish_at(
         tracing::warn!(
             name,
             path = noted.map(|noted| &noted.path),
-            "a crash interrupted the replacement of a file by a directory, and left this: it is kept, since it may \
-             be the only copy of the file"
+            "a crash interrupted the replacement of a file (path) by a directory: what it left in staging (name) is \
+             kept, since it may be the only copy of that file"
         );
     }
     Ok(settled)

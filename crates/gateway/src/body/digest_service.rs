@@ -64,7 +64,8 @@ pub struct DigestService<A: Algorithm> {
 struct State<A: Algorithm> {
     streams: HashMap<u64, Stream<A>>,
     last_id: u64,
-    /// The ids of streams that are due, in turn; a stream that is gone may still be listed.
+    /// The ids of the streams that are due, in the order in which they became so. A stream that is
+    /// gone may still be listed.
     due: VecDeque<u64>,
     /// The ids of streams with waiting bytes that are not due.
     others: BTreeSet<u64>,

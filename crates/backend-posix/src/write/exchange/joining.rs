@@ -1,5 +1,6 @@
-//! Moves the entries of a directory that another program put in a file's place to the directory
-//! that the file became, if the latter can no longer be replaced.
+//! Joins two directories. While a file is replaced by a directory, another program may put a
+//! directory of its own in the file's place. If the new directory can no longer be taken back, the
+//! entries of the program's directory are moved into it.
 //!
 //! Each entry is moved separately to a free name, as a new object is made, so that if two have the
 //! same name, neither is lost. Entries whose names are taken stay where they are.

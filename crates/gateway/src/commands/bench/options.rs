@@ -154,7 +154,8 @@ pub struct BenchOptions {
     #[arg(long)]
     pub list_presets: bool,
 
-    /// The size of objects, or several: 4k, 1k,16k,1m [default: 1m; multipart and streams: 1g]
+    /// The size of the objects, such as 4k, or several sizes, such as 1k,16k,1m [default: 1m;
+    /// multipart and streams: 1g]
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
