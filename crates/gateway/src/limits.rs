@@ -28,6 +28,9 @@ use std::time::Duration;
 /// The actions of IAM and STS that are performed at a time (`Throttling`). Each holds a form of at
 /// most 64 KiB.
 pub const ACTIONS_MAX: usize = 128;
+/// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
+/// has a place among [`ACTIONS_MAX`].
+pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
 /// How much of a request's head or body hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.

@@ -10,7 +10,7 @@ use iam_wire::{EntityKind, Page, PolicyUsage, QueryError, Text};
 use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::policy_arn;
+use super::entities::{policy_arn, value_of_entity};
 use super::error;
 use super::perform::{Perform, done, rendered};
 
@@ -22,10 +22,6 @@ async fn attach(call: &ActionCall<'_>, to: &Holder, arn: &str) -> Result<(), Que
 async fn detach(call: &ActionCall<'_>, from: &Holder, arn: &str) -> Result<(), QueryError> {
     let arn = policy_arn(arn)?;
     call.change(&|document, _| document.detach_policy(from, &arn)).await
-}
-
-fn value_of_policy<'v>(arn: &'v str, name: &str) -> Value<'v> {
-    if name == "iam:PolicyARN" { Value::text(arn) } else { Value::Absent }
 }
 
 /// Returns a page of policies below a path, by name and account, and whether and where it goes on.
@@ -50,7 +46,7 @@ fn page<'a>(
 }
 
 macro_rules! attached {
-    ($($holder:ident $find:ident $arn:ident $field:ident $parameter:literal
+    ($($holder:ident $find:ident $facts:ident $arn:ident $field:ident $parameter:literal
         $attach:ident $detach:ident $list:ident $result:ident;)*) => {$(
         #[async_trait]
         impl<'f> Perform<'f> for api::$attach<'f> {
@@ -58,8 +54,11 @@ macro_rules! attached {
                 Ok(call.$arn(self.$field))
             }
 
-            fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, _: &str) -> Value<'v> {
-                value_of_policy(self.policy_arn, name)
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                match name {
+                    "iam:PolicyARN" => Value::text(self.policy_arn),
+                    _ => value_of_entity(call.$facts(self.$field), name, tag),
+                }
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -74,8 +73,11 @@ macro_rules! attached {
                 Ok(call.$arn(self.$field))
             }
 
-            fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, _: &str) -> Value<'v> {
-                value_of_policy(self.policy_arn, name)
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                match name {
+                    "iam:PolicyARN" => Value::text(self.policy_arn),
+                    _ => value_of_entity(call.$facts(self.$field), name, tag),
+                }
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -90,6 +92,10 @@ macro_rules! attached {
                 Ok(call.$arn(self.$field))
             }
 
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                value_of_entity(call.$facts(self.$field), name, tag)
+            }
+
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
                 let (_, there) = call.$find(self.$field)?;
                 let (attached_policies, is_truncated, marker) =
@@ -101,11 +107,11 @@ macro_rules! attached {
 }
 
 attached! {
-    User user user_arn user_name "UserName"
+    User user facts_of_user user_arn user_name "UserName"
         AttachUserPolicy DetachUserPolicy ListAttachedUserPolicies ListAttachedUserPoliciesResult;
-    Group group group_arn group_name "GroupName"
+    Group group facts_of_group group_arn group_name "GroupName"
         AttachGroupPolicy DetachGroupPolicy ListAttachedGroupPolicies ListAttachedGroupPoliciesResult;
-    Role role role_arn role_name "RoleName"
+    Role role facts_of_role role_arn role_name "RoleName"
         AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies ListAttachedRolePoliciesResult;
 }
 

@@ -42,12 +42,16 @@ pub(super) fn check<'f, P: Perform<'f>>(
         Permission::Administrator => return Err(denied(call, row.name, "*", Decision::NoGrant)),
         Permission::Of(name) => name,
     };
-    let about = input.about(call)?;
-    let Some(action) = policy::Action::named(permission) else {
-        return Err(denied(call, permission, &about, Decision::NoGrant));
-    };
-    let decision = decide(call, action, &about, None, &|name, tag| input.own_value(call, name, tag));
-    if decision == Decision::Allow { Ok(()) } else { Err(denied(call, permission, &about, decision)) }
+    let action = policy::Action::named(permission);
+    for about in [Some(input.about(call)?), input.becomes(call)?].into_iter().flatten() {
+        let decision = action.map_or(Decision::NoGrant, |action| {
+            decide(call, action, &about, None, &|name, tag| input.own_value(call, name, tag))
+        });
+        if decision != Decision::Allow {
+            return Err(denied(call, permission, &about, decision));
+        }
+    }
+    Ok(())
 }
 
 /// Decides about an action. `trust` is the policy of a role that is to be assumed.

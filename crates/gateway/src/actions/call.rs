@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, Role, User};
+use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, PolicyArn, Role, Tags, User};
 use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
 use iam_wire::{Action, ActionInfo, QueryCode, QueryError, Service};
 use s3_types::Timestamp;
@@ -124,6 +124,22 @@ impl ActionCall<'_> {
     pub fn user(&self, text: &str) -> Result<(&Name, &User), QueryError> {
         let wanted = name("UserName", text)?;
         self.document().users.get_key_value(&wanted).ok_or_else(|| error::missing("user", text))
+    }
+
+    /// Returns what conditions may ask of a user; `None` if there is none of the name.
+    pub fn facts_of_user(&self, text: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
+        self.user(text).ok().map(|(_, user)| (&user.tags, user.boundary.as_ref()))
+    }
+
+    /// Returns what conditions may ask of a role; `None` if there is none of the name.
+    pub fn facts_of_role(&self, text: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
+        self.role(text).ok().map(|(_, role)| (&role.tags, role.boundary.as_ref()))
+    }
+
+    /// Returns what conditions may ask of a group: nothing.
+    #[expect(clippy::unused_self, reason = "it is asked as users and roles are")]
+    pub const fn facts_of_group(&self, _: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
+        None
     }
 
     /// Finds a group.

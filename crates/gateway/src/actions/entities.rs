@@ -180,6 +180,22 @@ pub(super) fn value_of_sent_keys<'v>(sent: &[&'v str], name: &str) -> Value<'v> 
     }
 }
 
+/// Returns the values that actions on a user or a role have of what it is: its tags, and its
+/// boundary (`iam:PermissionsBoundary`).
+pub(super) fn value_of_entity<'v>(
+    of: Option<(&'v Tags, Option<&'v PolicyArn>)>,
+    name: &str,
+    tag: &str,
+) -> Value<'v> {
+    match of {
+        Some((_, boundary)) if name == "iam:PermissionsBoundary" => {
+            boundary.map_or(Value::Absent, |arn| Value::text(arn.as_str()))
+        }
+        Some((tags, _)) => value_of_resource_tags(Some(tags), name, tag),
+        None => Value::Absent,
+    }
+}
+
 /// Returns the value of `aws:ResourceTag/TAG` or `iam:ResourceTag/TAG` for the tags of an entity.
 pub(super) fn value_of_resource_tags<'v>(of: Option<&'v Tags>, name: &str, tag: &str) -> Value<'v> {
     if !matches!(name, "aws:ResourceTag/" | "iam:ResourceTag/") {

@@ -57,6 +57,16 @@ impl<'f> Perform<'f> for api::UpdateGroup<'f> {
         Ok(call.group_arn(self.group_name))
     }
 
+    /// As in IAM, who renames or moves a group may also update the group that it becomes.
+    fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
+        if self.new_group_name.is_none() && self.new_path.is_none() {
+            return Ok(None);
+        }
+        let there = call.group(self.group_name).ok();
+        let path = self.new_path.or(there.map(|(_, group)| group.path.as_str())).unwrap_or("/");
+        Ok(Some(call.arn("group", &format!("{path}{}", self.new_group_name.unwrap_or(self.group_name)))))
+    }
+
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let old = name("GroupName", self.group_name)?;
         let new = self.new_group_name.map(|new| name("NewGroupName", new)).transpose()?;

@@ -7,9 +7,10 @@ use iam_wire::api::{
     ListRolePoliciesResult, ListUserPoliciesResult,
 };
 use iam_wire::{Page, QueryError, Text};
+use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::document;
+use super::entities::{document, value_of_entity};
 use super::error;
 use super::perform::{Perform, done, rendered};
 
@@ -42,12 +43,16 @@ fn names<'i>(page: &Page, inline: &'i Inline) -> (Vec<Text<'i>>, bool, Option<Te
 }
 
 macro_rules! inline {
-    ($($kind:literal $holder:ident $find:ident $arn:ident $field:ident $parameter:literal
+    ($($kind:literal $holder:ident $find:ident $facts:ident $arn:ident $field:ident $parameter:literal
         $put:ident $get:ident $result:ident $delete:ident $list:ident $names:ident;)*) => {$(
         #[async_trait]
         impl<'f> Perform<'f> for api::$put<'f> {
             fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
                 Ok(call.$arn(self.$field))
+            }
+
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                value_of_entity(call.$facts(self.$field), name, tag)
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -61,6 +66,10 @@ macro_rules! inline {
         impl<'f> Perform<'f> for api::$get<'f> {
             fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
                 Ok(call.$arn(self.$field))
+            }
+
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                value_of_entity(call.$facts(self.$field), name, tag)
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -81,6 +90,10 @@ macro_rules! inline {
                 Ok(call.$arn(self.$field))
             }
 
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                value_of_entity(call.$facts(self.$field), name, tag)
+            }
+
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
                 let of = Holder::$holder(name($parameter, self.$field)?);
                 delete(call, &of, self.policy_name).await?;
@@ -94,6 +107,10 @@ macro_rules! inline {
                 Ok(call.$arn(self.$field))
             }
 
+            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+                value_of_entity(call.$facts(self.$field), name, tag)
+            }
+
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
                 let (_, there) = call.$find(self.$field)?;
                 let (policy_names, is_truncated, marker) = names(&self.page, &there.inline);
@@ -104,10 +121,10 @@ macro_rules! inline {
 }
 
 inline! {
-    "user" User user user_arn user_name "UserName"
+    "user" User user facts_of_user user_arn user_name "UserName"
         PutUserPolicy GetUserPolicy GetUserPolicyResult DeleteUserPolicy ListUserPolicies ListUserPoliciesResult;
-    "group" Group group group_arn group_name "GroupName"
+    "group" Group group facts_of_group group_arn group_name "GroupName"
         PutGroupPolicy GetGroupPolicy GetGroupPolicyResult DeleteGroupPolicy ListGroupPolicies ListGroupPoliciesResult;
-    "role" Role role role_arn role_name "RoleName"
+    "role" Role role facts_of_role role_arn role_name "RoleName"
         PutRolePolicy GetRolePolicy GetRolePolicyResult DeleteRolePolicy ListRolePolicies ListRolePoliciesResult;
 }

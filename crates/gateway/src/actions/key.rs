@@ -8,10 +8,20 @@ use iam_wire::api::{
     ListAccessKeysResult,
 };
 use iam_wire::{QueryCode, QueryError, Secret, Text};
+use policy::Value;
 
 use super::call::ActionCall;
+use super::entities::value_of_entity;
 use super::error;
 use super::perform::{Perform, done, rendered};
+
+/// Returns what conditions may ask of whoever the action is about.
+fn value<'v>(call: &'v ActionCall<'_>, user_name: Option<&str>, name: &str, tag: &str) -> Value<'v> {
+    match call.key_owner(user_name) {
+        Ok(KeyOwner::User(user)) => value_of_entity(call.facts_of_user(user.as_str()), name, tag),
+        Ok(KeyOwner::Root) | Err(_) => Value::Absent,
+    }
+}
 
 /// Returns the ARN of whoever the action is about.
 fn about(call: &ActionCall<'_>, user_name: Option<&str>) -> Result<String, QueryError> {
@@ -48,6 +58,10 @@ impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
         about(call, self.user_name)
     }
 
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value(call, self.user_name, name, tag)
+    }
+
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let new = NewKey { owner: call.key_owner(self.user_name)?, expires: None, policy: None };
         let (made, created) = call
@@ -74,6 +88,10 @@ impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
         about(call, self.user_name)
     }
 
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value(call, self.user_name, name, tag)
+    }
+
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (owner, id) = (call.key_owner(self.user_name)?, key_id(self.access_key_id)?);
         let status = match self.status {
@@ -95,6 +113,10 @@ impl<'f> Perform<'f> for api::DeleteAccessKey<'f> {
         about(call, self.user_name)
     }
 
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value(call, self.user_name, name, tag)
+    }
+
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (owner, id) = (call.key_owner(self.user_name)?, key_id(self.access_key_id)?);
         call.change(&|document, _| document.delete_access_key(&owner, &id)).await?;
@@ -106,6 +128,10 @@ impl<'f> Perform<'f> for api::DeleteAccessKey<'f> {
 impl<'f> Perform<'f> for api::ListAccessKeys<'f> {
     fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         about(call, self.user_name)
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value(call, self.user_name, name, tag)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

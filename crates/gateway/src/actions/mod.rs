@@ -28,10 +28,13 @@ use http::{HeaderMap, HeaderValue, header};
 use iam::{Requester, Session, Unidentified, UsedService};
 use iam_wire::limits::FORM_BYTES_MAX;
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Secrets, Service};
+use s3_wire::ErrorCode;
 use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest};
+use tokio::time::timeout;
 
 use crate::body::RequestBody;
 use crate::gateway::{Gateway, Settings};
+use crate::limits::ACTION_BODY_TIME_MAX;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
 use call::ActionCall;
@@ -96,7 +99,8 @@ async fn perform(
     let Some(_place) = gateway.actions.take() else {
         return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
     };
-    let bytes = read(body, &head.headers).await?;
+    let bytes = timeout(ACTION_BODY_TIME_MAX, read(body, &head.headers)).await;
+    let bytes = bytes.map_err(|_| error::of_body(ErrorCode::RequestTimeout.into()))??;
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
     let row = Action::of(&form)?.info();
     *service = Some(row.service);

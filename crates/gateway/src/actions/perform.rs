@@ -17,6 +17,12 @@ pub(super) trait Perform<'f>: Input<'f> + Send + Sync {
     /// there it is the ARN that it would have.
     fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError>;
 
+    /// Returns the ARN that the thing will have, for an action that gives it another one: the
+    /// requester needs the permission for both.
+    fn becomes(&self, _: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
+        Ok(None)
+    }
+
     /// Returns the value of a condition key that only some actions have.
     fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, _name: &str, _tag: &str) -> Value<'v> {
         Value::Absent

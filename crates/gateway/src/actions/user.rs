@@ -95,6 +95,16 @@ impl<'f> Perform<'f> for api::UpdateUser<'f> {
         Ok(call.user_arn(self.user_name))
     }
 
+    /// As in IAM, who renames or moves a user may also update the user that it becomes.
+    fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
+        if self.new_user_name.is_none() && self.new_path.is_none() {
+            return Ok(None);
+        }
+        let there = call.user(self.user_name).ok();
+        let path = self.new_path.or(there.map(|(_, user)| user.path.as_str())).unwrap_or("/");
+        Ok(Some(call.arn("user", &format!("{path}{}", self.new_user_name.unwrap_or(self.user_name)))))
+    }
+
     fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
         value_of_resource_tags(tags_of(call, self.user_name), name, tag)
     }
