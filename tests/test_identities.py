@@ -212,3 +212,27 @@ def test_tools_leave_them_alone(make_server, tmp_path):
         assert "iam" not in run(*command, server.tree)
         assert {path.name: (path.stat().st_ino, path.read_bytes()) for path in there.iterdir()} == before
     check_known(client(server, alice))
+
+
+def test_a_policy_that_changed_counts_within_a_second(gateways, registry):
+    key = registry.user("alice")
+    Bucket(gateways[0], "bucket").create().put("key", b"bytes")
+    asker = client(gateways[1], key)
+    policy = {
+        "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}]
+    }
+    deny = {"Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}
+    check_known(asker, "/bucket/key")
+    times = []
+    for _ in range(ROUNDS):
+        for document, status in ((policy, 200), (deny, 403)):
+            registry.do("put-policy", "alice", json.dumps({"Version": "2012-10-17"} | document))
+            acknowledged = last = time.monotonic()
+            while asker.get("/bucket/key").status != status:
+                last = time.monotonic()
+                assert last - acknowledged < 5 * SECOND
+                time.sleep(0.005)
+            times.append(last - acknowledged)
+    print(f"seen after {statistics.median(times):.3f} s (median), {max(times):.3f} s (most)")
+    assert max(times) < SECOND, times
+    assert asker.get("/bucket/key").code == "AccessDenied"

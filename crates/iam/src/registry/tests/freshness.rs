@@ -202,19 +202,24 @@ async fn a_document_that_could_not_be_read_is_read_again() {
 }
 
 /// A state is made beside the thread of requests, however large it is.
-#[tokio::test]
-async fn a_look_leaves_the_thread_to_others() {
-    let [one, other] = gateways().await;
-    one.user("alice").await;
-    let turns = AtomicUsize::new(0);
-    let look = other.registry.look();
-    tokio::pin!(look);
-    loop {
+#[test]
+fn a_look_leaves_the_thread_to_others() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().max_blocking_threads(1).build();
+    runtime.unwrap().block_on(async {
+        let [one, other] = gateways().await;
+        one.user("alice").await;
+        // The only thread for such work is held until this one had a turn.
+        let (go, wait) = std::sync::mpsc::channel();
+        let held = tokio::task::spawn_blocking(move || wait.recv());
+        let look = other.registry.look();
+        tokio::pin!(look);
         tokio::select! {
             biased;
-            found = &mut look => { found.unwrap(); break }
-            () = tokio::task::yield_now() => { turns.fetch_add(1, Ordering::Relaxed); }
+            _ = &mut look => panic!("the state was made on the thread of requests"),
+            () = tokio::task::yield_now() => {}
         }
-    }
-    assert!(turns.load(Ordering::Relaxed) > 0);
+        go.send(()).unwrap();
+        held.await.unwrap().unwrap();
+        look.await.unwrap();
+    });
 }
