@@ -227,6 +227,64 @@ class TestRights:
             )
         assert iam.list_user_policies(UserName="ann")["PolicyNames"] == []
 
+    def test_who_renames_may_have_both_names(self, server, iam):
+        """Or somebody could become the user that a policy names."""
+        iam.create_user(UserName="victim", Path="/staff/")
+        iam.create_group(GroupName="admins")
+        right = allow(
+            ["iam:UpdateUser", "iam:UpdateGroup"], ["arn:aws:iam::*:user/dev/*", "arn:aws:iam::*:group/dev/*"]
+        )
+        key = new_user(server, "clerk", right)
+        iam.create_user(UserName="mine", Path="/dev/")
+        iam.create_group(GroupName="ours", Path="/dev/")
+        own = client(server, "iam", key)
+        own.update_user(UserName="mine", NewUserName="mine-2")
+        own.update_group(GroupName="ours", NewGroupName="ours-2")
+        assert code_of(own.update_user, UserName="victim", NewPath="/dev/") == "AccessDenied"
+        assert code_of(own.update_user, UserName="mine-2", NewPath="/staff/") == "AccessDenied"
+        assert code_of(own.update_user, UserName="mine-2", NewPath="/") == "AccessDenied"
+        assert code_of(own.update_group, GroupName="ours-2", NewPath="/") == "AccessDenied"
+
+    @pytest.mark.parametrize("kind", ["user", "role"])
+    def test_conditions_on_boundary_and_tags(self, server, iam, kind):
+        """Who delegates by a boundary relies on it in each action on an entity's policies and keys."""
+        limit = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
+        member = f"{kind.title()}Name"
+        make = getattr(iam, f"create_{kind}")
+        trust = policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"})
+        rest = {"AssumeRolePolicyDocument": trust} if kind == "role" else {}
+        make(**{member: "limited"}, PermissionsBoundary=limit, **rest)
+        make(**{member: "locked"}, Tags=[{"Key": "Team", "Value": "ops"}], **rest)
+        make(**{member: "free"}, **rest)
+        key = new_user(
+            server,
+            "clerk",
+            allow("iam:*"),
+            deny("iam:*", Condition={"StringEquals": {"aws:ResourceTag/Team": "ops"}}),
+            deny("iam:*Policy", Condition={"StringEquals": {"iam:PermissionsBoundary": limit}}),
+            deny("iam:Attach*", Condition={"ArnLike": {"iam:PolicyARN": "arn:aws:iam::aws:policy/Admin*"}}),
+        )
+        own = client(server, "iam", key)
+        text = policy(allow("s3:*"))
+        calls = {
+            f"put_{kind}_policy": {"PolicyName": "p", "PolicyDocument": text},
+            f"delete_{kind}_policy": {"PolicyName": "p"},
+            f"attach_{kind}_policy": {"PolicyArn": limit},
+            f"detach_{kind}_policy": {"PolicyArn": limit},
+        }
+        for name, members in calls.items():
+            getattr(own, name)(**{member: "free"}, **members)
+            for target in ("limited", "locked"):
+                assert code_of(getattr(own, name), **{member: target}, **members) == "AccessDenied", name
+        admin = "arn:aws:iam::aws:policy/AdministratorAccess"
+        assert (
+            code_of(getattr(own, f"attach_{kind}_policy"), **{member: "free"}, PolicyArn=admin)
+            == "AccessDenied"
+        )
+        if kind == "user":
+            own.create_access_key(UserName="free")
+            assert code_of(own.create_access_key, UserName="locked") == "AccessDenied"
+
     def test_a_shared_bucket(self, server, account):
         """The bucket's policy names users; each sees what it may."""
         ann, bob = new_user(server, "ann"), new_user(server, "bob")

@@ -76,8 +76,8 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
                     ?file,
                     %error,
                     account_id = %made,
-                    "the account id cannot be stored in this file: without --account-id, each start generates \
-                     another id, and with it another owner in answers"
+                    "the account id cannot be stored in this file: unless --account-id is given, each start generates \
+                     another id, so that the owner that answers show changes each time"
                 );
             }
             Ok(made)

@@ -99,8 +99,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 
-    /// A program that prints what --master-key-file would have, with arguments separated by spaces.
-    /// It is run without a shell, at the start and for each reload, and has 10 s
+    /// A program, and its arguments separated by spaces, that prints what the file of
+    /// --master-key-file would contain. It is run without a shell, at the start and at each reload,
+    /// and must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 
@@ -249,8 +250,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = ListenAddress::parse)]
     pub ops_listen: Option<ListenAddress>,
 
-    /// How much free space DIR's volume must have for `/-/ready`, in GiB; 0 counts a full volume,
-    /// which can still be read from, as ready
+    /// How much free space, in GiB, DIR's volume must have for `/-/ready` to answer that the server
+    /// is ready. With 0, even a full volume counts as ready, since it can still be read from
     #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0", value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub ready_free: u64,
 

@@ -178,7 +178,8 @@ pub(crate) fn undisturbed<T>(
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(
                 ?error,
-                "a listing may lack an object whose file is being replaced by a directory: its lock cannot be taken"
+                "the lock of files that are being replaced by directories cannot be taken: a listing at this moment may \
+                 lack the object of such a file"
             );
             None
         }

@@ -25,7 +25,8 @@ async fn delete(call: &ActionCall<'_>, of: &Holder, policy: &str) -> Result<(), 
     call.change(&|document, _| document.delete_inline_policy(of, &policy)).await
 }
 
-/// Finds an inline policy of a `kind` of entity, such as `user`.
+/// Finds the policy named `policy` among the inline policies of one entity. `kind` says in the
+/// error what the entity is, such as `user`.
 fn find<'i>(inline: &'i Inline, kind: &str, policy: &str) -> Result<(&'i Name, &'i Document), QueryError> {
     let wanted = name("PolicyName", policy)?;
     inline.get_key_value(&wanted).ok_or_else(|| error::missing(&format!("{kind} policy"), policy))
