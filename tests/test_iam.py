@@ -3,6 +3,7 @@
 import json
 import time
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 from botocore.auth import SigV4Auth, SigV4QueryAuth
@@ -221,7 +222,12 @@ class TestRights:
             policy(allow("s3:*", Condition={"StringEqual": {"aws:username": "a"}})),
         ):
             put = {"UserName": "ann", "PolicyName": "p", "PolicyDocument": text}
-            assert code_of(iam.put_user_policy, **put) == "MalformedPolicyDocument", text
+            code, _, message = error_of(iam.put_user_policy, **put)
+            assert code == "MalformedPolicyDocument", text
+            assert (
+                "NoSuchAction" not in text
+                or 'at Statement[0].Action: there is no action "s3:NoSuch' in message
+            )
             assert (
                 code_of(iam.create_policy, PolicyName="p", PolicyDocument=text) == "MalformedPolicyDocument"
             )
@@ -284,6 +290,11 @@ class TestRights:
         if kind == "user":
             own.create_access_key(UserName="free")
             assert code_of(own.create_access_key, UserName="locked") == "AccessDenied"
+            locked = new_key(server, "locked")[0]
+            assert code_of(own.delete_access_key, UserName="locked", AccessKeyId=locked) == "AccessDenied"
+            assert code_of(own.get_access_key_last_used, AccessKeyId=locked) == "AccessDenied"
+            for list_something in ("list_access_keys", "list_groups_for_user", "list_mfa_devices"):
+                assert code_of(getattr(own, list_something), UserName="locked") == "AccessDenied"
 
     def test_a_shared_bucket(self, server, account):
         """The bucket's policy names users; each sees what it may."""
@@ -463,6 +474,40 @@ class TestSessions:
         tags = {"Tags": [{"Key": "team", "Value": "a"}]}
         assert code_of(sts.assume_role, **asked, **tags, ExternalId="4711") == "AccessDenied"
 
+    def test_a_source_identity_goes_on(self, server, iam, account):
+        """Each role of a chain has to allow it, and may deny it."""
+        ann = new_user(server, "ann")
+        by_ann = {"AWS": f"arn:aws:iam::{account}:user/ann"}
+        setting = {"Effect": "Allow", "Action": ["sts:AssumeRole", "sts:SetSourceIdentity"]}
+        iam.create_role(RoleName="first", AssumeRolePolicyDocument=policy(setting | {"Principal": by_ann}))
+        of_first = {"AWS": f"arn:aws:iam::{account}:role/first"}
+        denied = deny("sts:AssumeRole", Condition={"StringEquals": {"sts:SourceIdentity": "Alice"}})
+        denied = {name: value for name, value in denied.items() if name != "Resource"} | {
+            "Principal": of_first
+        }
+        for name, statements in {
+            "without": [self.TRUST | {"Principal": of_first}],
+            "with": [setting | {"Principal": of_first}],
+            "denying": [setting | {"Principal": of_first}, denied],
+        }.items():
+            iam.create_role(RoleName=name, AssumeRolePolicyDocument=policy(*statements))
+        sts = client(server, "sts", ann)
+
+        def assume(sts, role: str, **members):
+            return sts.assume_role(
+                RoleArn=f"arn:aws:iam::{account}:role/{role}", RoleSessionName="s1", **members
+            )
+
+        plain = client(server, "sts", key_of(assume(sts, "first")["Credentials"]))
+        assume(plain, "without")
+        first = assume(sts, "first", SourceIdentity="Alice")
+        assert first["SourceIdentity"] == "Alice"
+        chained = client(server, "sts", key_of(first["Credentials"]))
+        assert code_of(assume, chained, "without") == "AccessDenied"
+        assert code_of(assume, chained, "denying") == "AccessDenied"
+        assert assume(chained, "with")["SourceIdentity"] == "Alice"
+        assert code_of(assume, chained, "with", SourceIdentity="Bob") == "AccessDenied"
+
     def test_session_and_federation_tokens(self, server, iam):
         key = new_user(server, "ann", allow(["s3:ListAllMyBuckets", "sts:GetFederationToken", "iam:*"]))
         sts = client(server, "sts", key)
@@ -483,21 +528,33 @@ class TestSessions:
 
 
 class TestWire:
-    def post(self, server, body: str, **headers):
-        headers.setdefault("content-type", "application/x-www-form-urlencoded")
-        return server.raw.post("/", body.encode(), headers=headers, anonymous=True)
+    def post(self, server, body: str, service: str = "iam", region: str = "us-east-1", **headers):
+        """Sends a form that is signed for a service."""
+        headers = {"content-type": "application/x-www-form-urlencoded", **headers}
+        request = AWSRequest("POST", server.endpoint + "/", headers=headers, data=body)
+        SigV4Auth(Credentials(*ROOT[:2]), service, region).add_auth(request)
+        return server.raw.post("/", body.encode(), headers=dict(request.headers), anonymous=True)
 
     def test_who_does_not_sign(self, server):
-        answer = self.post(server, "Action=ListUsers&Version=2010-05-08")
-        assert answer.status == 403 and b"<Code>MissingAuthenticationToken</Code>" in answer.body
-        assert b'xmlns="https://iam.amazonaws.com/doc/2010-05-08/"' in answer.body
-        assert answer.headers["cache-control"] == "no-store"
+        """Is refused before the body: strangers hold none of the places of actions."""
+        for body in (b"", b"Action=ListUsers&Version=2010-05-08", b"Action=Frob"):
+            answer = server.raw.post("/", body, anonymous=True)
+            assert answer.status == 403 and b"<Code>MissingAuthenticationToken</Code>" in answer.body
+            assert answer.headers["cache-control"] == "no-store"
+        with server.raw.connect() as connection:
+            connection.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\nAction=")
+            assert connection.response("POST").status == 403
+        unknown = AWSRequest("POST", server.endpoint + "/", data="Action=ListUsers&Version=2010-05-08")
+        SigV4Auth(Credentials("AKIANOBODY", "secret"), "iam", "us-east-1").add_auth(unknown)
+        answer = server.raw.post("/", b"", headers=dict(unknown.headers), anonymous=True)
+        assert answer.status == 403 and b"<Code>InvalidClientTokenId</Code>" in answer.body
 
     @pytest.mark.parametrize(
         "body, code, status",
         [
             ("", "MissingAction", 400),
             ("Action=Frob&Version=2010-05-08", "InvalidAction", 400),
+            ("Action=No%00pe&Version=2010-05-08", "InvalidAction", 400),
             ("Action=ListUsers", "InvalidAction", 400),
             ("Action=ListUsers&Action=ListUsers&Version=2010-05-08", "ValidationError", 400),
             ("Action=CreateVirtualMFADevice&Version=2010-05-08", "NotImplemented", 501),
@@ -511,11 +568,31 @@ class TestWire:
     def test_what_is_refused(self, server, body, code, status):
         answer = self.post(server, body)
         assert (answer.status, f"<Code>{code}</Code>".encode() in answer.body) == (status, True), answer.body
+        ElementTree.fromstring(answer.body)
 
     def test_another_content_type(self, server):
         body = "Action=ListUsers&Version=2010-05-08"
         answer = self.post(server, body, **{"content-type": "application/json"})
         assert answer.status == 400 and b"<Code>ValidationError</Code>" in answer.body
+
+    def test_refusals_tell_no_names(self, server, iam):
+        """Neither whether there is such a user, role or key, nor its path and spelling."""
+        iam.create_user(UserName="Boss", Path="/secret/")
+        trust = policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"})
+        role = iam.create_role(RoleName="Denied", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+        owned = new_key(server, "Boss")[0]
+        nobody = new_user(server, "nobody")
+        own, sts = client(server, "iam", nobody), client(server, "sts", nobody)
+
+        def told(call, there: str, missing: str, **members) -> None:
+            (name,) = [key for key, value in members.items() if value is None]
+            messages = [error_of(call, **members | {name: value})[2] for value in (there, missing)]
+            assert messages[0].replace(there, "X") == messages[1].replace(missing, "X"), messages
+
+        told(own.get_user, "BOSS", "GHOST", UserName=None)
+        told(own.get_role, "DENIED", "GHOST", RoleName=None)
+        told(own.get_access_key_last_used, owned, "AKIAIOSFODNN7EXAMPLE", AccessKeyId=None)
+        told(sts.assume_role, role, role.replace("Denied", "Ghosts"), RoleArn=None, RoleSessionName="s1")
 
     def test_presigned(self, server):
         query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
@@ -540,10 +617,7 @@ class TestWire:
             ("s3", "us-east-1", 403),
             ("sts", "eu-west-1", 403),
         ):
-            headers = {"content-type": "application/x-www-form-urlencoded"}
-            request = AWSRequest("POST", server.endpoint + "/", headers=headers, data=form)
-            SigV4Auth(Credentials(*ROOT[:2]), service, region).add_auth(request)
-            answer = server.raw.post("/", form.encode(), headers=dict(request.headers), anonymous=True)
+            answer = self.post(server, form, service, region)
             assert answer.status == status, (service, region, answer.body)
 
     def test_a_password_in_the_query_is_not_in_the_log(self, make_server, tmp_path):
@@ -553,7 +627,7 @@ class TestWire:
         query = "Action=AssumeRoleWithLDAPIdentity&Version=2011-06-15&LDAPUsername=ann&LDAPPassword=hush-hush"
         for text in (query, query.replace("LDAPPassword", "%4cDAPPassword")):
             answer = server.raw.post("/", b"", query=text, anonymous=True)
-            assert answer.status == 501, answer.body
+            assert answer.status == 403, answer.body
         server.stop()
         assert "LDAPUsername=ann" in log.read_text() and "hush-hush" not in log.read_text() + server.log
 

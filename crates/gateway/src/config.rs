@@ -95,7 +95,7 @@ pub struct ServeOptions {
     /// with, readable by its owner only as --credentials-file. `slipway master-key new` makes one;
     /// keep it outside of DIR, and a copy elsewhere. Of several lines, the first key encrypts, and
     /// all decrypt. The text may also be in SLIPWAY_MASTER_KEY. Without a master key, no access
-    /// keys of users and no sessions can be made
+    /// keys of users and no sessions can be made, and once there are some, no server starts
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 

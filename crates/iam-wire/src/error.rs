@@ -6,6 +6,7 @@ use s3_wire::auth::ServiceRefusal;
 use s3_wire::xml::escape;
 
 use crate::service::Service;
+use crate::xml::printable;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $status:ident;)*) => {
@@ -201,7 +202,7 @@ impl QueryError {
             "<ErrorResponse xmlns=\"{namespace}\"><Error><Type>{fault}</Type><Code>{}</Code><Message>{}</Message>\
              </Error><RequestId>{}</RequestId></ErrorResponse>",
             self.code().as_str(),
-            escape(self.message()),
+            escape(&printable(self.message())),
             escape(request_id),
         )
     }

@@ -21,6 +21,12 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedDocument<'a>(pub Text<'a>);
 
+/// Replaces what XML 1.0 cannot say, also as a reference: most control characters.
+pub(crate) fn printable(text: &str) -> Text<'_> {
+    let is_lost = |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    if text.contains(is_lost) { text.replace(is_lost, "\u{fffd}").into() } else { text.into() }
+}
+
 /// An answer that is being written.
 #[derive(Debug)]
 pub struct Xml {
@@ -60,7 +66,7 @@ impl Xml {
     /// Writes an element with text.
     pub(crate) fn text(&mut self, name: &str, text: &str) {
         self.open(name);
-        self.out.push_str(&escape(text));
+        self.out.push_str(&escape(&printable(text)));
         self.close(name);
     }
 }
@@ -145,6 +151,7 @@ mod tests {
     fn elements() {
         for (element, expected) in [
             (&Text::Borrowed("a<b&\"c\"\r") as &dyn Element, "<E>a&lt;b&amp;&quot;c&quot;&#xD;</E>"),
+            (&Text::Borrowed("a\0b\u{1f}c\td"), "<E>a\u{fffd}b\u{fffd}c\td</E>"),
             (&true, "<E>true</E>"),
             (&7_u32, "<E>7</E>"),
             (&Timestamp::from_second(784_111_777).unwrap(), "<E>1994-11-06T08:49:37Z</E>"),

@@ -27,8 +27,13 @@ fn sentence(used_as: PolicyUse, why: &Malformed) -> String {
     if used_as == PolicyUse::Trust && !is_json {
         return "This policy contains invalid Json".to_owned();
     }
-    why.iam_message()
+    let told = why.iam_message();
+    // IAM says no more. Whoever wrote the document looks for the place.
+    if told == SYNTAX && is_json { format!("{told} ({why})") } else { told }
 }
+
+/// The sentence for everything that has none of its own.
+const SYNTAX: &str = "Syntax errors in policy.";
 
 impl PolicyCheck for Language {
     fn check(&self, used_as: PolicyUse, document: &str) -> Result<usize, PolicyFault> {

@@ -99,8 +99,8 @@ pub(crate) struct Tally {
     pub last: Option<Instant>,
     /// Failed requests outside of the window.
     pub outside: BTreeMap<String, u64>,
-    /// True if a client ended before the time of the load was over, since there was nothing left for
-    /// it to do.
+    /// True if a client ended before the load's time was over, since there was nothing left for it
+    /// to do.
     pub exhausted: bool,
 }
 

@@ -48,10 +48,22 @@ pub(super) fn check<'f, P: Perform<'f>>(
             decide(call, action, &about, None, &|name, tag| input.own_value(call, name, tag))
         });
         if decision != Decision::Allow {
-            return Err(denied(call, permission, &about, decision));
+            return Err(denied(call, permission, &as_sent(call, about), decision));
         }
     }
     Ok(())
+}
+
+/// Returns the ARN of a user, group or role as the requester could have made it of the parameters.
+/// A refusal tells neither whether there is one, nor its path.
+fn as_sent(call: &ActionCall<'_>, about: String) -> String {
+    for (kind, parameter) in [("user", "UserName"), ("group", "GroupName"), ("role", "RoleName")] {
+        let of_kind = call.arn(kind, "/");
+        if let Some(sent) = call.form.get(parameter).filter(|_| about.starts_with(&of_kind)) {
+            return format!("{of_kind}{sent}");
+        }
+    }
+    about
 }
 
 /// Decides about an action. `trust` is the policy of a role that is to be assumed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, PolicyArn, Role, Tags, User};
 use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
-use iam_wire::{Action, ActionInfo, QueryCode, QueryError, Service};
+use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Service};
 use s3_types::Timestamp;
 
 use super::error;
@@ -24,6 +24,8 @@ pub(super) struct ActionCall<'c> {
     pub requester: &'c Requester,
     /// Where and how the request came in.
     pub asker: &'c Asker<'c>,
+    /// The parameters.
+    pub form: &'c Form<'c>,
     /// The id of the request.
     pub request_id: &'c str,
     /// When it came in.

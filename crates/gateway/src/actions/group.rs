@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 use iam_wire::api::{self, CreateGroupResult, GetGroupResult, ListGroupsForUserResult, ListGroupsResult};
 use iam_wire::{QueryError, Text};
+use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::{Shown, group, path, user};
+use super::entities::{Shown, group, path, user, value_of_entity};
 use super::error;
 use super::perform::{Perform, done, rendered};
 
@@ -110,6 +111,10 @@ impl<'f> Perform<'f> for api::ListGroups<'f> {
 impl<'f> Perform<'f> for api::ListGroupsForUser<'f> {
     fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         Ok(call.user_arn(self.user_name))
+    }
+
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        value_of_entity(call.facts_of_user(self.user_name), name, tag)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

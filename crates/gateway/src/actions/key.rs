@@ -7,9 +7,10 @@ use iam_wire::api::{
     self, AccessKey, AccessKeyLastUsed, AccessKeyMetadata, CreateAccessKeyResult, GetAccessKeyLastUsedResult,
     ListAccessKeysResult,
 };
-use iam_wire::{QueryCode, QueryError, Secret, Text};
+use iam_wire::{Input as _, QueryCode, QueryError, Secret, Text};
 use policy::Value;
 
+use super::authorize;
 use super::call::ActionCall;
 use super::entities::value_of_entity;
 use super::error;
@@ -153,8 +154,8 @@ impl<'f> Perform<'f> for api::ListAccessKeys<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
-    /// The owner of the key. Who may not see it and who asks for a key that is not there get the
-    /// same error.
+    const DECIDES_ITSELF: bool = true;
+
     fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         match owner_of(call, self.access_key_id) {
             Some(KeyOwner::Root) => Ok(call.arn("root", "")),
@@ -163,10 +164,19 @@ impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
         }
     }
 
+    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
+        match owner_of(call, self.access_key_id) {
+            Some(KeyOwner::User(user)) => value_of_entity(call.facts_of_user(user.as_str()), name, tag),
+            Some(KeyOwner::Root) | None => Value::Absent,
+        }
+    }
+
+    /// Who may not see the owner's keys, and who asks for a key that is not there, get the same
+    /// error.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let owner = owner_of(call, self.access_key_id);
-        let owner = owner
-            .ok_or_else(|| QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id))?;
+        let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
+        let owner = owner_of(call, self.access_key_id).ok_or_else(hidden)?;
+        authorize::check(&self, Self::ACTION.info(), call).map_err(|_| hidden())?;
         let last = call.registry.last_use(&key_id(self.access_key_id)?).await.map_err(error::of_iam)?;
         let (service_name, region) = match &last {
             Some(last) => (last.service.as_str(), &*last.region),

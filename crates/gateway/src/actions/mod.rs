@@ -29,7 +29,7 @@ use iam::{Requester, Session, Unidentified, UsedService};
 use iam_wire::limits::FORM_BYTES_MAX;
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Secrets, Service};
 use s3_wire::ErrorCode;
-use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest};
+use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest, SigningService, signed_service};
 use tokio::time::timeout;
 
 use crate::body::RequestBody;
@@ -95,7 +95,10 @@ async fn perform(
     by: &mut Option<Requester>,
     service: &mut Option<Service>,
 ) -> Result<String, QueryError> {
-    let ActionRequest { gateway, cx, head, .. } = request;
+    let ActionRequest { gateway, cx, head, signed, .. } = request;
+    // Before the body, so that strangers have none of the places.
+    let claimed = signed_service(signed.query, signed.headers).ok_or_else(unsigned)?;
+    find_session(request, claimed).await?;
     let Some(_place) = gateway.actions.take() else {
         return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
     };
@@ -125,6 +128,7 @@ async fn perform(
         session: &session,
         requester: &requester,
         asker: &asker,
+        form: &form,
         request_id: cx.id.as_str(),
         now: cx.now,
     };
@@ -170,18 +174,19 @@ fn in_clear(row: &ActionInfo) -> QueryError {
     QueryError::new(QueryCode::AccessDenied, message)
 }
 
-/// Finds the session of the key that signed, and verifies the signature.
-async fn authenticate(
+fn unsigned() -> QueryError {
+    QueryError::new(QueryCode::MissingAuthenticationToken, "Request is missing Authentication Token")
+}
+
+/// Finds the session of the key that a request says it is signed with, for a service. Nothing is
+/// verified yet.
+async fn find_session(
     request: &ActionRequest<'_>,
-    row: &ActionInfo,
-    body: &[u8],
-) -> Result<Arc<Session>, QueryError> {
+    service: SigningService,
+) -> Result<(ServiceAuthorization, Arc<Session>), QueryError> {
     let ActionRequest { gateway, settings, cx, signed, .. } = request;
-    let scope = ServiceScope { service: row.service.signed_for(), region: &gateway.signing.region };
-    let Some(authorization) = ServiceAuthorization::parse(signed, &scope, cx.now)? else {
-        let message = "Request is missing Authentication Token";
-        return Err(QueryError::new(QueryCode::MissingAuthenticationToken, message));
-    };
+    let scope = ServiceScope { service, region: &gateway.signing.region };
+    let authorization = ServiceAuthorization::parse(signed, &scope, cx.now)?.ok_or_else(unsigned)?;
     let (access_key, token) = (authorization.access_key(), authorization.security_token());
     let found = match settings.identities.known(access_key, token) {
         Some(found) => found,
@@ -191,9 +196,19 @@ async fn authenticate(
     if session.has_ended(cx.now) {
         return Err(error::unidentified(Unidentified::Expired));
     }
-    let digest = error::sha256(body);
+    Ok((authorization, session))
+}
+
+/// Finds the session of the key that signed, and verifies the signature.
+async fn authenticate(
+    request: &ActionRequest<'_>,
+    row: &ActionInfo,
+    body: &[u8],
+) -> Result<Arc<Session>, QueryError> {
+    let ActionRequest { gateway, cx, signed, .. } = request;
+    let (authorization, session) = find_session(request, row.service.signed_for()).await?;
     let secret_key = session.credential.secret_key.expose();
-    authorization.verify(signed, &digest, secret_key, &gateway.signing_keys)?;
+    authorization.verify(signed, &error::sha256(body), secret_key, &gateway.signing_keys)?;
     let used = if row.service == Service::Sts { UsedService::Sts } else { UsedService::Iam };
     gateway.registry.note_use(&session, cx.now, used, &gateway.signing.region);
     Ok(session)

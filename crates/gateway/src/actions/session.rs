@@ -250,7 +250,9 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
         }
         let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
         let wanted = find(call, self.role_arn).ok_or_else(no_grant)?;
-        self.check(call, &wanted)?;
+        let source = self.source(call)?;
+        // Nobody is told whether there is no such role, or its policy denies it.
+        self.check(call, &wanted, source.as_deref()).map_err(|_| no_grant())?;
         let seconds = self.seconds(call, wanted.role)?;
         let account = wanted.account.account().id();
         let whose = Who::Id(wanted.role.id.clone());
@@ -259,7 +261,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
         claims.by = unique_id(call).map(Who::Id);
         claims.by_key = Some(session.credential.access_key.clone());
         claims.chained = session.key_kind == KeyKind::Temporary;
-        claims.source = self.source(call)?;
+        claims.source = source;
         claims.policy = session_policy(self.policy)?;
         claims.managed = session_policies(&self.policy_arns, wanted.account)?;
         claims.tags = self.new_tags()?;
@@ -283,7 +285,12 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
 
 /// What AssumeRole checks.
 trait Assume {
-    fn check(&self, call: &ActionCall<'_>, wanted: &Wanted<'_>) -> Result<(), QueryError>;
+    fn check(
+        &self,
+        call: &ActionCall<'_>,
+        wanted: &Wanted<'_>,
+        source: Option<&str>,
+    ) -> Result<(), QueryError>;
     fn seconds(&self, call: &ActionCall<'_>, role: &Role) -> Result<u32, QueryError>;
     fn source(&self, call: &ActionCall<'_>) -> Result<Option<Box<str>>, QueryError>;
     fn new_tags(&self) -> Result<Tags, QueryError>;
@@ -291,12 +298,17 @@ trait Assume {
 
 impl Assume for api::AssumeRole<'_> {
     /// The role's policy has to allow it, and in another account the requester's own as well.
-    fn check(&self, call: &ActionCall<'_>, wanted: &Wanted<'_>) -> Result<(), QueryError> {
+    fn check(
+        &self,
+        call: &ActionCall<'_>,
+        wanted: &Wanted<'_>,
+        source: Option<&str>,
+    ) -> Result<(), QueryError> {
         let trust = Some((wanted.trust, wanted.account.account().id().as_str()));
         let values = |name: &str, tag: &str| match name {
             "sts:ExternalId" => self.external_id.map_or(Value::Absent, Value::text),
             "sts:RoleSessionName" => Value::text(self.role_session_name),
-            "sts:SourceIdentity" => self.source_identity.map_or(Value::Absent, Value::text),
+            "sts:SourceIdentity" => source.map_or(Value::Absent, Value::text),
             _ => match value_of_sent_tags(&self.tags, name, tag) {
                 Value::Absent => value_of_resource_tags(Some(&wanted.role.tags), name, tag),
                 sent => sent,
@@ -306,7 +318,8 @@ impl Assume for api::AssumeRole<'_> {
         if !self.tags.is_empty() {
             may(call, "sts:TagSession", self.role_arn, trust, &values)?;
         }
-        if self.source_identity.is_some() {
+        // Also for one that goes on from the session that asks.
+        if source.is_some() {
             may(call, "sts:SetSourceIdentity", self.role_arn, trust, &values)?;
         }
         Ok(())

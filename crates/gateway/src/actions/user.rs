@@ -60,7 +60,8 @@ impl<'f> Perform<'f> for api::GetUser<'f> {
     }
 
     fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(self.user_name.and_then(|user| tags_of(call, user)), name, tag)
+        let own = || call.asking_user().map(|(_, user)| &user.tags);
+        value_of_resource_tags(self.user_name.map_or_else(own, |user| tags_of(call, user)), name, tag)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

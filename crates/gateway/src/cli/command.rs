@@ -56,11 +56,11 @@ pub enum Command {
     /// rates and what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2
     /// could not predict it
     Plan(Box<PlanOptions>),
-    /// Check and explain AWS policy documents in files. This version serves no policies yet: the
-    /// commands say how later ones will decide
+    /// Check and explain AWS policy documents in files, as the server decides
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Make the master key that secrets of users' access keys are encrypted with
+    /// Make the master key that secrets of users' access keys are encrypted with, change it, or
+    /// give up a lost one
     #[command(subcommand)]
     MasterKey(MasterKeyCommand),
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is

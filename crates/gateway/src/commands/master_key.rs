@@ -3,7 +3,7 @@
 
 use std::error::Error as _;
 use std::fs;
-use std::io::{Result, Write as _};
+use std::io::{ErrorKind, Result, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -162,7 +162,10 @@ fn new(path: &Path) -> std::result::Result<String, String> {
     let id = keys.ids().next().map(|id| id.to_string()).unwrap_or_default();
     let day = Timestamp::now().strftime("%Y-%m-%d");
     let text = Zeroizing::new(format!("# The master key {id} of slipway, made on {day}.\n{}\n", *line));
-    write(path, &text).map_err(|e| e.to_string())?;
+    write(path, &text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => "the file exists, and is left as it is: name another one".to_owned(),
+        _ => error.to_string(),
+    })?;
     Ok(id)
 }
 

@@ -59,7 +59,7 @@ impl fmt::Display for OpenError {
             Self::OtherMasterKeys { used, given } => write!(
                 f,
                 "the secrets of users are sealed with another master key ({}) than the one that was given ({}): give \
-                 that one {GIVE}, or both",
+                 the former {GIVE}, alone or on a line of its own before or after the latter",
                 list(used),
                 list(given)
             ),
