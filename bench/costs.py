@@ -155,7 +155,7 @@ def of_calls(pid: int, heads: Heads, count: int) -> dict[str, float]:
             sent = heads.send(count)
             time.sleep(SETTLE_SECONDS)
             ended, seconds = file.stat().st_size, time.monotonic() - since
-            # Not before the requests: what the server knows of the bucket would be too old for them.
+            # Not before the requests: what the server knows of the bucket would be too old.
             time.sleep(IDLE_SECONDS)
             with open(file) as trace:
                 trace.seek(skipped)

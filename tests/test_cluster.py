@@ -102,8 +102,9 @@ def test_all_of_it(tmp_path: Path) -> None:
         (load, count) for load in ("HEAD", "GET 1 MiB", "PUT 1 MiB", "PUT 1 MiB, full") for count in (1, 2)
     }
     assert all(row["per_second"] > 0 and row["errors"] == 0 for row in found["scale"]), found["scale"]
-    # The calls of a HEAD are the same whoever else is there: four. epoll_wait and futex depend on when
-    # what arrives. What a server asks by itself in the same time is taken off, and known to a few calls.
+    # The calls of a HEAD are the same whoever else is there: four. epoll_wait and futex depend
+    # on when what arrives. What a server asks by itself in the same time is taken off, and
+    # known to a few calls.
     names = [of["  of names and files"][0] for of in found["cost"]["figures"].values()]
     assert all(3.5 < calls < 4.5 for calls in names), (names, found["cost"])
 

@@ -11,7 +11,6 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from support import expect
-from support.actions import actions
 from support.identities import (
     ROOT,
     allow,
@@ -25,7 +24,6 @@ from support.identities import (
     new_user,
     policy,
 )
-from support.server import Server
 from support.wire import poll
 
 
@@ -322,90 +320,6 @@ class TestRights:
         assert code_of(for_bob.copy_object, **copy) == "AccessDenied"
 
 
-# What each member of an input may be, so that requests are well-formed.
-MEMBERS = {
-    "AccessKeyId": "AKIAIOSFODNN7EXAMPLE",
-    "AccountAlias": "the-alias",
-    "AssumeRolePolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
-    "Description": "text",
-    "GroupName": "target-group",
-    "Name": "somebody",
-    "PermissionsBoundary": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
-    "PolicyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
-    "PolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
-    "PolicyName": "target-policy",
-    "RoleArn": "arn:aws:iam::{account}:role/target-role",
-    "RoleName": "target-role",
-    "RoleSessionName": "session",
-    "Status": "Inactive",
-    "TagKeys": ["key"],
-    "Tags": [{"Key": "key", "Value": "value"}],
-    "UserName": "target",
-    "VersionId": "v1",
-}
-SERVED = [
-    action
-    for action in actions()
-    if action.state.startswith(("wave-1", "wave-2", "empty", "missing")) and action.permission != "unasked"
-]
-
-
-@pytest.fixture(scope="module")
-def shared_server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("each")
-    (folder / "tree").mkdir()
-    options = ("--durability", "none", "--master-key-file", str(master_key(folder)))
-    running = Server(folder / "tree", *options, log=folder / "log")
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def keys(shared_server):
-    server = shared_server
-    iam = client(server, "iam")
-    iam.create_user(UserName="target")
-    iam.create_group(GroupName="target-group")
-    iam.create_role(
-        RoleName="target-role",
-        AssumeRolePolicyDocument=policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"}),
-    )
-    return {"nobody": new_user(server, "nobody"), "all-but": new_user(server, "all-but")}
-
-
-class TestEachAction:
-    """A user without rights, and one with all rights but this one, may do no action: whether what it is about is
-    there, or not."""
-
-    @pytest.mark.parametrize("action", SERVED, ids=lambda action: action.name)
-    def test_is_refused(self, shared_server, keys, action):
-        server = shared_server
-        own = client(server, action.service.lower(), keys["all-but"])
-        model = own.meta.service_model.operation_model(action.name)
-        shape = model.input_shape
-        account = client(server, "sts").get_caller_identity()["Account"]
-        members = {}
-        for name in shape.required_members if shape else []:
-            value = MEMBERS[name]
-            members[name] = value.format(account=account) if name == "RoleArn" else value
-        optional = {"UserName"} & set(shape.members if shape else ())
-        members |= {name: MEMBERS[name] for name in optional}
-        client(server, "iam").put_user_policy(
-            UserName="all-but",
-            PolicyName="p",
-            PolicyDocument=policy(allow("*"), deny(f"{action.service.lower()}:{action.name}")),
-        )
-        for who in ("nobody", "all-but"):
-            caller = client(server, action.service.lower(), keys[who])
-            code, status, message = error_of(caller._make_api_call, action.name, members)
-            assert (code, status) == ("AccessDenied", 403), (who, message)
-            missing = dict(members)
-            for name in ("UserName", "GroupName", "RoleName", "PolicyName"):
-                if name in missing:
-                    missing[name] = "not-there"
-            assert code_of(caller._make_api_call, action.name, missing) == "AccessDenied", who
-
-
 class TestSessions:
     TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole"}
 
@@ -619,6 +533,21 @@ class TestWire:
         ):
             answer = self.post(server, form, service, region)
             assert answer.status == status, (service, region, answer.body)
+
+    def test_the_log_says_where_the_signature_is(self, make_server, tmp_path):
+        log = tmp_path / "access.log"
+        server = make_server("--durability", "none", "--access-log-format", "s3", "--access-log", str(log))
+        client(server, "sts").get_caller_identity()
+        query = urlencode({"Action": "GetCallerIdentity", "Version": "2011-06-15"})
+        request = AWSRequest("GET", f"{server.endpoint}/?{query}")
+        SigV4QueryAuth(Credentials(*ROOT[:2]), "sts", "us-east-1", expires=60).add_auth(request)
+        expect.ok(server.raw.get(request.url.removeprefix(server.endpoint), anonymous=True))
+        server.stop()
+        lines = log.read_text().splitlines()
+        found = [
+            next((word for word in ("AuthHeader", "QueryString") if word in line), None) for line in lines
+        ]
+        assert found == ["AuthHeader", "QueryString"], lines
 
     def test_a_password_in_the_query_is_not_in_the_log(self, make_server, tmp_path):
         """MinIO's clients send it there. The action is not performed, and the log is written all the same."""

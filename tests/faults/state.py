@@ -87,8 +87,9 @@ def shape(root: Path, bucket: str) -> set[str]:
             ):
                 continue
             if relative.startswith(".slipway/scattered/") and (root / bucket / path.read_text()).is_dir():
-                # A note stays as long as the directory that it names, in which something was staged. Where a
-                # fault hides what a file system can do, a write stages beside its target.
+                # A note stays as long as the directory that it names, in which something was
+                # staged. Where a fault hides what a file system can do, a write stages beside
+                # its target.
                 continue
             if relative.startswith(".slipway/overflow/"):
                 companions.append(name)

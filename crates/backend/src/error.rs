@@ -26,9 +26,9 @@ pub enum BackendError {
     /// The bucket contains no objects, but something else. The path begins with the bucket's name.
     #[error("the bucket contains something that is not an object: {path:?}: {why}")]
     BucketHoldsFiles {
-        /// Where it is, from DIR.
+        /// The path from DIR.
         path: String,
-        /// Why it is not an object.
+        /// The reason why it is not an object.
         why: &'static str,
     },
     /// The bucket has uploads in progress, with which it cannot be removed here.

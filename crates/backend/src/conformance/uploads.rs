@@ -66,7 +66,7 @@ impl<'f> Upload<'f> {
         self.complete_with(CompleteUpload { parts: parts.to_vec(), ..CompleteUpload::default() }).await
     }
 
-    /// Who began it, by the list of its parts, and who began the uploads of the bucket.
+    /// Returns who began it, by the list of its parts, and who began the uploads of the bucket.
     async fn initiators(&self) -> (Option<Box<Initiator>>, Vec<Option<Box<Initiator>>>) {
         let (cx, reader) = (&self.fixture.cx, &self.fixture.reader);
         let parts = ListPartsQuery { upload: self.name(), after: 0, max_parts: 1 };

@@ -22,7 +22,7 @@ pub(super) struct ActionCall<'c> {
     pub session: &'c Arc<Session>,
     /// The requester.
     pub requester: &'c Requester,
-    /// Where and how the request came in.
+    /// The requester with the way by which the request came in, for conditions.
     pub asker: &'c Asker<'c>,
     /// The parameters.
     pub form: &'c Form<'c>,

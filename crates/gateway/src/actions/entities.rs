@@ -10,12 +10,12 @@ use policy::Value;
 
 use super::error;
 
-/// How much of an entity an answer shows.
+/// The part of an entity that an answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     /// All of it.
     Whole,
-    /// What lists show: neither boundary nor tags.
+    /// All but boundary and tags, as lists show it.
     InList,
 }
 

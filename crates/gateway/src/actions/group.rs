@@ -58,7 +58,7 @@ impl<'f> Perform<'f> for api::UpdateGroup<'f> {
         Ok(call.group_arn(self.group_name))
     }
 
-    /// As in IAM, who renames or moves a group may also update the group that it becomes.
+    /// Asks, as IAM does, also for the right to update the group that it becomes.
     fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
         if self.new_group_name.is_none() && self.new_path.is_none() {
             return Ok(None);

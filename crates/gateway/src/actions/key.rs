@@ -171,8 +171,8 @@ impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
         }
     }
 
-    /// Who may not see the owner's keys, and who asks for a key that is not there, get the same
-    /// error.
+    /// Gives the same error to those who may not see the owner's keys and for a key that is not
+    /// there.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
         let owner = owner_of(call, self.access_key_id).ok_or_else(hidden)?;

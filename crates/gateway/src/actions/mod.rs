@@ -1,8 +1,8 @@
 //! The actions of IAM and STS, which come to the port of S3
 //! (docs/decisions/0043-iam-and-sts-on-the-port.md): their pipeline, top to bottom.
 //!
-//! What an action is done with, which values its conditions may ask for and what it does is said
-//! where its noun is: a file for each.
+//! Each noun (user, key, role, ...) has a file, which says of its actions what they are done with,
+//! which values their conditions may ask for, and what they do.
 
 mod account;
 mod attached;
@@ -52,7 +52,7 @@ pub struct ActionRequest<'a> {
     pub cx: &'a RequestContext,
     /// Method, URI and headers.
     pub head: &'a Parts,
-    /// What a signature covers.
+    /// The parts of the request that a signature covers.
     pub signed: &'a SignedRequest<'a>,
 }
 

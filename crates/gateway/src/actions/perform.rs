@@ -1,4 +1,4 @@
-//! What each action is done with, and what it does.
+//! The trait of actions.
 
 use async_trait::async_trait;
 use iam_wire::{Input, Output, QueryError, render_done};

@@ -22,11 +22,11 @@ use super::entities::{new_tags, policy_arn, value_of_resource_tags, value_of_sen
 use super::error;
 use super::perform::{Perform, rendered};
 
-/// How long a role's session lasts if it is not said, and at most if a session asks for it.
+/// The seconds of a role's session if none are asked for, and the most if a session asks for it.
 const ROLE_SECONDS: u32 = 3_600;
-/// How long a session of a user lasts if it is not said.
+/// The seconds of a session of a user if none are asked for.
 const USER_SECONDS: u32 = 43_200;
-/// How long a session of root lasts at most.
+/// The most seconds of a session of root.
 const ROOT_SECONDS_MAX: u32 = 3_600;
 
 #[async_trait]
@@ -283,7 +283,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
     }
 }
 
-/// What AssumeRole checks.
+/// The checks of AssumeRole.
 trait Assume {
     fn check(
         &self,

@@ -34,7 +34,7 @@ macro_rules! empty {
     (@type $name:ident none) => { api::$name };
 }
 
-/// What conditions may ask of a user or a role.
+/// The facts that conditions may ask of a user or a role.
 type OfEntity<'x> = Option<(&'x Tags, Option<&'x PolicyArn>)>;
 
 /// Returns what conditions may ask of the user that is named, or that asks.

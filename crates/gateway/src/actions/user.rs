@@ -96,7 +96,7 @@ impl<'f> Perform<'f> for api::UpdateUser<'f> {
         Ok(call.user_arn(self.user_name))
     }
 
-    /// As in IAM, who renames or moves a user may also update the user that it becomes.
+    /// Asks, as IAM does, also for the right to update the user that it becomes.
     fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
         if self.new_user_name.is_none() && self.new_path.is_none() {
             return Ok(None);

@@ -110,7 +110,9 @@ async fn perform<'h>(
         Fork::Action => {
             let request = ActionRequest { gateway, settings, cx, head, signed: &signed };
             let reply = actions::answer(request, body, &mut known.requester).await;
-            known.signed = known.requester.is_some().then_some(Signed::Headers);
+            let by_url = query.get("X-Amz-Credential").is_some();
+            let signed = if by_url { Signed::UrlV4 } else { Signed::Headers };
+            known.signed = known.requester.is_some().then_some(signed);
             return Ok(reply);
         }
         // Until they are built, forms are refused as operations that are not served.
