@@ -8,6 +8,7 @@ use iam_wire::{QueryError, Text};
 use super::call::ActionCall;
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::target::Target;
 
 fn alias(text: &str) -> Result<Alias, QueryError> {
     Alias::new(text).map_err(|why| error::of_text("AccountAlias", why))
@@ -15,8 +16,8 @@ fn alias(text: &str) -> Result<Alias, QueryError> {
 
 #[async_trait]
 impl Perform<'_> for api::GetAccountSummary {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -29,8 +30,8 @@ impl Perform<'_> for api::GetAccountSummary {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateAccountAlias<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -42,8 +43,8 @@ impl<'f> Perform<'f> for api::CreateAccountAlias<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteAccountAlias<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -55,8 +56,8 @@ impl<'f> Perform<'f> for api::DeleteAccountAlias<'f> {
 
 #[async_trait]
 impl Perform<'_> for api::ListAccountAliases {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

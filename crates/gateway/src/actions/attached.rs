@@ -7,12 +7,12 @@ use iam_wire::api::{
     ListAttachedUserPoliciesResult, ListEntitiesForPolicyResult, PolicyGroup, PolicyRole, PolicyUser,
 };
 use iam_wire::{EntityKind, Page, PolicyUsage, QueryError, Text};
-use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::{policy_arn, value_of_entity};
+use super::entities::policy_arn;
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::target::Target;
 
 async fn attach(call: &ActionCall<'_>, to: &Holder, arn: &str) -> Result<(), QueryError> {
     let arn = policy_arn(arn)?;
@@ -46,19 +46,12 @@ fn page<'a>(
 }
 
 macro_rules! attached {
-    ($($holder:ident $find:ident $facts:ident $arn:ident $field:ident $parameter:literal
+    ($($holder:ident $find:ident $target:ident $field:ident $parameter:literal
         $attach:ident $detach:ident $list:ident $result:ident;)*) => {$(
         #[async_trait]
         impl<'f> Perform<'f> for api::$attach<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                match name {
-                    "iam:PolicyARN" => Value::text(self.policy_arn),
-                    _ => value_of_entity(call.$facts(self.$field), name, tag),
-                }
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field).sending("iam:PolicyARN", Some(self.policy_arn)))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -69,15 +62,8 @@ macro_rules! attached {
 
         #[async_trait]
         impl<'f> Perform<'f> for api::$detach<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                match name {
-                    "iam:PolicyARN" => Value::text(self.policy_arn),
-                    _ => value_of_entity(call.$facts(self.$field), name, tag),
-                }
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field).sending("iam:PolicyARN", Some(self.policy_arn)))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -88,12 +74,8 @@ macro_rules! attached {
 
         #[async_trait]
         impl<'f> Perform<'f> for api::$list<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                value_of_entity(call.$facts(self.$field), name, tag)
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -107,11 +89,11 @@ macro_rules! attached {
 }
 
 attached! {
-    User user facts_of_user user_arn user_name "UserName"
+    User user of_user user_name "UserName"
         AttachUserPolicy DetachUserPolicy ListAttachedUserPolicies ListAttachedUserPoliciesResult;
-    Group group facts_of_group group_arn group_name "GroupName"
+    Group group of_group group_name "GroupName"
         AttachGroupPolicy DetachGroupPolicy ListAttachedGroupPolicies ListAttachedGroupPoliciesResult;
-    Role role facts_of_role role_arn role_name "RoleName"
+    Role role of_role role_name "RoleName"
         AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies ListAttachedRolePoliciesResult;
 }
 
@@ -135,8 +117,8 @@ impl Entity<'_> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListEntitiesForPolicy<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

@@ -2,11 +2,11 @@
 
 use http::HeaderMap;
 use iam::{ActionQuestion, Decision, KeyKind, Policies, Requester, Values};
-use iam_wire::{ActionInfo, Permission, QueryCode, QueryError};
-use policy::Value;
+use iam_wire::{Action, ActionInfo, Permission, QueryCode, QueryError};
 
 use super::call::ActionCall;
 use super::perform::Perform;
+use super::target::Target;
 use crate::access::{Asker, Subject};
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
@@ -42,13 +42,34 @@ pub(super) fn check<'f, P: Perform<'f>>(
         Permission::Administrator => return Err(denied(call, row.name, "*", Decision::NoGrant)),
         Permission::Of(name) => name,
     };
-    let action = policy::Action::named(permission);
-    for about in [Some(input.about(call)?), input.becomes(call)?].into_iter().flatten() {
-        let decision = action.map_or(Decision::NoGrant, |action| {
-            decide(call, action, &about, None, &|name, tag| input.own_value(call, name, tag))
+    may(call, row.action, permission, &input.target(call)?, None)
+}
+
+/// Refuses a permission that the requester does not have for the target of an action. `trust` is
+/// the policy of a role that is to be assumed, with the id of its account.
+pub(super) fn may(
+    call: &ActionCall<'_>,
+    action: Action,
+    permission: &str,
+    target: &Target<'_>,
+    trust: Option<(&policy::Policy, &str)>,
+) -> Result<(), QueryError> {
+    let of_operation: &Values<'_> = &|_| None;
+    let own_values = |key: &str, tag: &str| target.value(action, key, tag);
+    let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
+    for arn in target.arns() {
+        let decision = policy::Action::named(permission).map_or(Decision::NoGrant, |permission| {
+            Policies.decide_action(&ActionQuestion {
+                requester: call.requester,
+                action: permission,
+                resource: arn,
+                trust,
+                values: &values,
+                own_values: &own_values,
+            })
         });
         if decision != Decision::Allow {
-            return Err(denied(call, permission, &as_sent(call, about), decision));
+            return Err(denied(call, permission, &as_sent(call, arn), decision));
         }
     }
     Ok(())
@@ -56,34 +77,14 @@ pub(super) fn check<'f, P: Perform<'f>>(
 
 /// Returns the ARN of a user, group or role as the requester could have made it of the parameters.
 /// A refusal tells neither whether there is one, nor its path.
-fn as_sent(call: &ActionCall<'_>, about: String) -> String {
+fn as_sent(call: &ActionCall<'_>, arn: &str) -> String {
     for (kind, parameter) in [("user", "UserName"), ("group", "GroupName"), ("role", "RoleName")] {
         let of_kind = call.arn(kind, "/");
-        if let Some(sent) = call.form.get(parameter).filter(|_| about.starts_with(&of_kind)) {
+        if let Some(sent) = call.form.get(parameter).filter(|_| arn.starts_with(&of_kind)) {
             return format!("{of_kind}{sent}");
         }
     }
-    about
-}
-
-/// Decides about an action. `trust` is the policy of a role that is to be assumed.
-pub(super) fn decide<'v>(
-    call: &ActionCall<'_>,
-    action: policy::Action,
-    about: &str,
-    trust: Option<(&policy::Policy, &str)>,
-    own_values: &(dyn Fn(&str, &str) -> Value<'v> + '_),
-) -> Decision {
-    let of_operation: &Values<'_> = &|_| None;
-    let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
-    Policies.decide_action(&ActionQuestion {
-        requester: call.requester,
-        action,
-        resource: about,
-        trust,
-        values: &values,
-        own_values: &|name, tag| own_values(name, tag),
-    })
+    arn.to_owned()
 }
 
 /// Makes the error of an action that is not allowed, which says nothing that the caller did not

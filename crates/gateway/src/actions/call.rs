@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, PolicyArn, Role, Tags, User};
+use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, Role, User};
 use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Service};
 use s3_types::Timestamp;
@@ -95,53 +95,10 @@ impl ActionCall<'_> {
         }
     }
 
-    /// Returns the ARN of a user, with its path if it is there.
-    pub fn user_arn(&self, name: &str) -> String {
-        let there = Name::new(name).ok().and_then(|name| self.document().users.get_key_value(&name));
-        match there {
-            Some((name, user)) => self.arn("user", &format!("{}{name}", user.path)),
-            None => self.arn("user", &format!("/{name}")),
-        }
-    }
-
-    /// Returns the ARN of a group, with its path if it is there.
-    pub fn group_arn(&self, name: &str) -> String {
-        let there = Name::new(name).ok().and_then(|name| self.document().groups.get_key_value(&name));
-        match there {
-            Some((name, group)) => self.arn("group", &format!("{}{name}", group.path)),
-            None => self.arn("group", &format!("/{name}")),
-        }
-    }
-
-    /// Returns the ARN of a role, with its path if it is there.
-    pub fn role_arn(&self, name: &str) -> String {
-        let there = Name::new(name).ok().and_then(|name| self.document().roles.get_key_value(&name));
-        match there {
-            Some((name, role)) => self.arn("role", &format!("{}{name}", role.path)),
-            None => self.arn("role", &format!("/{name}")),
-        }
-    }
-
     /// Finds a user.
     pub fn user(&self, text: &str) -> Result<(&Name, &User), QueryError> {
         let wanted = name("UserName", text)?;
         self.document().users.get_key_value(&wanted).ok_or_else(|| error::missing("user", text))
-    }
-
-    /// Returns what conditions may ask of a user; `None` if there is none of the name.
-    pub fn facts_of_user(&self, text: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
-        self.user(text).ok().map(|(_, user)| (&user.tags, user.boundary.as_ref()))
-    }
-
-    /// Returns what conditions may ask of a role; `None` if there is none of the name.
-    pub fn facts_of_role(&self, text: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
-        self.role(text).ok().map(|(_, role)| (&role.tags, role.boundary.as_ref()))
-    }
-
-    /// Returns what conditions may ask of a group: nothing.
-    #[expect(clippy::unused_self, reason = "it is asked as users and roles are")]
-    pub const fn facts_of_group(&self, _: &str) -> Option<(&Tags, Option<&PolicyArn>)> {
-        None
     }
 
     /// Finds a group.

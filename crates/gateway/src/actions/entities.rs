@@ -6,7 +6,6 @@ use iam::model::{
 };
 use iam_wire::api::{self, AttachedPermissionsBoundary};
 use iam_wire::{EncodedDocument, QueryCode, QueryError, Tag, Text};
-use policy::Value;
 
 use super::error;
 
@@ -157,50 +156,4 @@ pub(super) fn new_tags(sent: &[Tag<'_>]) -> Result<Tags, QueryError> {
 pub(super) fn tag_keys(sent: &[&str]) -> Result<Vec<TagKey>, QueryError> {
     let invalid = |why: iam::model::InvalidTag| QueryError::new(QueryCode::InvalidInput, why.to_string());
     sent.iter().map(|key| TagKey::new(key).map_err(invalid)).collect()
-}
-
-/// Returns the value of `aws:RequestTag/TAG` or `aws:TagKeys` for tags that a request sends.
-pub(super) fn value_of_sent_tags<'v>(sent: &'v [Tag<'_>], name: &str, tag: &str) -> Value<'v> {
-    match name {
-        "aws:RequestTag/" => {
-            let found = sent.iter().find(|sent| sent.key.eq_ignore_ascii_case(tag));
-            found.map_or(Value::Absent, |found| Value::text(&found.value))
-        }
-        "aws:TagKeys" => Value::Many(sent.iter().map(|sent| (*sent.key).into()).collect()),
-        _ => Value::Absent,
-    }
-}
-
-/// Returns the value of `aws:TagKeys` for keys of tags that a request sends.
-pub(super) fn value_of_sent_keys<'v>(sent: &[&'v str], name: &str) -> Value<'v> {
-    if name == "aws:TagKeys" {
-        Value::Many(sent.iter().map(|key| (*key).into()).collect())
-    } else {
-        Value::Absent
-    }
-}
-
-/// Returns the values that actions on a user or a role have of what it is: its tags, and its
-/// boundary (`iam:PermissionsBoundary`).
-pub(super) fn value_of_entity<'v>(
-    of: Option<(&'v Tags, Option<&'v PolicyArn>)>,
-    name: &str,
-    tag: &str,
-) -> Value<'v> {
-    match of {
-        Some((_, boundary)) if name == "iam:PermissionsBoundary" => {
-            boundary.map_or(Value::Absent, |arn| Value::text(arn.as_str()))
-        }
-        Some((tags, _)) => value_of_resource_tags(Some(tags), name, tag),
-        None => Value::Absent,
-    }
-}
-
-/// Returns the value of `aws:ResourceTag/TAG` or `iam:ResourceTag/TAG` for the tags of an entity.
-pub(super) fn value_of_resource_tags<'v>(of: Option<&'v Tags>, name: &str, tag: &str) -> Value<'v> {
-    if !matches!(name, "aws:ResourceTag/" | "iam:ResourceTag/") {
-        return Value::Absent;
-    }
-    let found = of.into_iter().flatten().find(|(key, _)| key.as_str().eq_ignore_ascii_case(tag));
-    found.map_or(Value::Absent, |(_, value)| Value::text(value.as_str()))
 }

@@ -3,17 +3,17 @@
 use async_trait::async_trait;
 use iam_wire::api::{self, CreateGroupResult, GetGroupResult, ListGroupsForUserResult, ListGroupsResult};
 use iam_wire::{QueryError, Text};
-use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::{Shown, group, path, user, value_of_entity};
+use super::entities::{Shown, group, path, user};
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::target::Target;
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("group", &format!("{}{}", self.path.unwrap_or("/"), self.group_name)))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.to_be_made("group", self.path, self.group_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -32,8 +32,8 @@ impl<'f> Perform<'f> for api::CreateGroup<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.group_arn(self.group_name))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -54,18 +54,8 @@ impl<'f> Perform<'f> for api::GetGroup<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.group_arn(self.group_name))
-    }
-
-    /// Asks, as IAM does, also for the right to update the group that it becomes.
-    fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
-        if self.new_group_name.is_none() && self.new_path.is_none() {
-            return Ok(None);
-        }
-        let there = call.group(self.group_name).ok();
-        let path = self.new_path.or(there.map(|(_, group)| group.path.as_str())).unwrap_or("/");
-        Ok(Some(call.arn("group", &format!("{path}{}", self.new_group_name.unwrap_or(self.group_name)))))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name).becoming(self.new_group_name, self.new_path))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -79,8 +69,8 @@ impl<'f> Perform<'f> for api::UpdateGroup<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.group_arn(self.group_name))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -92,8 +82,8 @@ impl<'f> Perform<'f> for api::DeleteGroup<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListGroups<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("group", "/"))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.all_of("group"))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -109,12 +99,8 @@ impl<'f> Perform<'f> for api::ListGroups<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListGroupsForUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_entity(call.facts_of_user(self.user_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -130,8 +116,8 @@ impl<'f> Perform<'f> for api::ListGroupsForUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::AddUserToGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.group_arn(self.group_name))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -143,8 +129,8 @@ impl<'f> Perform<'f> for api::AddUserToGroup<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::RemoveUserFromGroup<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.group_arn(self.group_name))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

@@ -7,12 +7,12 @@ use iam_wire::api::{
     ListRolePoliciesResult, ListUserPoliciesResult,
 };
 use iam_wire::{Page, QueryError, Text};
-use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::{document, value_of_entity};
+use super::entities::document;
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::target::Target;
 
 async fn put(call: &ActionCall<'_>, of: &Holder, policy: &str, text: &str) -> Result<(), QueryError> {
     let policy = name("PolicyName", policy)?;
@@ -44,16 +44,12 @@ fn names<'i>(page: &Page, inline: &'i Inline) -> (Vec<Text<'i>>, bool, Option<Te
 }
 
 macro_rules! inline {
-    ($($kind:literal $holder:ident $find:ident $facts:ident $arn:ident $field:ident $parameter:literal
+    ($($kind:literal $holder:ident $find:ident $target:ident $field:ident $parameter:literal
         $put:ident $get:ident $result:ident $delete:ident $list:ident $names:ident;)*) => {$(
         #[async_trait]
         impl<'f> Perform<'f> for api::$put<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                value_of_entity(call.$facts(self.$field), name, tag)
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -65,12 +61,8 @@ macro_rules! inline {
 
         #[async_trait]
         impl<'f> Perform<'f> for api::$get<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                value_of_entity(call.$facts(self.$field), name, tag)
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -87,12 +79,8 @@ macro_rules! inline {
 
         #[async_trait]
         impl<'f> Perform<'f> for api::$delete<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                value_of_entity(call.$facts(self.$field), name, tag)
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -104,12 +92,8 @@ macro_rules! inline {
 
         #[async_trait]
         impl<'f> Perform<'f> for api::$list<'f> {
-            fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-                Ok(call.$arn(self.$field))
-            }
-
-            fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-                value_of_entity(call.$facts(self.$field), name, tag)
+            fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+                Ok(call.$target(self.$field))
             }
 
             async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -122,10 +106,10 @@ macro_rules! inline {
 }
 
 inline! {
-    "user" User user facts_of_user user_arn user_name "UserName"
+    "user" User user of_user user_name "UserName"
         PutUserPolicy GetUserPolicy GetUserPolicyResult DeleteUserPolicy ListUserPolicies ListUserPoliciesResult;
-    "group" Group group facts_of_group group_arn group_name "GroupName"
+    "group" Group group of_group group_name "GroupName"
         PutGroupPolicy GetGroupPolicy GetGroupPolicyResult DeleteGroupPolicy ListGroupPolicies ListGroupPoliciesResult;
-    "role" Role role facts_of_role role_arn role_name "RoleName"
+    "role" Role role of_role role_name "RoleName"
         PutRolePolicy GetRolePolicy GetRolePolicyResult DeleteRolePolicy ListRolePolicies ListRolePoliciesResult;
 }

@@ -8,29 +8,12 @@ use iam_wire::api::{
     ListAccessKeysResult,
 };
 use iam_wire::{Input as _, QueryCode, QueryError, Secret, Text};
-use policy::Value;
 
 use super::authorize;
 use super::call::ActionCall;
-use super::entities::value_of_entity;
 use super::error;
 use super::perform::{Perform, done, rendered};
-
-/// Returns what conditions may ask of whoever the action is about.
-fn value<'v>(call: &'v ActionCall<'_>, user_name: Option<&str>, name: &str, tag: &str) -> Value<'v> {
-    match call.key_owner(user_name) {
-        Ok(KeyOwner::User(user)) => value_of_entity(call.facts_of_user(user.as_str()), name, tag),
-        Ok(KeyOwner::Root) | Err(_) => Value::Absent,
-    }
-}
-
-/// Returns the ARN of whoever the action is about.
-fn about(call: &ActionCall<'_>, user_name: Option<&str>) -> Result<String, QueryError> {
-    Ok(match call.key_owner(user_name)? {
-        KeyOwner::Root => call.arn("root", ""),
-        KeyOwner::User(name) => call.user_arn(name.as_str()),
-    })
-}
+use super::target::Target;
 
 fn owner_name(owner: &KeyOwner) -> &str {
     match owner {
@@ -55,12 +38,8 @@ fn shown(status: KeyStatus) -> iam_wire::KeyStatus {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        about(call, self.user_name)
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value(call, self.user_name, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        call.of_key_owner(self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -85,12 +64,8 @@ impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        about(call, self.user_name)
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value(call, self.user_name, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        call.of_key_owner(self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -110,12 +85,8 @@ impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteAccessKey<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        about(call, self.user_name)
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value(call, self.user_name, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        call.of_key_owner(self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -127,12 +98,8 @@ impl<'f> Perform<'f> for api::DeleteAccessKey<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListAccessKeys<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        about(call, self.user_name)
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value(call, self.user_name, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        call.of_key_owner(self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -156,19 +123,9 @@ impl<'f> Perform<'f> for api::ListAccessKeys<'f> {
 impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
     const DECIDES_ITSELF: bool = true;
 
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        match owner_of(call, self.access_key_id) {
-            Some(KeyOwner::Root) => Ok(call.arn("root", "")),
-            Some(KeyOwner::User(name)) => Ok(call.user_arn(name.as_str())),
-            None => Err(QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id)),
-        }
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match owner_of(call, self.access_key_id) {
-            Some(KeyOwner::User(user)) => value_of_entity(call.facts_of_user(user.as_str()), name, tag),
-            Some(KeyOwner::Root) | None => Value::Absent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
+        Ok(call.of_owner(&owner_of(call, self.access_key_id).ok_or_else(hidden)?))
     }
 
     /// Gives the same error to those who may not see the owner's keys and for a key that is not

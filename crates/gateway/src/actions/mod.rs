@@ -18,6 +18,7 @@ mod perform;
 mod policy;
 mod role;
 mod session;
+mod target;
 mod unserved;
 mod user;
 

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use iam_wire::{Input, Output, QueryError, render_done};
-use policy::Value;
 
 use super::call::ActionCall;
+use super::target::Target;
 
 /// An action: what it is done with, and what it does.
 #[async_trait]
@@ -13,20 +13,8 @@ pub(super) trait Perform<'f>: Input<'f> + Send + Sync {
     /// requester's policies counts.
     const DECIDES_ITSELF: bool = false;
 
-    /// Returns the ARN of what the action is done with; `*` for nothing. Of something that is not
-    /// there it is the ARN that it would have.
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError>;
-
-    /// Returns the ARN that the thing will have, for an action that gives it another one: the
-    /// requester needs the permission for both.
-    fn becomes(&self, _: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
-        Ok(None)
-    }
-
-    /// Returns the value of a condition key that only some actions have.
-    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, _name: &str, _tag: &str) -> Value<'v> {
-        Value::Absent
-    }
+    /// Returns what the action is done with.
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError>;
 
     /// Performs it, and returns the answer's document.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError>;

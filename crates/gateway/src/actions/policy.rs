@@ -1,29 +1,22 @@
 //! Managed policies and their versions.
 
 use async_trait::async_trait;
-use iam::model::{BUILT_IN, BuiltIn, Description, Document, NewPolicy, PolicyArn, Tagged, Tags, built_in};
+use iam::model::{BUILT_IN, BuiltIn, Description, Document, NewPolicy, PolicyArn, Tagged, built_in};
 use iam_wire::api::{
     self, CreatePolicyResult, CreatePolicyVersionResult, GetPolicyResult, GetPolicyVersionResult,
     ListPoliciesResult, ListPolicyTagsResult, ListPolicyVersionsResult,
 };
 use iam_wire::{PolicyScope, PolicyUsage, QueryCode, QueryError, Tag, Text};
-use policy::Value;
 use s3_types::Timestamp;
 
 use super::call::{ActionCall, name};
-use super::entities::{
-    document, new_tags, path, policy, policy_arn, tag_keys, tags, uses, value_of_resource_tags,
-    value_of_sent_keys, value_of_sent_tags, version_id,
-};
+use super::entities::{document, new_tags, path, policy, policy_arn, tag_keys, tags, uses, version_id};
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::target::Target;
 
 /// The version of built-in policies: there is one.
 const BUILT_IN_VERSION: u32 = 1;
-
-fn tags_of<'v>(call: &'v ActionCall<'_>, arn: &str) -> Option<&'v Tags> {
-    call.document().policy(&PolicyArn::new(arn).ok()?).map(|(_, policy)| &policy.tags)
-}
 
 /// Returns a built-in policy. When it was made is not known.
 fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> Option<api::Policy<'a>> {
@@ -62,12 +55,8 @@ fn new_document(text: &str) -> Result<Document, QueryError> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreatePolicy<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("policy", &format!("{}{}", self.path.unwrap_or("/"), self.policy_name)))
-    }
-
-    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_sent_tags(&self.tags, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.to_be_made("policy", self.path, self.policy_name).sending_tags(&self.tags))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -94,12 +83,8 @@ impl<'f> Perform<'f> for api::CreatePolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetPolicy<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -119,12 +104,8 @@ impl<'f> Perform<'f> for api::GetPolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeletePolicy<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -136,8 +117,8 @@ impl<'f> Perform<'f> for api::DeletePolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListPolicies<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("policy", "/"))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.all_of("policy"))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -174,12 +155,8 @@ impl<'f> Perform<'f> for api::ListPolicies<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreatePolicyVersion<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -204,12 +181,8 @@ impl<'f> Perform<'f> for api::CreatePolicyVersion<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetPolicyVersion<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -239,12 +212,8 @@ impl<'f> Perform<'f> for api::GetPolicyVersion<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeletePolicyVersion<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -258,12 +227,8 @@ impl<'f> Perform<'f> for api::DeletePolicyVersion<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListPolicyVersions<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -295,12 +260,8 @@ impl<'f> Perform<'f> for api::ListPolicyVersions<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::SetDefaultPolicyVersion<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -314,15 +275,8 @@ impl<'f> Perform<'f> for api::SetDefaultPolicyVersion<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::TagPolicy<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_tags(&self.tags, name, tag) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.policy_arn), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn).sending_tags(&self.tags))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -334,15 +288,8 @@ impl<'f> Perform<'f> for api::TagPolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UntagPolicy<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_keys(&self.tag_keys, name) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.policy_arn), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn).sending_keys(&self.tag_keys))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -354,12 +301,8 @@ impl<'f> Perform<'f> for api::UntagPolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListPolicyTags<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.policy_arn.to_owned())
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.policy_arn), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_policy(self.policy_arn))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

@@ -1,25 +1,18 @@
 //! Roles, their boundaries and tags.
 
 use async_trait::async_trait;
-use iam::model::{Description, Document, Holder, NewRole, Tagged, Tags};
+use iam::model::{Description, Document, Holder, NewRole, Tagged};
 use iam_wire::api::{
     self, CreateRoleResult, GetRoleResult, ListRoleTagsResult, ListRolesResult, RoleLastUsed,
     UpdateRoleDescriptionResult, UpdateRoleResult,
 };
 use iam_wire::{QueryError, Tag, Text};
-use policy::Value;
 
 use super::call::{ActionCall, name};
-use super::entities::{
-    Shown, new_tags, path, policy_arn, role, tag_keys, tags, value_of_resource_tags, value_of_sent_keys,
-    value_of_sent_tags,
-};
+use super::entities::{Shown, new_tags, path, policy_arn, role, tag_keys, tags};
 use super::error;
 use super::perform::{Perform, done, rendered};
-
-fn tags_of<'v>(call: &'v ActionCall<'_>, role_name: &str) -> Option<&'v Tags> {
-    call.role(role_name).ok().map(|(_, role)| &role.tags)
-}
+use super::target::Target;
 
 fn description(text: &str) -> Result<Description, QueryError> {
     Description::new(text).map_err(|why| error::of_text("Description", why))
@@ -27,15 +20,11 @@ fn description(text: &str) -> Result<Description, QueryError> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("role", &format!("{}{}", self.path.unwrap_or("/"), self.role_name)))
-    }
-
-    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => self.permissions_boundary.map_or(Value::Absent, Value::text),
-            _ => value_of_sent_tags(&self.tags, name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call
+            .to_be_made("role", self.path, self.role_name)
+            .sending_tags(&self.tags)
+            .bounded(self.permissions_boundary))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -64,12 +53,8 @@ impl<'f> Perform<'f> for api::CreateRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -84,12 +69,8 @@ impl<'f> Perform<'f> for api::GetRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -103,12 +84,8 @@ impl<'f> Perform<'f> for api::UpdateRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateRoleDescription<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -128,12 +105,8 @@ impl<'f> Perform<'f> for api::UpdateRoleDescription<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateAssumeRolePolicy<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -147,12 +120,8 @@ impl<'f> Perform<'f> for api::UpdateAssumeRolePolicy<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -164,8 +133,8 @@ impl<'f> Perform<'f> for api::DeleteRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListRoles<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("role", "/"))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.all_of("role"))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -182,15 +151,8 @@ impl<'f> Perform<'f> for api::ListRoles<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::PutRolePermissionsBoundary<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => Value::text(self.permissions_boundary),
-            _ => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name).bounded(Some(self.permissions_boundary)))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -203,20 +165,8 @@ impl<'f> Perform<'f> for api::PutRolePermissionsBoundary<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteRolePermissionsBoundary<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    /// The boundary that is removed.
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => {
-                let role = call.role(self.role_name).ok();
-                let arn = role.and_then(|(_, role)| role.boundary.as_ref());
-                arn.map_or(Value::Absent, |arn| Value::text(arn.as_str()))
-            }
-            _ => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -228,15 +178,8 @@ impl<'f> Perform<'f> for api::DeleteRolePermissionsBoundary<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::TagRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_tags(&self.tags, name, tag) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name).sending_tags(&self.tags))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -248,15 +191,8 @@ impl<'f> Perform<'f> for api::TagRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UntagRole<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_keys(&self.tag_keys, name) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.role_name), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name).sending_keys(&self.tag_keys))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -268,12 +204,8 @@ impl<'f> Perform<'f> for api::UntagRole<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListRoleTags<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.role_arn(self.role_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.role_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_role(self.role_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

@@ -12,15 +12,15 @@ use iam_wire::api::{
     self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
     GetCallerIdentityResult, GetFederationTokenResult, GetSessionTokenResult,
 };
-use iam_wire::{QueryCode, QueryError, Secret, Tag};
-use policy::{Action, Value};
+use iam_wire::{Input as _, QueryCode, QueryError, Secret, Tag};
 use s3_types::Timestamp;
 
-use super::authorize::{decide, denied};
+use super::authorize::{denied, may};
 use super::call::ActionCall;
-use super::entities::{new_tags, policy_arn, value_of_resource_tags, value_of_sent_tags};
+use super::entities::{new_tags, policy_arn};
 use super::error;
 use super::perform::{Perform, rendered};
+use super::target::Target;
 
 /// The seconds of a role's session if none are asked for, and the most if a session asks for it.
 const ROLE_SECONDS: u32 = 3_600;
@@ -31,8 +31,8 @@ const ROOT_SECONDS_MAX: u32 = 3_600;
 
 #[async_trait]
 impl Perform<'_> for api::GetCallerIdentity {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -49,8 +49,8 @@ impl Perform<'_> for api::GetCallerIdentity {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetAccessKeyInfo<'f> {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -122,8 +122,8 @@ fn credentials<'a>(issued: &'a Issued, claims: &Claims) -> Credentials<'a> {
 
 #[async_trait]
 impl Perform<'_> for api::GetSessionToken {
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok("*".to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -162,19 +162,16 @@ fn session_policies(sent: &[&str], account: &AccountState) -> Result<Vec<PolicyA
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetFederationToken<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(format!("arn:aws:sts::{}:federated-user/{}", call.account_id(), self.name))
-    }
-
-    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_sent_tags(&self.tags, name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        let arn = format!("arn:aws:sts::{}:federated-user/{}", call.account_id(), self.name);
+        Ok(Target::new(arn).sending_tags(&self.tags))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let whose = asker(call, "GetFederationToken")?;
-        let about = self.about(call)?;
+        let target = self.target(call)?;
         if !self.tags.is_empty() {
-            may(call, "sts:TagSession", &about, None, &|name, tag| self.own_value(call, name, tag))?;
+            may(call, Self::ACTION, "sts:TagSession", &target, None)?;
         }
         let seconds = user_seconds(call, self.duration_seconds);
         let account = call.account_id().clone();
@@ -188,25 +185,12 @@ impl<'f> Perform<'f> for api::GetFederationToken<'f> {
             credentials: credentials(&issued, &claims),
             federated_user: FederatedUser {
                 federated_user_id: format!("{}:{}", call.account_id(), self.name).into(),
-                arn: about.into(),
+                arn: target.arn().into(),
             },
             packed_policy_size: issued.packed_percent.unwrap_or(0),
         };
         Ok(rendered(&output, call))
     }
-}
-
-/// Refuses what is not allowed. `trust` is the policy of the role, with the id of its account.
-fn may<'v>(
-    call: &ActionCall<'_>,
-    permission: &str,
-    about: &str,
-    trust: Option<(&policy::Policy, &str)>,
-    own_values: &(dyn Fn(&str, &str) -> Value<'v> + '_),
-) -> Result<(), QueryError> {
-    let action = Action::named(permission);
-    let decision = action.map_or(Decision::NoGrant, |action| decide(call, action, about, trust, own_values));
-    if decision == Decision::Allow { Ok(()) } else { Err(denied(call, permission, about, decision)) }
 }
 
 /// A role that is to be assumed, and its account.
@@ -235,8 +219,11 @@ fn find<'s>(call: &'s ActionCall<'_>, arn: &str) -> Option<Wanted<'s>> {
 impl<'f> Perform<'f> for api::AssumeRole<'f> {
     const DECIDES_ITSELF: bool = true;
 
-    fn about(&self, _: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.role_arn.to_owned())
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::new(self.role_arn)
+            .sending_tags(&self.tags)
+            .sending("sts:ExternalId", self.external_id)
+            .sending("sts:RoleSessionName", Some(self.role_session_name)))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -305,22 +292,15 @@ impl Assume for api::AssumeRole<'_> {
         source: Option<&str>,
     ) -> Result<(), QueryError> {
         let trust = Some((wanted.trust, wanted.account.account().id().as_str()));
-        let values = |name: &str, tag: &str| match name {
-            "sts:ExternalId" => self.external_id.map_or(Value::Absent, Value::text),
-            "sts:RoleSessionName" => Value::text(self.role_session_name),
-            "sts:SourceIdentity" => source.map_or(Value::Absent, Value::text),
-            _ => match value_of_sent_tags(&self.tags, name, tag) {
-                Value::Absent => value_of_resource_tags(Some(&wanted.role.tags), name, tag),
-                sent => sent,
-            },
-        };
-        may(call, "sts:AssumeRole", self.role_arn, trust, &values)?;
+        let target = self.target(call)?.having_tags(&wanted.role.tags).sending("sts:SourceIdentity", source);
+        let may = |permission| may(call, Self::ACTION, permission, &target, trust);
+        may("sts:AssumeRole")?;
         if !self.tags.is_empty() {
-            may(call, "sts:TagSession", self.role_arn, trust, &values)?;
+            may("sts:TagSession")?;
         }
         // Also for one that goes on from the session that asks.
         if source.is_some() {
-            may(call, "sts:SetSourceIdentity", self.role_arn, trust, &values)?;
+            may("sts:SetSourceIdentity")?;
         }
         Ok(())
     }

@@ -2,36 +2,24 @@
 
 use async_trait::async_trait;
 use iam::PrincipalKind;
-use iam::model::{Holder, NewUser, Tagged, Tags};
+use iam::model::{Holder, NewUser, Tagged};
 use iam_wire::api::{self, CreateUserResult, GetUserResult, ListUserTagsResult, ListUsersResult};
 use iam_wire::{QueryError, Tag, Text};
-use policy::Value;
 use s3_types::Timestamp;
 
 use super::call::{ActionCall, name};
-use super::entities::{
-    Shown, new_tags, path, policy_arn, tag_keys, tags, user, value_of_resource_tags, value_of_sent_keys,
-    value_of_sent_tags,
-};
+use super::entities::{Shown, new_tags, path, policy_arn, tag_keys, tags, user};
 use super::error;
 use super::perform::{Perform, done, rendered};
-
-/// Returns the tags of a user who may not be there.
-fn tags_of<'v>(call: &'v ActionCall<'_>, user_name: &str) -> Option<&'v Tags> {
-    call.user(user_name).ok().map(|(_, user)| &user.tags)
-}
+use super::target::Target;
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("user", &format!("{}{}", self.path.unwrap_or("/"), self.user_name)))
-    }
-
-    fn own_value<'v>(&'v self, _: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => self.permissions_boundary.map_or(Value::Absent, Value::text),
-            _ => value_of_sent_tags(&self.tags, name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call
+            .to_be_made("user", self.path, self.user_name)
+            .sending_tags(&self.tags)
+            .bounded(self.permissions_boundary))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -55,13 +43,8 @@ impl<'f> Perform<'f> for api::CreateUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(self.user_name.map_or_else(|| call.session.principal.arn.to_string(), |name| call.user_arn(name)))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        let own = || call.asking_user().map(|(_, user)| &user.tags);
-        value_of_resource_tags(self.user_name.map_or_else(own, |user| tags_of(call, user)), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user_or_asker(self.user_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -92,22 +75,8 @@ fn root(call: &ActionCall<'_>) -> String {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    /// Asks, as IAM does, also for the right to update the user that it becomes.
-    fn becomes(&self, call: &ActionCall<'_>) -> Result<Option<String>, QueryError> {
-        if self.new_user_name.is_none() && self.new_path.is_none() {
-            return Ok(None);
-        }
-        let there = call.user(self.user_name).ok();
-        let path = self.new_path.or(there.map(|(_, user)| user.path.as_str())).unwrap_or("/");
-        Ok(Some(call.arn("user", &format!("{path}{}", self.new_user_name.unwrap_or(self.user_name)))))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.user_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name).becoming(self.new_user_name, self.new_path))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -121,12 +90,8 @@ impl<'f> Perform<'f> for api::UpdateUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.user_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -138,8 +103,8 @@ impl<'f> Perform<'f> for api::DeleteUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListUsers<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.arn("user", "/"))
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.all_of("user"))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -156,15 +121,8 @@ impl<'f> Perform<'f> for api::ListUsers<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::PutUserPermissionsBoundary<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => Value::text(self.permissions_boundary),
-            _ => value_of_resource_tags(tags_of(call, self.user_name), name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name).bounded(Some(self.permissions_boundary)))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -177,20 +135,8 @@ impl<'f> Perform<'f> for api::PutUserPermissionsBoundary<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteUserPermissionsBoundary<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    /// The boundary that is removed.
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match name {
-            "iam:PermissionsBoundary" => {
-                let user = call.user(self.user_name).ok();
-                let arn = user.and_then(|(_, user)| user.boundary.as_ref());
-                arn.map_or(Value::Absent, |arn| Value::text(arn.as_str()))
-            }
-            _ => value_of_resource_tags(tags_of(call, self.user_name), name, tag),
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -202,15 +148,8 @@ impl<'f> Perform<'f> for api::DeleteUserPermissionsBoundary<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::TagUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_tags(&self.tags, name, tag) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.user_name), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name).sending_tags(&self.tags))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -222,15 +161,8 @@ impl<'f> Perform<'f> for api::TagUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UntagUser<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        match value_of_sent_keys(&self.tag_keys, name) {
-            Value::Absent => value_of_resource_tags(tags_of(call, self.user_name), name, tag),
-            sent => sent,
-        }
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name).sending_keys(&self.tag_keys))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -242,12 +174,8 @@ impl<'f> Perform<'f> for api::UntagUser<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListUserTags<'f> {
-    fn about(&self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        Ok(call.user_arn(self.user_name))
-    }
-
-    fn own_value<'v>(&'v self, call: &'v ActionCall<'_>, name: &str, tag: &str) -> Value<'v> {
-        value_of_resource_tags(tags_of(call, self.user_name), name, tag)
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_user(self.user_name))
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {

@@ -1,0 +1,208 @@
+//! What an action is done with, as policies see it.
+
+use iam::model::{KeyOwner, PolicyArn, Tags, arn_of};
+use iam_wire::{Action, QueryError, Tag};
+use policy::Value;
+
+use super::call::ActionCall;
+
+/// The user, role, policy, ... that an action is done with: its ARN, and the values that conditions
+/// may ask for. It is made at one place for each kind, so that no action forgets what its target
+/// has.
+pub(super) struct Target<'v> {
+    arn: String,
+    becomes: Option<String>,
+    tags: Option<&'v Tags>,
+    boundary: Option<&'v str>,
+    sent_tags: &'v [Tag<'v>],
+    sent_keys: &'v [&'v str],
+    sent: Vec<(&'static str, &'v str)>,
+}
+
+impl<'v> Target<'v> {
+    /// Makes a target that has an ARN and nothing else.
+    pub fn new(arn: impl Into<String>) -> Self {
+        Self {
+            arn: arn.into(),
+            becomes: None,
+            tags: None,
+            boundary: None,
+            sent_tags: &[],
+            sent_keys: &[],
+            sent: Vec::new(),
+        }
+    }
+
+    /// Makes the target of actions that are done with nothing.
+    pub fn nothing() -> Self {
+        Self::new("*")
+    }
+
+    /// Adds the ARN that the target will have with a new name or path. The requester needs the
+    /// permission for both, as with IAM.
+    pub fn becoming(mut self, name: Option<&str>, path: Option<&str>) -> Self {
+        let (first, last) = (self.arn.find('/'), self.arn.rfind('/'));
+        if let (Some(first), Some(last), true) = (first, last, name.is_some() || path.is_some()) {
+            let (kind, old_path) = (&self.arn[..first], &self.arn[first..=last]);
+            let (path, name) = (path.unwrap_or(old_path), name.unwrap_or(&self.arn[last + 1..]));
+            self.becomes = Some(format!("{kind}{path}{name}"));
+        }
+        self
+    }
+
+    /// Adds the tags that the target has (`aws:ResourceTag/`, `iam:ResourceTag/`).
+    pub fn having_tags(self, tags: &'v Tags) -> Self {
+        Self { tags: Some(tags), ..self }
+    }
+
+    /// Adds the boundary that the target has, or that the request gives it
+    /// (`iam:PermissionsBoundary`).
+    pub fn bounded(self, boundary: Option<&'v str>) -> Self {
+        Self { boundary, ..self }
+    }
+
+    /// Adds tags that the request sends (`aws:RequestTag/`, `aws:TagKeys`).
+    pub fn sending_tags(self, tags: &'v [Tag<'v>]) -> Self {
+        Self { sent_tags: tags, ..self }
+    }
+
+    /// Adds keys of tags that the request sends (`aws:TagKeys`).
+    pub fn sending_keys(self, keys: &'v [&'v str]) -> Self {
+        Self { sent_keys: keys, ..self }
+    }
+
+    /// Adds the value of a condition key that is a parameter of the request.
+    pub fn sending(mut self, key: &'static str, value: Option<&'v str>) -> Self {
+        self.sent.extend(value.map(|value| (key, value)));
+        self
+    }
+
+    /// Returns the ARN; `*` for nothing. Of something that is not there it is the ARN that it would
+    /// have.
+    pub fn arn(&self) -> &str {
+        &self.arn
+    }
+
+    /// Returns the ARNs that the requester needs the permission for.
+    pub fn arns(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.arn).chain(&self.becomes).map(String::as_str)
+    }
+
+    /// Returns the value of a condition key that the target or the request has, for an action.
+    pub fn value(&self, action: Action, key: &str, tag: &str) -> Value<'_> {
+        match key {
+            "aws:ResourceTag/" | "iam:ResourceTag/" => {
+                let mut there = self.tags.into_iter().flatten();
+                let found = there.find(|(key, _)| key.as_str().eq_ignore_ascii_case(tag));
+                found.map_or(Value::Absent, |(_, value)| Value::text(value.as_str()))
+            }
+            "aws:RequestTag/" => {
+                let found = self.sent_tags.iter().find(|sent| sent.key.eq_ignore_ascii_case(tag));
+                found.map_or(Value::Absent, |found| Value::text(&found.value))
+            }
+            "aws:TagKeys" if self.sent_tags.is_empty() && self.sent_keys.is_empty() => Value::Absent,
+            "aws:TagKeys" => {
+                let of_tags = self.sent_tags.iter().map(|sent| &*sent.key);
+                Value::Many(of_tags.chain(self.sent_keys.iter().copied()).map(Into::into).collect())
+            }
+            "iam:PermissionsBoundary" if has_boundary(action) => {
+                self.boundary.map_or(Value::Absent, Value::text)
+            }
+            _ => {
+                let sent = self.sent.iter().find(|(name, _)| *name == key);
+                sent.map_or(Value::Absent, |(_, value)| Value::text(value))
+            }
+        }
+    }
+}
+
+/// Says whether an action has the condition key `iam:PermissionsBoundary`.
+///
+/// Source: "Actions, resources, and condition keys for AWS Identity and Access Management" in the
+/// Service Authorization Reference.
+const fn has_boundary(action: Action) -> bool {
+    matches!(
+        action,
+        Action::CreateUser
+            | Action::PutUserPermissionsBoundary
+            | Action::DeleteUserPermissionsBoundary
+            | Action::AttachUserPolicy
+            | Action::DetachUserPolicy
+            | Action::PutUserPolicy
+            | Action::DeleteUserPolicy
+            | Action::CreateRole
+            | Action::PutRolePermissionsBoundary
+            | Action::DeleteRolePermissionsBoundary
+            | Action::AttachRolePolicy
+            | Action::DetachRolePolicy
+            | Action::PutRolePolicy
+            | Action::DeleteRolePolicy
+    )
+}
+
+impl ActionCall<'_> {
+    /// Returns the target of an action that makes something: `kind` is `user`.
+    pub fn to_be_made(&self, kind: &str, path: Option<&str>, name: &str) -> Target<'_> {
+        Target::new(self.arn(kind, &format!("{}{name}", path.unwrap_or("/"))))
+    }
+
+    /// Returns the target of an action that lists all of a kind.
+    pub fn all_of(&self, kind: &str) -> Target<'_> {
+        Target::new(self.arn(kind, "/"))
+    }
+
+    /// Returns a user, with what it has if it is there.
+    pub fn of_user(&self, name: &str) -> Target<'_> {
+        let Ok((name, user)) = self.user(name) else { return self.to_be_made("user", None, name) };
+        Target::new(arn_of(self.account_id(), "user", &user.path, name))
+            .having_tags(&user.tags)
+            .bounded(user.boundary.as_ref().map(PolicyArn::as_str))
+    }
+
+    /// Returns the user that is named, or whoever asks.
+    pub fn of_user_or_asker(&self, name: Option<&str>) -> Target<'_> {
+        match (name, self.asking_user()) {
+            (Some(name), _) => self.of_user(name),
+            (None, Some((name, _))) => self.of_user(name.as_str()),
+            (None, None) => Target::new(&*self.session.principal.arn),
+        }
+    }
+
+    /// Returns the owner of keys: the user that is named, or whoever asks.
+    pub fn of_key_owner(&self, name: Option<&str>) -> Result<Target<'_>, QueryError> {
+        Ok(self.of_owner(&self.key_owner(name)?))
+    }
+
+    /// Returns an owner of keys.
+    pub fn of_owner(&self, owner: &KeyOwner) -> Target<'_> {
+        match owner {
+            KeyOwner::Root => Target::new(self.arn("root", "")),
+            KeyOwner::User(name) => self.of_user(name.as_str()),
+        }
+    }
+
+    /// Returns a group, which has no tags and no boundary.
+    pub fn of_group(&self, name: &str) -> Target<'_> {
+        match self.group(name) {
+            Ok((name, group)) => Target::new(arn_of(self.account_id(), "group", &group.path, name)),
+            Err(_) => self.to_be_made("group", None, name),
+        }
+    }
+
+    /// Returns a role, with what it has if it is there.
+    pub fn of_role(&self, name: &str) -> Target<'_> {
+        let Ok((name, role)) = self.role(name) else { return self.to_be_made("role", None, name) };
+        Target::new(arn_of(self.account_id(), "role", &role.path, name))
+            .having_tags(&role.tags)
+            .bounded(role.boundary.as_ref().map(PolicyArn::as_str))
+    }
+
+    /// Returns a managed policy, with what it has if it is there.
+    pub fn of_policy(&self, arn: &str) -> Target<'_> {
+        let target = Target::new(arn);
+        match PolicyArn::new(arn).ok().and_then(|arn| self.document().policy(&arn)) {
+            Some((_, policy)) => target.having_tags(&policy.tags),
+            None => target,
+        }
+    }
+}
