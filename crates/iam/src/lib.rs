@@ -51,7 +51,7 @@ pub use session::{
     KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
     UseMark,
 };
-pub use state::{AccountState, Closed, Identity, Snapshot, Trouble};
+pub use state::{AccountState, Closed, Identity, Snapshot, Trouble, UnknownPrincipal};
 pub use tokens::{
     Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
     Who,

@@ -133,6 +133,8 @@ pub(crate) fn party(principal: &Principal) -> Party<'_> {
         canonical_id: principal.account.canonical_id(),
         arn: &principal.arn,
         issuer: principal.issuer.as_deref(),
+        id: principal.unique_id.as_deref(),
+        issuer_id: principal.issuer_id.as_deref(),
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Principal {
     pub arn: Box<str>,
     /// The ARN of the role that was assumed, or of the user who asked for the federated one.
     pub issuer: Option<Box<str>>,
+    /// The unique id of that role or user.
+    pub issuer_id: Option<Box<str>>,
     /// The unique id, which no other principal ever has (`aws:userid`); that of a role is followed
     /// by a colon and the session's name.
     pub unique_id: Option<Box<str>>,
@@ -47,7 +49,7 @@ impl Principal {
         let arn = format!("arn:aws:iam::{}:root", account.id()).into();
         let unique_id = Some(account.id().as_str().into());
         let (kind, name) = (PrincipalKind::Root, ROOT_NAME.into());
-        Self { account, kind, name, arn, issuer: None, unique_id, unix_account }
+        Self { account, kind, name, arn, issuer: None, issuer_id: None, unique_id, unix_account }
     }
 }
 

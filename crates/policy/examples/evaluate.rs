@@ -73,6 +73,8 @@ fn answer(line: &str) -> Result<Json, String> {
         canonical_id: "",
         arn: text(&json, "arn"),
         issuer: json["issuer"].as_str(),
+        id: None,
+        issuer_id: None,
     };
     let action = Action::named(text(&json, "action")).ok_or("no such action")?;
     let resource_of = match (bucket, json["key"].as_str()) {

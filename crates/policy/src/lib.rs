@@ -22,6 +22,7 @@ mod party;
 mod pattern;
 mod principals;
 mod public;
+mod rename;
 mod resources;
 
 pub use catalogue::{Action, ActionSet, DoneWith, Key, KeySpec, all_keys};
@@ -35,4 +36,5 @@ pub use kind::Kind;
 pub use operator::{Operator, Quantifier};
 pub use party::{Party, PartyKind};
 pub use principals::{Bond, Principals};
+pub use rename::rename;
 pub use resources::{Resource, ResourcePattern};

@@ -31,11 +31,24 @@ pub struct Party<'a> {
     pub arn: &'a str,
     /// The ARN of the role of a session, or of the user who federated.
     pub issuer: Option<&'a str>,
+    /// Its unique id, which stored documents have in place of the ARN; that of a role's session
+    /// ends with a colon and the session's name.
+    pub id: Option<&'a str>,
+    /// The unique id of the issuer.
+    pub issuer_id: Option<&'a str>,
 }
 
 impl Party<'_> {
     /// Returns an anonymous requester.
     pub const fn anonymous() -> Self {
-        Party { kind: PartyKind::Anonymous, account: "", canonical_id: "", arn: "", issuer: None }
+        Party {
+            kind: PartyKind::Anonymous,
+            account: "",
+            canonical_id: "",
+            arn: "",
+            issuer: None,
+            id: None,
+            issuer_id: None,
+        }
     }
 }

@@ -25,7 +25,8 @@ pub struct Principals {
     everyone: bool,
     accounts: Vec<Box<str>>,
     canonical_ids: Vec<Box<str>>,
-    arns: Vec<Box<str>>,
+    /// ARNs, and unique ids of users and roles.
+    named: Vec<Box<str>>,
     services: Vec<Box<str>>,
     providers: Vec<Box<str>>,
 }
@@ -51,12 +52,13 @@ impl Principals {
                 return Ok(());
             }
             "AWS" if is_account(name) => &mut self.accounts,
+            "AWS" if is_unique_id(name) => &mut self.named,
             "AWS" => match arn(name) {
                 Some(Arn::Root(account)) => {
                     self.accounts.push(account.into());
                     return Ok(());
                 }
-                Some(Arn::Named) => &mut self.arns,
+                Some(Arn::Named) => &mut self.named,
                 None => return Err(wrong()),
             },
             "CanonicalUser" if is_canonical_id(name) => &mut self.canonical_ids,
@@ -86,10 +88,10 @@ impl Principals {
             PartyKind::Federated => return has(&self.providers, party.arn).then_some(Bond::Own),
             PartyKind::Root | PartyKind::User | PartyKind::RoleSession | PartyKind::FederatedUser => {}
         }
-        if has(&self.arns, party.arn) {
+        if self.names(Some(party.arn), party.id) {
             return Some(Bond::Own);
         }
-        if party.issuer.is_some_and(|issuer| has(&self.arns, issuer)) {
+        if self.names(party.issuer, party.issuer_id) {
             return Some(Bond::Issuer);
         }
         if has(&self.accounts, party.account) || has(&self.canonical_ids, party.canonical_id) {
@@ -97,6 +99,12 @@ impl Principals {
             return Some(if party.kind == PartyKind::Root { Bond::Own } else { Bond::Account });
         }
         None
+    }
+
+    /// True if the list has one of these, an ARN and a unique id.
+    fn names(&self, arn: Option<&str>, id: Option<&str>) -> bool {
+        let is_it = |one: &str| arn == Some(one) || id == Some(one);
+        self.named.iter().any(|one| is_it(one))
     }
 
     /// True if the list has the requester's whole chain: its account, the role or the user who
@@ -113,8 +121,8 @@ impl Principals {
             PartyKind::Root | PartyKind::User | PartyKind::RoleSession | PartyKind::FederatedUser => {
                 let account =
                     has(&self.accounts, party.account) || has(&self.canonical_ids, party.canonical_id);
-                let issuer = party.issuer.is_none_or(|issuer| has(&self.arns, issuer));
-                account && issuer && (party.kind == PartyKind::Root || has(&self.arns, party.arn))
+                let issuer = party.issuer.is_none() || self.names(party.issuer, party.issuer_id);
+                account && issuer && (party.kind == PartyKind::Root || self.names(Some(party.arn), party.id))
             }
         }
     }
@@ -129,9 +137,25 @@ fn is_canonical_id(text: &str) -> bool {
 }
 
 /// True for a text of letters of names and ARNs, without wildcards.
-fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "+=,.@_-/".contains(c);
     !text.is_empty() && text.chars().all(allowed)
+}
+
+/// The characters of a unique id after the four that tell its kind.
+const ID_CHARS: usize = 17;
+
+/// True for the unique id of a user or a role, or of a session of a role.
+fn is_unique_id(text: &str) -> bool {
+    let (id, session) = text.split_once(':').map_or((text, None), |(id, session)| (id, Some(session)));
+    let Some((kind, rest)) = id.split_at_checked(4) else { return false };
+    let is_known = match session {
+        None => matches!(kind, "AIDA" | "AROA"),
+        Some(session) => kind == "AROA" && is_name(session) && !session.contains('/'),
+    };
+    is_known
+        && rest.len() == ID_CHARS
+        && rest.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b'2'..=b'7'))
 }
 
 /// The ARN of a principal.

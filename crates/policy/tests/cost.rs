@@ -81,7 +81,15 @@ fn with_request(test: impl FnOnce(&dyn Fn() -> Verdict)) {
         ..Documents::default()
     };
     let arn = "arn:aws:iam::111122223333:user/ann";
-    let party = Party { kind: PartyKind::User, account: ACCOUNT, canonical_id: CANONICAL, arn, issuer: None };
+    let party = Party {
+        kind: PartyKind::User,
+        account: ACCOUNT,
+        canonical_id: CANONICAL,
+        arn,
+        issuer: None,
+        id: None,
+        issuer_id: None,
+    };
     let request = Request {
         party,
         action: Action::named("s3:GetObject").unwrap(),

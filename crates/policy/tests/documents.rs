@@ -183,7 +183,10 @@ fn principals_that_nobody_can_be_are_refused() {
         r#"{"AWS":"arn:aws:iam::111122223333:user/*"}"#,
         r#"{"AWS":"arn:aws:iam::111122223333:group/g"}"#,
         r#"{"AWS":"arn:aws:sts::111122223333:assumed-role/r"}"#,
-        r#"{"AWS":"AIDAJQABLZS4A3QDU576Q"}"#,
+        r#"{"AWS":"AGPAJQABLZS4A3QDU576Q"}"#,
+        r#"{"AWS":"AIDAJQABLZS4A3QDU576"}"#,
+        r#"{"AWS":"AIDAJQABLZS4A3QDU576Q:s"}"#,
+        r#"{"AWS":"AROAJQABLZS4A3QDU576Q:"}"#,
         r#"{"CanonicalUser":"abc"}"#,
         r#"{"Service":"*"}"#,
     ] {

@@ -188,6 +188,8 @@ fn everybody_whose_arn_is_the_roles() {
         canonical_id: "",
         arn: "arn:aws:sts::111122223333:assumed-role/r/s",
         issuer: Some("arn:aws:iam::111122223333:role/r"),
+        id: None,
+        issuer_id: None,
     };
     let with = Case { boundary: Some(identity(nothing)), ..case(&[], Some(("b", of_bucket))) };
     let get = |arn| with.asks(session, "s3:GetObject", "b/k", &[("aws:PrincipalArn", arn)]);

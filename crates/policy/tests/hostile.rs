@@ -172,7 +172,15 @@ fn read_as(input: &str, kind: Kind<'_>) -> String {
     let policy = &identity[0];
     let of_identity = kind.is_of_identity();
     let arn = "arn:aws:iam::111122223333:user/ann";
-    let user = Party { kind: PartyKind::User, account: "111122223333", canonical_id: "", arn, issuer: None };
+    let user = Party {
+        kind: PartyKind::User,
+        account: "111122223333",
+        canonical_id: "",
+        arn,
+        issuer: None,
+        id: None,
+        issuer_id: None,
+    };
     let mut found = format!("{kind:?}");
     for party in [user, Party::anonymous()] {
         for (action, resource) in [

@@ -148,7 +148,15 @@ fn all() -> impl Strategy<Value = All> {
 }
 
 fn party(who: usize) -> Party<'static> {
-    let party = |kind, arn, issuer| Party { kind, account: ACCOUNT, canonical_id: CANONICAL, arn, issuer };
+    let party = |kind, arn, issuer| Party {
+        kind,
+        account: ACCOUNT,
+        canonical_id: CANONICAL,
+        arn,
+        issuer,
+        id: None,
+        issuer_id: None,
+    };
     [
         Party::anonymous(),
         party(PartyKind::User, USER, None),

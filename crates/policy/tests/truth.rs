@@ -28,12 +28,26 @@ const SAYS: [Says; 4] = [Says::None, Says::Silent, Says::Allow, Says::Deny];
 enum Names {
     Everyone,
     Own,
+    OwnId,
     Issuer,
+    IssuerId,
     Account,
     Nobody,
 }
 
-const NAMES: [Names; 5] = [Names::Everyone, Names::Own, Names::Issuer, Names::Account, Names::Nobody];
+const NAMES: [Names; 7] = [
+    Names::Everyone,
+    Names::Own,
+    Names::OwnId,
+    Names::Issuer,
+    Names::IssuerId,
+    Names::Account,
+    Names::Nobody,
+];
+
+const ANN: &str = "AIDAAAAAAAAAAAAAAAAAA";
+const ROLE: &str = "AROAAAAAAAAAAAAAAAAAA";
+const SESSION: &str = "AROAAAAAAAAAAAAAAAAAA:s";
 
 fn statement(says: Says, principal: &str, condition: &str) -> String {
     let (effect, action) = match says {
@@ -55,7 +69,9 @@ fn of_bucket(says: Says, names: Names, party: &Party<'_>) -> Option<Policy> {
     let principal = match names {
         Names::Everyone => r#""Principal":"*","#.to_owned(),
         Names::Own => format!(r#""Principal":{{"AWS":"{}"}},"#, party.arn),
+        Names::OwnId => format!(r#""Principal":{{"AWS":["AIDABBBBBBBBBBBBBBBBB","{}"]}},"#, party.id?),
         Names::Issuer => format!(r#""Principal":{{"AWS":"{}"}},"#, party.issuer?),
+        Names::IssuerId => format!(r#""Principal":{{"AWS":"{}"}},"#, party.issuer_id?),
         Names::Account => format!(r#""Principal":{{"AWS":["999999999999","{}"]}},"#, party.account),
         Names::Nobody => r#""Principal":{"AWS":"arn:aws:iam::111122223333:user/nobody"},"#.to_owned(),
     };
@@ -65,7 +81,15 @@ fn of_bucket(says: Says, names: Names, party: &Party<'_>) -> Option<Policy> {
 fn parties(account: &'static str) -> [Party<'static>; 4] {
     let mine = account == ACCOUNT;
     let pick = |own: &'static str, others: &'static str| if mine { own } else { others };
-    let party = |kind, arn, issuer| Party { kind, account, canonical_id: CANONICAL, arn, issuer };
+    let party = |kind, arn, issuer| {
+        let (id, issuer_id) = match kind {
+            PartyKind::User => (Some(ANN), None),
+            PartyKind::RoleSession => (Some(SESSION), Some(ROLE)),
+            PartyKind::FederatedUser => (None, Some(ANN)),
+            _ => (None, None),
+        };
+        Party { kind, account, canonical_id: CANONICAL, arn, issuer, id, issuer_id }
+    };
     [
         party(
             PartyKind::Root,
@@ -95,7 +119,12 @@ fn wanted(party: &Party<'_>, [identity, boundary, session, resource]: [Says; 4],
     let same = party.account == ACCOUNT;
     let root = party.kind == PartyKind::Root;
     // A name of the account is the root's own.
-    let names = if root && names == Names::Account { Names::Own } else { names };
+    let names = match names {
+        Names::Account if root => Names::Own,
+        Names::OwnId => Names::Own,
+        Names::IssuerId => Names::Issuer,
+        names => names,
+    };
     let is_named = names != Names::Nobody && resource != Says::None;
     if [identity, boundary, session].contains(&Says::Deny) || (resource == Says::Deny && is_named) {
         return Verdict::Deny;
@@ -108,8 +137,8 @@ fn wanted(party: &Party<'_>, [identity, boundary, session, resource]: [Says; 4],
         let passes = match names {
             Names::Everyone => true,
             Names::Own if party.kind == PartyKind::User => within(session),
-            Names::Own => true,
-            Names::Issuer => limited,
+            Names::Own | Names::OwnId => true,
+            Names::Issuer | Names::IssuerId => limited,
             Names::Account | Names::Nobody => false,
         };
         own_policies || (granted && passes)
@@ -127,7 +156,13 @@ fn every_combination_of_documents() {
     for party in [parties(ACCOUNT), parties(OTHER)].concat() {
         for says in combinations_of_four() {
             for names in NAMES {
-                if names == Names::Issuer && party.issuer.is_none() {
+                let is_there = match names {
+                    Names::OwnId => party.id.is_some(),
+                    Names::Issuer => party.issuer.is_some(),
+                    Names::IssuerId => party.issuer_id.is_some(),
+                    _ => true,
+                };
+                if !is_there {
                     continue;
                 }
                 let [identity, boundary, session] = [says[0], says[1], says[2]].map(of_identity);
@@ -151,7 +186,7 @@ fn every_combination_of_documents() {
             }
         }
     }
-    assert_eq!(combinations, 2 * 256 * (4 * 4 + 2));
+    assert_eq!(combinations, 2 * 256 * (4 * 4 + 2 + 2 + 2));
 }
 
 fn combinations_of_four() -> impl Iterator<Item = [Says; 4]> {

@@ -7,6 +7,7 @@ use iam::model::{
 use iam_wire::api::{self, AttachedPermissionsBoundary};
 use iam_wire::{EncodedDocument, QueryCode, QueryError, Tag, Text};
 
+use super::call::ActionCall;
 use super::error;
 
 /// The part of an entity that an answer shows.
@@ -56,14 +57,17 @@ pub(super) fn group<'a>(account: &AccountId, name: &'a Name, group: &'a Group) -
 }
 
 /// Returns a role, without its last use.
-pub(super) fn role<'a>(account: &AccountId, name: &'a Name, role: &'a Role, shown: Shown) -> api::Role<'a> {
+pub(super) fn role<'a>(call: &ActionCall<'_>, name: &'a Name, role: &'a Role, shown: Shown) -> api::Role<'a> {
+    let trust = role.trust.as_str();
     api::Role {
         path: role.path.as_str().into(),
         role_name: name.as_str().into(),
         role_id: role.id.as_str().into(),
-        arn: arn_of(account, "role", &role.path, name).into(),
+        arn: arn_of(call.account_id(), "role", &role.path, name).into(),
         create_date: role.created,
-        assume_role_policy_document: document(role.trust.as_str()),
+        assume_role_policy_document: EncodedDocument(
+            call.state.with_arns(trust).map_or_else(|| trust.into(), Text::Owned),
+        ),
         description: role.description.as_ref().map(|text| text.as_str().into()),
         max_session_duration: Some(role.max_session),
         permissions_boundary: boundary(role.boundary.as_ref(), shown),

@@ -6,13 +6,21 @@ use iam_wire::api::{
     self, CreateRoleResult, GetRoleResult, ListRoleTagsResult, ListRolesResult, RoleLastUsed,
     UpdateRoleDescriptionResult, UpdateRoleResult,
 };
-use iam_wire::{QueryError, Tag, Text};
+use iam_wire::{QueryCode, QueryError, Tag, Text};
 
 use super::call::{ActionCall, name};
 use super::entities::{Shown, new_tags, path, policy_arn, role, tag_keys, tags};
 use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
+
+/// Makes the policy of a role of a parameter, in the form in which it is stored.
+fn trust(call: &ActionCall<'_>, parameter: &str, text: &str) -> Result<Document, QueryError> {
+    let stored = call.state.with_ids(text);
+    let stored =
+        stored.map_err(|why| QueryError::new(QueryCode::MalformedPolicyDocument, why.to_string()))?;
+    Document::new(stored.as_deref().unwrap_or(text)).map_err(|why| error::of_text(parameter, why))
+}
 
 fn description(text: &str) -> Result<Description, QueryError> {
     Description::new(text).map_err(|why| error::of_text("Description", why))
@@ -28,11 +36,10 @@ impl<'f> Perform<'f> for api::CreateRole<'f> {
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let trust = Document::new(self.assume_role_policy_document);
         let new = NewRole {
             name: name("RoleName", self.role_name)?,
             path: path(self.path)?,
-            trust: trust.map_err(|why| error::of_text("AssumeRolePolicyDocument", why))?,
+            trust: trust(call, "AssumeRolePolicyDocument", self.assume_role_policy_document)?,
             description: self.description.map(description).transpose()?,
             max_session: self.max_session_duration,
             boundary: self.permissions_boundary.map(policy_arn).transpose()?,
@@ -45,7 +52,7 @@ impl<'f> Perform<'f> for api::CreateRole<'f> {
             })
             .await?;
         let made = made.ok_or_else(|| error::missing("role", self.role_name))?;
-        let shown = role(call.account_id(), &new.name, &made, Shown::Whole);
+        let shown = role(call, &new.name, &made, Shown::Whole);
         let role = api::Role { description: None, max_session_duration: None, ..shown };
         Ok(rendered(&CreateRoleResult { role }, call))
     }
@@ -59,7 +66,7 @@ impl<'f> Perform<'f> for api::GetRole<'f> {
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (name, found) = call.role(self.role_name)?;
-        let shown = role(call.account_id(), name, found, Shown::Whole);
+        let shown = role(call, name, found, Shown::Whole);
         // When roles were used is not written down yet.
         let last_used = RoleLastUsed { last_used_date: None, region: None };
         let role = api::Role { role_last_used: Some(last_used), ..shown };
@@ -97,7 +104,7 @@ impl<'f> Perform<'f> for api::UpdateRoleDescription<'f> {
             })
             .await?;
         let (name, changed) = changed.ok_or_else(|| error::missing("role", self.role_name))?;
-        let shown = role(call.account_id(), &name, &changed, Shown::Whole);
+        let shown = role(call, &name, &changed, Shown::Whole);
         let role = api::Role { max_session_duration: None, ..shown };
         Ok(rendered(&UpdateRoleDescriptionResult { role }, call))
     }
@@ -111,8 +118,7 @@ impl<'f> Perform<'f> for api::UpdateAssumeRolePolicy<'f> {
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let role = name("RoleName", self.role_name)?;
-        let trust = Document::new(self.policy_document);
-        let trust = trust.map_err(|why| error::of_text("PolicyDocument", why))?;
+        let trust = trust(call, "PolicyDocument", self.policy_document)?;
         call.change(&|document, cx| document.update_trust(&role, &trust, cx)).await?;
         Ok(done::<Self>(call))
     }
@@ -142,8 +148,7 @@ impl<'f> Perform<'f> for api::ListRoles<'f> {
         let found = call.document().roles.iter().filter(|(_, role)| role.path.as_str().starts_with(prefix));
         let page = self.page.cut(found, |(name, _)| name.as_str().into());
         let is_truncated = page.is_truncated();
-        let roles =
-            page.items.iter().map(|(name, found)| role(call.account_id(), name, found, Shown::InList));
+        let roles = page.items.iter().map(|(name, found)| role(call, name, found, Shown::InList));
         let roles = roles.collect();
         Ok(rendered(&ListRolesResult { roles, is_truncated, marker: page.marker.map(Text::Owned) }, call))
     }

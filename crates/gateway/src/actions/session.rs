@@ -204,15 +204,12 @@ struct Wanted<'s> {
 /// Finds a role by its ARN, in which case and path count; `None` if there is none, or nobody may
 /// assume it.
 fn find<'s>(call: &'s ActionCall<'_>, arn: &str) -> Option<Wanted<'s>> {
-    let (account, rest) = arn.strip_prefix("arn:aws:iam::")?.split_once(":role")?;
-    let account = call.state.account(&AccountId::new(account).ok()?)?;
-    let at = rest.rfind('/')? + 1;
-    let (path, text) = rest.split_at_checked(at)?;
-    let (name, role) = account.document().roles.get_key_value(&Name::new(text).ok()?)?;
-    let is_it = role.path.as_str() == path && name.as_str() == text;
-    let trust = account.identity(&role.id)?.trust.as_deref()?;
+    let (account, identity) = call.state.by_arn(arn)?;
+    // Users have no such policy.
+    let trust = identity.trust.as_deref()?;
+    let (name, role) = account.document().roles.get_key_value(&identity.name)?;
     let is_open = !role.disabled && !account.document().disabled;
-    (is_it && is_open).then_some(Wanted { account, name, role, trust })
+    is_open.then_some(Wanted { account, name, role, trust })
 }
 
 #[async_trait]

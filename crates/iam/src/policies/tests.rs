@@ -39,6 +39,7 @@ fn user(account_id: &str, policies: &[&str]) -> Requester {
         name: "ann".into(),
         arn: format!("arn:aws:iam::{account_id}:user/staff/ann").into(),
         issuer: None,
+        issuer_id: None,
         unique_id: Some("AIDA1".into()),
         unix_account: None,
     };

@@ -179,6 +179,7 @@ impl Making<'_> {
             name: name.as_str().into(),
             arn: arn_of(account.id(), "user", &user.path, name).into(),
             issuer: None,
+            issuer_id: None,
             unique_id: Some(user.id.as_str().into()),
             unix_account: unix_account(user.posix.as_ref()),
         };
@@ -211,6 +212,7 @@ impl Making<'_> {
             name: name.as_str().into(),
             arn: arn.clone(),
             issuer: Some(arn),
+            issuer_id: Some(role.id.as_str().into()),
             unique_id: Some(role.id.as_str().into()),
             unix_account: unix_account(role.posix.as_ref()),
         };

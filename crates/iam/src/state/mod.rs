@@ -4,6 +4,7 @@
 mod account;
 mod compiler;
 mod keys;
+mod principals;
 mod sessions;
 mod snapshot;
 #[cfg(test)]
@@ -12,5 +13,6 @@ mod tests;
 pub use account::{AccountState, Identity, Trouble};
 pub(crate) use compiler::Compiler;
 pub(crate) use keys::Keys;
+pub use principals::UnknownPrincipal;
 pub(crate) use snapshot::Entry;
 pub use snapshot::{Closed, Snapshot};

@@ -86,6 +86,7 @@ impl Snapshot {
                 Some(user) => user.principal.arn.clone(),
                 None => format!("arn:aws:iam::{id}:{ROOT_NAME}").into(),
             }),
+            issuer_id: identity.and_then(|user| user.principal.unique_id.clone()),
             unique_id: Some(format!("{id}:{}", claims.name).into()),
             unix_account: identity.and_then(|user| user.principal.unix_account),
         };

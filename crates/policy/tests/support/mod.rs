@@ -53,5 +53,5 @@ pub fn bucket(name: &str, document: &str) -> Policy {
 }
 
 pub fn user<'a>(account: &'a str, arn: &'a str) -> Party<'a> {
-    Party { kind: PartyKind::User, account, canonical_id: "", arn, issuer: None }
+    Party { kind: PartyKind::User, account, canonical_id: "", arn, issuer: None, id: None, issuer_id: None }
 }

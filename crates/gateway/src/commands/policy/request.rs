@@ -177,6 +177,8 @@ impl Requester {
             canonical_id,
             arn: &self.arn,
             issuer: self.issuer.as_deref(),
+            id: None,
+            issuer_id: None,
         }
     }
 

@@ -46,6 +46,7 @@ impl<'a> Handler<'a> for PutBucketPolicy {
         let policy = Policy::parse(&document, PolicyKind::Bucket(bucket.as_str())).map_err(|malformed| {
             S3Error::with_message(ErrorCode::MalformedPolicy, malformed.s3_message()).caused_by(malformed)
         })?;
+        let document = with_ids(&call, document).await?;
         if !self.confirmed {
             require_access_after(&call, &document)?;
         }
@@ -58,6 +59,27 @@ impl<'a> Handler<'a> for PutBucketPolicy {
             );
         }
         Ok(reply::empty(StatusCode::NO_CONTENT).into())
+    }
+}
+
+/// Puts unique ids in place of the principals' ARNs, as policies are stored.
+async fn with_ids(call: &Call<'_>, document: Bytes) -> Result<Bytes> {
+    let registry = &call.gateway.registry;
+    let text = std::str::from_utf8(&document).unwrap_or_default();
+    if registry.last_known().with_ids(text) == Ok(None) {
+        return Ok(document);
+    }
+    // A second is too old for who creates a user and then grants it something.
+    let state = registry.look().await;
+    let state = state.map_err(|why| S3Error::new(ErrorCode::ServiceUnavailable).caused_by(why))?;
+    match state.with_ids(text) {
+        Ok(None) => Ok(document),
+        Ok(Some(stored)) => Ok(stored.into()),
+        Err(why) => {
+            let message = "Invalid principal in policy";
+            let error = S3Error::with_message(ErrorCode::MalformedPolicy, message);
+            Err(error.detail("Detail", format!("\"AWS\" : \"{}\"", why.0)).caused_by(why))
+        }
     }
 }
 
@@ -108,6 +130,8 @@ impl<'a> Handler<'a> for GetBucketPolicy {
     async fn perform(self, call: Call<'a>, storage: Authorized<'a>) -> Result<Outcome> {
         require_own_account(&call)?;
         let document = stored(&call, &storage).await?;
+        let text = std::str::from_utf8(&document).unwrap_or_default();
+        let document = call.gateway.registry.last_known().with_arns(text).map_or(document, Bytes::from);
         let mut reply = reply::empty(StatusCode::OK);
         *reply.body_mut() = ResponseBody::bytes(document);
         reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -115,7 +139,7 @@ impl<'a> Handler<'a> for GetBucketPolicy {
     }
 }
 
-/// The policy as it was put; `NoSuchBucketPolicy` if there is none.
+/// Returns the policy as it is stored; `NoSuchBucketPolicy` if there is none.
 async fn stored(call: &Call<'_>, storage: &Authorized<'_>) -> Result<Bytes> {
     let bucket = call.bucket()?;
     let stored = storage.bucket_document(call.action(), bucket, DocumentKind::Policy).await;

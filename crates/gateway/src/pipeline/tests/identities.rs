@@ -27,6 +27,7 @@ fn session(access_key: &str, key_kind: KeyKind) -> Session {
         name: "reader/monday".into(),
         arn: ROLE.into(),
         issuer: Some("arn:aws:iam::444455556666:role/reader".into()),
+        issuer_id: None,
         unique_id: None,
         unix_account: None,
     };

@@ -55,6 +55,7 @@ fn user(id: &str, name: &'static str, policies: &[&str]) -> (&'static str, Arc<S
         name: name.to_lowercase().into(),
         arn: format!("arn:aws:iam::{id}:user/{}", name.to_lowercase()).into(),
         issuer: None,
+        issuer_id: None,
         unique_id: Some(format!("AIDA{name}").into()),
         unix_account: None,
     };

@@ -14,6 +14,7 @@ use crate::session::{KeyKind, Principal, Session};
 use crate::unique_id::system_random;
 
 mod keys;
+mod principals;
 mod sessions;
 
 const ACCOUNT: &str = "123456789012";
