@@ -54,6 +54,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from file_systems.probes import removed_while_open
 
 from support import expect
 from support.actors import Client, CopyMade, Listing, New, Person, listed
@@ -500,6 +501,9 @@ def finish(walk: Walk) -> None:
     assert_nothing_staged(walk.tree)
     own = {".slipway", RECORDS, *(name.partition("/")[0] for name in NAMES)}
     left = {path for path in walk.tree.rglob("*") if not own & set(path.relative_to(walk.tree).parts)}
+    if removed_while_open(walk.person.outside.parent) != "goes":
+        # A directory that still had the name of an open file could not go with its last key.
+        left = {path for path in left if not path.is_dir()}
     assert left <= walk.person.touched, "only directories that a person was in are left"
     walk.gateways[0].remove()
 

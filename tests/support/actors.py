@@ -475,6 +475,10 @@ def tell(response: Response) -> str:
     return f"{response.status} {response.code or ''} {writer}, {etag}, {headers.get('content-length')} bytes"
 
 
+# The writes of all persons of a process.
+WRITES = itertools.count(1)
+
+
 class Person(Actor):
     """Someone with a shell, in the directories of a bucket. Only one at a time, with files of its own."""
 
@@ -485,6 +489,11 @@ class Person(Actor):
         self.files: dict[str, Version] = {}
         # Directories it was in: the gateway leaves some of these.
         self.touched: set[Path] = set()
+        self.has_whole_seconds = tree.stat().st_ctime_ns % 1_000_000_000 == 0
+
+    def _apart(self, body: bytes) -> bytes:
+        """Where times are whole seconds, no two writes of a person have the same size: they may else have one ETag."""
+        return body + bytes(next(WRITES)) if self.has_whole_seconds else body
 
     def _step(self, key: str, what: str, start: float, version: Version | None) -> None:
         rule = lambda state: [state._replace(version=version)]  # noqa: E731
@@ -500,7 +509,7 @@ class Person(Actor):
 
     def create(self, key: str, body: bytes) -> None:
         """Makes or replaces a file by rename, in a directory that is made if it is missing."""
-        path = self.tree / key
+        path, body = self.tree / key, self._apart(body)
         self._touch(path.parent)
         for _ in range(100):
             self.outside.write_bytes(body)
@@ -522,6 +531,7 @@ class Person(Actor):
         if key not in self.files:
             return
         old = self.files[key].body if append else b""
+        body = self._apart(body)
         start = time.monotonic()
         with open(self.tree / key, "ab" if append else "wb") as file:
             file.write(body)
