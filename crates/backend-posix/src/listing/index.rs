@@ -280,3 +280,29 @@ pub(super) fn reaches(text: impl Iterator<Item = u8>, kind: Kind, from: &[u8]) -
     let last = kind.is_directory().then_some(0xff);
     text.chain(last).ge(from.iter().copied())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_contains_those_within_its_ends() {
+        let index = |lower: &str, limit: Option<&str>| {
+            DirectoryIndex::of([("b", Kind::File)], lower.into(), limit.map(str::to_owned))
+        };
+        let whole = index("", None);
+        let part = index("b", Some("d"));
+        for (index, other, contains) in [
+            (&whole, &whole, true),
+            (&whole, &part, true),
+            (&part, &whole, false),
+            (&part, &part, true),
+            (&part, &index("b", Some("c")), true),
+            (&part, &index("c", Some("d")), true),
+            (&part, &index("b", Some("e")), false),
+            (&part, &index("a", Some("d")), false),
+        ] {
+            assert_eq!(index.contains(other), contains, "{index:?} {other:?}");
+        }
+    }
+}

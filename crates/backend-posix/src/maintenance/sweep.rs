@@ -132,6 +132,7 @@ fn forget_scattered(bucket: &Bucket<'_>, notes: &OwnedFd, name: &str, path: &str
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
     use std::time::Duration;
 
@@ -239,6 +240,24 @@ mod tests {
             let left: Vec<_> = leftovers.iter().filter(|left| own.join(left).exists()).collect();
             assert!(left.is_empty(), "{name}: {left:?}");
         }
+    }
+
+    /// Without the mark, it is another program's, and may have any names in it.
+    #[test]
+    fn what_is_not_of_a_gateway_counts_once_and_stays_as_it_is() {
+        let scene = Scene::new();
+        let own = scene.own_path();
+        if own.exists() {
+            fs::remove_dir_all(&own).unwrap();
+        }
+        for name in ["staging", "uploads", "completed", "overflow", "scattered"] {
+            fs::create_dir_all(own.join(name).join("theirs")).unwrap();
+        }
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        let options = SweepOptions { staging_age: Duration::ZERO, ..SweepOptions::default() };
+        let report = sweep(&scene.store, &scene.name, &options).unwrap();
+        assert_eq!(report.unswept, 1, "{report:?}");
+        assert!(own.join("staging/theirs").exists());
     }
 
     #[test]

@@ -233,6 +233,16 @@ fn lines_have_limits() {
 }
 
 #[test]
+fn all_trailers_together_have_a_limit() {
+    let mut headers = HeaderMap::new();
+    headers.insert("x-amz-trailer", HeaderValue::from_static("x-amz-checksum-crc32c"));
+    let mut section = trailers::TrailerSection::new(&headers, false).unwrap();
+    let (room, line) = (section.room(), b"x-amz-checksum-crc32c:aaaaaa==\r\n");
+    assert!(!section.line(line).unwrap());
+    assert_eq!(section.room(), room - line.len());
+}
+
+#[test]
 fn lengths_are_told() {
     let error = whole(Form::UnsignedTrailer.decoder(5), b"4\r\nhell\r\n0\r\n").unwrap_err();
     assert_eq!(
