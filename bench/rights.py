@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""What the policies of a user cost: CPU time of a signed GET of 1 KiB by a user, above that of root's.
+
+The user has 10 managed policies of 3 statements each, of which the last allows the GET; the bucket has a policy of 20
+statements that do not decide, half of them with conditions. Requests of both come in turns, in the same run on the
+same connections: what the machine does besides falls on both.
+
+    cargo build --release && bench/rights.py
+
+The figure is the median over the rounds of the difference within a round, in microseconds of the server's threads."""
+
+import argparse
+import datetime
+import hashlib
+import hmac
+import json
+import pathlib
+import re
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+from common import KEYS, REGION, ROOT, request, server
+from costs import cpu_ns
+
+POLICIES, STATEMENTS, BUCKET_STATEMENTS = 10, 3, 20
+LIMIT_US = 3.0
+CONNECTIONS = 8
+
+
+def signed(
+    method: str, host: str, path: str, keys: tuple[str, str], service: str, body: bytes = b"", query: str = ""
+) -> dict[str, str]:
+    """The headers of a request that is signed in them (SigV4)."""
+    now, digest = f"{datetime.datetime.now(datetime.UTC):%Y%m%dT%H%M%SZ}", hashlib.sha256(body).hexdigest()
+    headers = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": now}
+    names, scope = ";".join(headers), f"{now[:8]}/{REGION}/{service}/aws4_request"
+    lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
+    canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{digest}"
+    to_sign = f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    key = ("AWS4" + keys[1]).encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
+    authorization = (
+        f"AWS4-HMAC-SHA256 Credential={keys[0]}/{scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    return headers | {"authorization": authorization}
+
+
+def act(host: str, action: str, **parameters: str) -> str:
+    """An action of IAM by root; returns the answer's XML."""
+    body = urllib.parse.urlencode({"Action": action, "Version": "2010-05-08", **parameters}).encode()
+    headers = signed("POST", host, "/", KEYS, "iam", body)
+    headers["content-type"] = "application/x-www-form-urlencoded"
+    asked = urllib.request.Request(f"http://{host}/", data=body, headers=headers, method="POST")
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return answer.read().decode()
+
+
+def statement(sid: str, effect: str, actions: list[str], resource: str, **more) -> dict:
+    return {
+        "Sid": sid,
+        "Effect": effect,
+        "Action": actions,
+        "Resource": [f"arn:aws:s3:::{resource}", f"arn:aws:s3:::{resource}/*"],
+        **more,
+    }
+
+
+def document(statements: list[dict]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
+
+
+def managed(number: int) -> str:
+    """A policy about other buckets; the last one is also about the one that is read."""
+    buckets = [f"team-{number}-{index}" for index in range(STATEMENTS)]
+    if number == POLICIES - 1:
+        buckets[-1] = "bench"
+    actions = ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]
+    return document([statement(f"S{at}", "Allow", actions, bucket) for at, bucket in enumerate(buckets)])
+
+
+def of_bucket() -> str:
+    """A policy that says something to others, and of other keys and networks."""
+    found = []
+    for number in range(BUCKET_STATEMENTS):
+        conditions = {
+            0: {},
+            1: {"Condition": {"NotIpAddress": {"aws:SourceIp": ["10.0.0.0/8", "127.0.0.0/8"]}}},
+        }
+        effect, principal = [("Allow", {"AWS": f"11112222{3000 + number}"}), ("Deny", "*")][number % 2]
+        resource = f"bench/private-{number}" if number % 4 < 2 else "bench"
+        one = statement(f"B{number}", effect, ["s3:GetObject", "s3:PutObject"], resource)
+        one["Resource"] = one["Resource"][1:]
+        found.append(one | {"Principal": principal} | conditions[number % 2])
+    return document(found)
+
+
+def prepare(host: str) -> tuple[str, str]:
+    """The bucket, its object and the user, whose keys are returned."""
+    request("PUT", host, "/bench", KEYS)
+    request("PUT", host, "/bench/1KiB", KEYS, b"x" * 1024)
+    act(host, "CreateUser", UserName="ann")
+    for number in range(POLICIES):
+        made = act(host, "CreatePolicy", PolicyName=f"p{number}", PolicyDocument=managed(number))
+        act(host, "AttachUserPolicy", UserName="ann", PolicyArn=re.search("<Arn>(.*?)</Arn>", made)[1])
+    body = of_bucket().encode()
+    put = urllib.request.Request(f"http://{host}/bench?policy=", data=body, method="PUT")
+    for name, value in signed("PUT", host, "/bench", KEYS, "s3", body, "policy=").items():
+        put.add_header(name, value)
+    urllib.request.urlopen(put, timeout=30).close()
+    made = act(host, "CreateAccessKey", UserName="ann")
+    return tuple(re.search(f"<{name}>(.*?)</{name}>", made)[1] for name in ("AccessKeyId", "SecretAccessKey"))
+
+
+class Gets:
+    """Connections on which GETs go in bursts, signed once with a key."""
+
+    def __init__(self, host: str) -> None:
+        address, port = host.split(":")
+        self.host = host
+        self.sockets = [socket.create_connection((address, int(port)), 60) for _ in range(CONNECTIONS)]
+
+    def request(self, keys: tuple[str, str]) -> bytes:
+        headers = signed("GET", self.host, "/bench/1KiB", keys, "s3")
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        return f"GET /bench/1KiB HTTP/1.1\r\n{lines}\r\n".encode()
+
+    def send(self, asked: bytes, count: int) -> None:
+        for _ in range(count // CONNECTIONS):
+            for connection in self.sockets:
+                connection.sendall(asked)
+            for connection in self.sockets:
+                answer = b""
+                while not answer.endswith(b"x" * 1024):
+                    answer += (piece := connection.recv(65536))
+                    if not piece or not answer.startswith(b"HTTP/1.1 200 "):
+                        raise ConnectionError(answer[:300].decode(errors="replace"))
+
+
+def measure(
+    host: str, pid: int, options: argparse.Namespace, user: tuple[str, str]
+) -> dict[str, list[float]]:
+    gets, found = Gets(host), {"root": [], "user": []}
+    for round_number in range(options.rounds + 1):
+        # Each goes first in half of the rounds.
+        order = [("root", KEYS), ("user", user)][:: 1 if round_number % 2 else -1]
+        for who, keys in order:
+            asked = gets.request(keys)
+            gets.send(asked, options.count // 10)
+            before = cpu_ns(pid)
+            gets.send(asked, options.count)
+            time.sleep(0.05)
+            if round_number:
+                found[who].append((cpu_ns(pid) - before) / 1e3 / options.count)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--binary", default=str(ROOT / "target/release/slipway"))
+    parser.add_argument("--count", type=int, default=4000, help="requests of each in a round")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--check", action="store_true", help=f"exit status 1 above {LIMIT_US} us")
+    options = parser.parse_args()
+    options.null, options.durability = False, "none"
+    with tempfile.TemporaryDirectory(prefix="slipway-rights-") as work:
+        key = pathlib.Path(work, "master-key")
+        subprocess.run([options.binary, "master-key", "new", key], check=True, capture_output=True)
+        with server(options, pathlib.Path(work), "--master-key-file", str(key)) as (host, pid):
+            found = measure(host, pid, options, prepare(host))
+    more = [user - root for user, root in zip(found["user"], found["root"], strict=True)]
+    for who, each in found.items():
+        print(f"{who:5} {statistics.median(each):6.2f} us a GET, at least {min(each):.2f}")
+    print(
+        f"a user's policies: {statistics.median(more):.2f} us (a round's {min(more):.2f} to {max(more):.2f})"
+    )
+    if options.check and statistics.median(more) > LIMIT_US:
+        raise SystemExit(f"more than {LIMIT_US} us")
+
+
+if __name__ == "__main__":
+    main()
