@@ -48,9 +48,11 @@ impl TagKey {
         &self.0
     }
 
-    /// Returns the key by which users and roles compare it.
+    /// Returns the key by which users and roles compare it: without the case of ASCII letters, as
+    /// conditions find a tag. With more than these, a key that no condition finds would replace one
+    /// that conditions decide by (the Kelvin sign is a `k` in lower case).
     pub fn without_case(&self) -> String {
-        self.0.to_lowercase()
+        self.0.to_ascii_lowercase()
     }
 }
 
@@ -101,6 +103,8 @@ mod tests {
             assert_eq!(TagKey::new(bad), Err(InvalidTag), "{bad:?}");
         }
         assert!(TagKey::new(&"ä".repeat(128)).is_ok() && TagKey::new(&"ä".repeat(129)).is_err());
+        let (kelvin, kind) = (TagKey::new("\u{212a}ind").unwrap(), TagKey::new("KIND").unwrap());
+        assert_ne!(kelvin.without_case(), kind.without_case());
         assert!(TagValue::new("").is_ok() && TagValue::new(&"a".repeat(257)).is_err());
     }
 }

@@ -200,7 +200,7 @@ fn limits(claims: &Claims, account: &AccountState) -> Option<Arc<[Arc<Policy>]>>
 /// in case alone are one.
 fn merged(of_identity: &[SessionTag], of_session: &Tags) -> Box<[SessionTag]> {
     let is_set = |key: &str| {
-        let folded = key.to_lowercase();
+        let folded = key.to_ascii_lowercase();
         of_session.keys().any(|other| other.without_case() == folded)
     };
     let kept = of_identity.iter().filter(|(key, _)| !is_set(key)).cloned();
