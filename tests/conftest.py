@@ -19,6 +19,7 @@ from file_systems import mounts
 from support import codes, expect, tables
 from support.bucket import Bucket, unique_bucket_name
 from support.clients import boto3_client
+from support.identities import master_key
 from support.server import DOMAIN, Server, assert_nothing_staged, remove_tree
 from support.wire import RawClient
 
@@ -89,6 +90,22 @@ def server(session_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     yield running
     status = running.stop()
     remove_tree(session_tree)
+    assert "panicked" not in running.log, running.log
+    assert status == 0, running.log
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server of the tests of attacks. It has a master key, so that there are users, roles and sessions, which
+    tests make under names of their own (`support/intruders`)."""
+    folder = tmp_path_factory.mktemp("guarded")
+    tree = folder / "tree"
+    tree.mkdir()
+    options = ("--durability", "none", "--master-key-file", str(master_key(folder)))
+    running = Server(tree, *options, log=folder / "server.log")
+    yield running
+    status = running.stop()
+    remove_tree(tree)
     assert "panicked" not in running.log, running.log
     assert status == 0, running.log
 
