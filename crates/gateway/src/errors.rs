@@ -17,6 +17,7 @@ use crate::gateway::Gateway;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
 use crate::request_id::{HostId, RequestId};
+use crate::secrets::without_misplaced_secret;
 use crate::trace_context::TraceId;
 
 /// Which request an error belongs to.
@@ -54,13 +55,17 @@ impl ErrorSite {
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
         let causes = Some(causes.join(": ")).filter(|causes| !causes.is_empty());
         let causes = causes.as_deref();
-        let (id, method, path) = (self.id.as_str(), self.method.as_str(), self.path.as_deref());
+        let (id, method) = (self.id.as_str(), self.method.as_str());
+        let path = self.path.as_deref().map(without_misplaced_secret);
         let bucket = self.target.as_ref().and_then(Target::bucket).map(BucketName::as_str);
         let key = self.target.as_ref().and_then(Target::key).map(ObjectKey::as_str);
+        let key = key.map(without_misplaced_secret);
+        let (path, key) = (path.as_deref(), key.as_deref());
         let trace_id = self.trace.map(display);
         let explanation = error.source().and_then(|cause| cause.downcast_ref::<Explanation>());
         if let Some(explanation) = explanation.filter(|explanation| explanation.is_due()) {
-            let (bucket, key) = (explanation.bucket.as_deref(), explanation.key.as_deref());
+            let key = explanation.key.as_deref().map(without_misplaced_secret);
+            let (bucket, key) = (explanation.bucket.as_deref(), key.as_deref());
             return tracing::info!(id, trace_id, method, bucket, key, causes, "{error}");
         }
         let closed = error.source().and_then(|cause| cause.downcast_ref::<BucketClosed>());

@@ -44,6 +44,7 @@ mod reply;
 mod request;
 mod request_bucket;
 mod request_id;
+mod secrets;
 mod send_file;
 pub mod serve;
 pub mod server;

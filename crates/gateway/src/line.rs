@@ -21,6 +21,7 @@ use crate::limits::{ACCESS_LOG_FIELD_BYTES_MAX, ACCESS_LOG_METHOD_BYTES_MAX};
 use crate::peer::Peer;
 use crate::request::Known;
 use crate::request_id::RequestId;
+use crate::secrets::{REDACTED, is_secret, misplaced_secret, without_misplaced_secret};
 use crate::trace_context::SpanContext;
 
 /// A request that was answered, as far as it is known before the answer's body has left.
@@ -108,15 +109,11 @@ impl<'a> Line<'a> {
 
     /// A key or path, without a secret that does not belong there (see [`Self::push_target`]).
     pub fn shown(&self, text: &'a str) -> Cow<'a, str> {
-        let secret = if self.session().is_none() { misplaced_secret(text.as_bytes()) } else { None };
-        match secret {
-            Some(value) => [text.get(..value).unwrap_or_default(), "REDACTED"].concat().into(),
-            None => text.into(),
-        }
+        if self.session().is_none() { without_misplaced_secret(text) } else { text.into() }
     }
 
     /// Appends the request's target, with [`REDACTED`] in place of secret values in its query
-    /// ([`SECRET`]). True if there were any.
+    /// ([`is_secret`]). True if there were any.
     ///
     /// In a presigned URL whose `?`, `&` or `=` was encoded once more, the secrets are elsewhere.
     /// Such a request is not authenticated, but whoever undoes the encoding can read the object: in
@@ -236,53 +233,8 @@ pub struct Headers<'a> {
     is_sigv2: bool,
 }
 
-/// Query parameters whose values would let a reader of the log act as the client, or decrypt what
-/// the client encrypted. Actions of STS take the last two in their query, too.
-const SECRET: [&[u8]; 7] = [
-    b"x-amz-signature",
-    b"signature",
-    b"x-amz-security-token",
-    b"x-amz-server-side-encryption-customer-key",
-    b"x-amz-copy-source-server-side-encryption-customer-key",
-    b"ldappassword",
-    b"webidentitytoken",
-];
-/// The text that replaces their values.
-const REDACTED: &[u8] = b"REDACTED";
-
-/// True if a parameter with this name, which is decoded, is one of [`SECRET`].
-fn is_secret(name: &[u8]) -> bool {
-    // Most names of a presigned URL begin alike, but do not end alike.
-    let ends_alike = |secret: &[u8]| {
-        secret.len() == name.len() && secret.last() == name.last().map(u8::to_ascii_lowercase).as_ref()
-    };
-    SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
-}
-
-/// The position after the first name of [`SECRET`] and its `=`, even if they are encoded, whose
-/// value is not [`REDACTED`] already.
-fn misplaced_secret(text: &[u8]) -> Option<usize> {
-    // Nearly all have none.
-    memchr2(b'=', b'%', text)?;
-    let mut name = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        let hex =
-            |at: usize| char::from(*text.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let encoded = (*byte == b'%').then(|| Some(hex(at + 1)? << 4 | hex(at + 2)?)).flatten();
-        at += if encoded.is_some() { 3 } else { 1 };
-        let byte = encoded.unwrap_or(*byte).to_ascii_lowercase();
-        let is_value = text.get(at).is_some_and(|_| !text[at..].starts_with(REDACTED));
-        if byte == b'=' && is_value && SECRET.iter().any(|secret| name.ends_with(secret)) {
-            return Some(at);
-        }
-        name.push(byte);
-    }
-    None
-}
-
-/// Appends a target whose query could not be parsed, with the values of [`SECRET`] replaced. True
-/// if there were any.
+/// Appends a target whose query could not be parsed, with the values of [`is_secret`] replaced.
+/// True if there were any.
 fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     let query = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
     let starts = once(query).chain(memchr_iter(b'&', &target[query..]).map(|end| query + end + 1));

@@ -1,0 +1,77 @@
+//! Secrets in the targets of requests, which logs and spans leave out.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+/// Query parameters whose values would let a reader of the log act as the client, or decrypt what
+/// the client encrypted. Actions of STS take the last two in their query, too.
+const SECRET: [&[u8]; 7] = [
+    b"x-amz-signature",
+    b"signature",
+    b"x-amz-security-token",
+    b"x-amz-server-side-encryption-customer-key",
+    b"x-amz-copy-source-server-side-encryption-customer-key",
+    b"ldappassword",
+    b"webidentitytoken",
+];
+/// The text that replaces their values.
+pub const REDACTED: &[u8] = b"REDACTED";
+
+/// True if a parameter with this name, which is decoded, is one of [`SECRET`].
+pub fn is_secret(name: &[u8]) -> bool {
+    // Most names of a presigned URL begin alike, but do not end alike.
+    let ends_alike = |secret: &[u8]| {
+        secret.len() == name.len() && secret.last() == name.last().map(u8::to_ascii_lowercase).as_ref()
+    };
+    SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
+}
+
+/// The position after the first name of [`SECRET`] and its `=`, even if they are encoded, whose
+/// value is not [`REDACTED`] already.
+pub fn misplaced_secret(text: &[u8]) -> Option<usize> {
+    // Nearly all have none.
+    memchr2(b'=', b'%', text)?;
+    let mut name = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let hex =
+            |at: usize| char::from(*text.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let encoded = (*byte == b'%').then(|| Some(hex(at + 1)? << 4 | hex(at + 2)?)).flatten();
+        at += if encoded.is_some() { 3 } else { 1 };
+        let byte = encoded.unwrap_or(*byte).to_ascii_lowercase();
+        let is_value = text.get(at).is_some_and(|_| !text[at..].starts_with(REDACTED));
+        if byte == b'=' && is_value && SECRET.iter().any(|secret| name.ends_with(secret)) {
+            return Some(at);
+        }
+        name.push(byte);
+    }
+    None
+}
+
+/// Returns a key or path up to a secret that does not belong there, which is replaced: that of a
+/// presigned URL whose `?` was encoded once more.
+pub fn without_misplaced_secret(text: &str) -> Cow<'_, str> {
+    match misplaced_secret(text.as_bytes()) {
+        Some(value) => [text.get(..value).unwrap_or_default(), "REDACTED"].concat().into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_at_a_secret() {
+        for (text, shown) in [
+            ("k?x=1&X-Amz-Signature=abc&y=1", "k?x=1&X-Amz-Signature=REDACTED"),
+            ("/k%3FX-Amz-Security-Token%3Dabc", "/k%3FX-Amz-Security-Token%3DREDACTED"),
+            ("k?AWSAccessKeyId=a&Signature=abc", "k?AWSAccessKeyId=a&Signature=REDACTED"),
+            ("signature", "signature"),
+            ("a=b%", "a=b%"),
+        ] {
+            assert_eq!(without_misplaced_secret(text), shown);
+        }
+    }
+}
