@@ -11,6 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
 use iam::{Account, Authorizer, MasterKeys, OpenError, Policies, Registry, RootIdentity, RootOnly};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -83,6 +84,10 @@ impl From<String> for Failure {
 
 /// Serves until SIGTERM or SIGINT, with the options that were read from `said`.
 pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), Failure> {
+    // Secrets are in memory and in the environment: other processes of the server's user do not
+    // read them, and no core dump has them.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|e| format!("cannot keep other processes from its memory: {e}"))?;
     log::read_filter(&options.log).map_err(Failure::Configuration)?;
     let mut log = Log::start(&options.log, options.log_format)?;
     let filter = log.filter.take();
