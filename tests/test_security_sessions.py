@@ -11,7 +11,7 @@ import pytest
 
 from support import expect
 from support.identities import allow, client, code_of, deny, error_of, key_of, master_key, policy
-from support.intruders import Who, assume, bucket, everything_in, role, root, user
+from support.intruders import Who, assume, bucket, everything_in, role, root, unused, user
 from support.sigv4 import Signer
 
 ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
@@ -108,6 +108,33 @@ class TestMoreThanTheRole:
         third = role(guarded, f"arn:aws:sts::{guarded.account}:assumed-role/{name}/named")
         assume(assume(ann, first, RoleSessionName="named", Policy=limit), third)
         assert code_of(limited.sts.assume_role, RoleArn=third, RoleSessionName="s1") == "AccessDenied"
+
+    def test_a_limit_that_is_gone_allows_nothing(self, guarded, lab):
+        """The only policy of a session was deleted, or a group's or user's was: nothing is unlimited by that."""
+        iam = root(guarded).iam
+        limit = iam.create_policy(PolicyName=unused("limit"), PolicyDocument=policy(allow("s3:GetObject")))
+        limit = limit["Policy"]["Arn"]
+        ann = user(guarded)
+        session = assume(ann, role(guarded, ann.arn, allow("*")), PolicyArns=[{"arn": limit}])
+        session.s3.get_object(Bucket=lab, Key="x")
+        iam.delete_policy(PolicyArn=limit)
+        assert code_of(session.s3.get_object, Bucket=lab, Key="x") == "AccessDenied"
+        # One that is the boundary of somebody stays.
+        limit = iam.create_policy(PolicyName=unused("limit"), PolicyDocument=policy(allow("s3:GetObject")))
+        limit = limit["Policy"]["Arn"]
+        user(guarded, PermissionsBoundary=limit)
+        assert code_of(iam.delete_policy, PolicyArn=limit) == "DeleteConflict"
+
+    def test_a_role_for_the_account_is_not_for_all_of_it(self, guarded):
+        """Who is in the account needs the right to assume it besides."""
+        arn = role(guarded, guarded.account, allow("*"))
+        asked = {"RoleArn": arn, "RoleSessionName": "s1"}
+        assert code_of(user(guarded, allow("s3:*")).sts.assume_role, **asked) == "AccessDenied"
+        assert (
+            code_of(user(guarded, allow("sts:AssumeRole", arn + "x")).sts.assume_role, **asked)
+            == "AccessDenied"
+        )
+        assume(user(guarded, allow("sts:AssumeRole", arn)), arn)
 
     def test_sessions_do_not_prolong_themselves(self, guarded):
         ann = user(guarded, allow("sts:*"))
@@ -238,6 +265,17 @@ class TestTags:
         for key in ("KIND", "\u212aind", "kInD"):
             tags = {"Tags": [{"Key": key, "Value": "staff"}]}
             assert code_of(getattr(careful.iam, f"tag_{kind}"), **member, **tags) == "AccessDenied"
+
+    @pytest.mark.parametrize("team", ["*", "?", "${aws:username}", "a,b", "a\n"])
+    def test_a_value_is_no_pattern(self, guarded, lab, team):
+        """In the resource of a policy, by a variable; most are no values of tags at all."""
+        ann = user(guarded)
+        arn = role(guarded, ann.arn, allow("s3:GetObject", f"arn:aws:s3:::{lab}/${{aws:PrincipalTag/team}}"))
+        assume(ann, arn, Tags=[{"Key": "team", "Value": "x"}]).s3.get_object(Bucket=lab, Key="x")
+        code = code_of(
+            ann.sts.assume_role, RoleArn=arn, RoleSessionName="s1", Tags=[{"Key": "team", "Value": team}]
+        )
+        assert code in ("ValidationError", "InvalidInput", "InvalidParameterValue")
 
 
 class TestSessionsOfUsers:

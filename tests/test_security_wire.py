@@ -5,6 +5,7 @@ import io
 import re
 import subprocess
 import tarfile
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,8 +16,8 @@ from support.bucket import Bucket
 from support.identities import allow, code_of, deny, master_key, policy
 from support.intruders import assume, bucket, role, root, user
 from support.server import REPOSITORY
-from support.sigv4 import STREAMING, Signer
-from support.wire import RawClient
+from support.sigv4 import STREAMING, STREAMING_UNSIGNED_TRAILER, UNSIGNED, Signer
+from support.wire import RawClient, Response, poll
 
 
 @pytest.fixture
@@ -153,6 +154,16 @@ class TestBrowsers:
             assert script.encode() not in answer.body
             assert answer.headers["content-type"] in ("application/xml", "text/xml"), answer
 
+    def test_answers_of_actions_are_escaped(self, guarded):
+        """What somebody wrote into an account is text to the administrator who lists it."""
+        evil = "</Description><Arn>arn:aws:iam::1:role/x</Arn><script>alert(1)</script>&amp;"
+        iam = root(guarded).iam
+        name = role(guarded, user(guarded).arn, Description=evil).rpartition("/")[2]
+        shown = iam.get_role(RoleName=name)["Role"]
+        assert shown["Description"] == evil and shown["Arn"].endswith(name)
+        for bad in ("a\x00b", "a\x1bb", "a\uffffb", "a\u2028b"):
+            assert code_of(iam.update_role, RoleName=name, Description=bad) == "ValidationError"
+
     def test_a_form_uploads_nothing(self, guarded, lab):
         """POST forms are not served, so that there is no policy of theirs to be passed by."""
         boundary = "b"
@@ -231,6 +242,15 @@ class TestReplays:
             assert answer.status in (400, 403, 404, 405), answer
             assert b"ListRolesResult" not in answer.body
 
+    @pytest.mark.parametrize("payload", [UNSIGNED, STREAMING, STREAMING_UNSIGNED_TRAILER, "0" * 64])
+    def test_of_an_action_without_its_body(self, guarded, payload):
+        """What S3 lets be unsigned would let anybody put another action in its place."""
+        signer = guarded.raw.signer.with_(service="iam")
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        sent = {"headers": form, "signer": signer, "payload": payload}
+        answer = guarded.raw.post("/", b"Action=ListUsers&Version=2010-05-08", **sent)
+        assert answer.status in (400, 403) and b"ListUsersResult" not in answer.body, answer
+
     def test_of_chunks_at_another_place(self, guarded, lab):
         """A signed stream is no plain body, and its head is no other request's."""
         Bucket(guarded, lab).put_signed_chunks("stream", b"a" * 100_000)
@@ -241,6 +261,27 @@ class TestReplays:
 
 class TestUnsignedHeaders:
     """Headers that decide are signed, or not believed."""
+
+    def test_a_connection_is_nobody(self, guarded, lab):
+        """What is behind a signed request on its connection is not signed by that."""
+        with guarded.raw.connect() as connection:
+            expect.ok(guarded.raw.get(f"/{lab}/x", connection=connection))
+            refused = guarded.raw.get(f"/{lab}/x", connection=connection, anonymous=True)
+            expect.error(refused, "AccessDenied")
+            for method, body in (("POST", b"Action=ListUsers&Version=2010-05-08"), ("GET", b"")):
+                query = None if body else "Action=ListUsers&Version=2010-05-08"
+                sent = {"query": query, "body": body, "anonymous": True}
+                with guarded.raw.connect() as other:
+                    signer = guarded.raw.signer.with_(service="iam")
+                    form = {"content-type": "application/x-www-form-urlencoded"}
+                    signed = {
+                        "body": b"Action=ListUsers&Version=2010-05-08",
+                        "headers": form,
+                        "signer": signer,
+                    }
+                    assert guarded.raw.post("/", connection=other, **signed).status == 200
+                    answer = guarded.raw.request(method, "/", connection=other, **sent)
+                    assert answer.status == 403 and b"ListUsersResult" not in answer.body
 
     @pytest.mark.parametrize(
         "name, value",
@@ -389,3 +430,37 @@ class TestTiming:
             assert answer.code == code
             assert ann.name.encode() not in answer.body
         assert code_of(ann.s3.list_buckets) == "AccessDenied"
+
+
+class TestPlacesOfActions:
+    def test_slow_bodies_hold_them_for_ten_seconds(self, make_server):
+        """Of who knows the id of a key, which is in every presigned URL: the signature needs the body. Others are told
+        to come again, S3 does not notice, and the places are free again."""
+        server = make_server("--durability", "none")
+        signer = Signer(server.raw.signer.access_key, "wrong" * 8, service="iam")
+        sent = server.raw.prepare("POST", "/", body=b"Action=ListUsers", signer=signer)
+        good = {
+            "body": b"Action=ListUsers&Version=2010-05-08",
+            "headers": {"content-type": "application/x-www-form-urlencoded"},
+            "signer": server.raw.signer.with_(service="iam"),
+        }
+        with ExitStack() as stack:
+            slow = []
+
+            def hold(places: int) -> None:
+                for _ in range(places):
+                    slow.append(stack.enter_context(server.raw.connect()))
+                    slow[-1].send(sent.head + sent.body[:-1])
+
+            def refused() -> Response | None:
+                # A request that was served had a place that one of the others did not get.
+                hold(2)
+                answer = server.raw.post("/", **good)
+                return answer if answer.status != 200 else None
+
+            hold(128)
+            answer = poll(refused, 5)
+            assert b"<Code>Throttling</Code>" in answer.body
+            expect.ok(server.raw.get("/"))
+            assert slow[0].response("POST").status == 400
+            assert poll(lambda: server.raw.post("/", **good).status == 200, 5)
