@@ -429,6 +429,15 @@ fn who_only_reads_changes_nothing() {
     assert!(matches!(replaced, Err(ReplaceError::Storage(BackendError::ReadOnly))), "{replaced:?}");
     put(&tree.one, "[]");
     assert_eq!(text(&reader).as_deref(), Some("[]"));
+    // Not that the document has changed, where there is none yet.
+    let empty = Tree::new();
+    let reader = TreeDocuments::open_to_read(empty.root.path()).unwrap();
+    let tag = DocumentTag::of_bytes(b"{}");
+    for (expected, with) in [(Some(&tag), Some(&b"{}"[..])), (Some(&tag), None), (None, None)] {
+        let replaced = reader.replace(NAME, expected, with);
+        assert!(matches!(replaced, Err(ReplaceError::Storage(BackendError::ReadOnly))), "{replaced:?}");
+    }
+    assert_eq!(fs::read_dir(empty.root.path()).unwrap().count(), 0);
 }
 
 /// The sweep, and the check of documents of buckets, leave them alone, and the tree stays one that
