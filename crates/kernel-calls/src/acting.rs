@@ -72,6 +72,11 @@ pub fn as_self<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// True within [`acting`], except within [`as_self`].
+pub fn is_acting() -> bool {
+    STANDING.with(|standing| standing.acting.get().is_some() && !standing.is_self.get())
+}
+
 /// Gives the thread the own ids, whatever ids its maker had.
 pub fn begin_as_self() {
     STANDING.with(|standing| hold(standing.own));

@@ -6,6 +6,7 @@
 //! removed after the object is replaced or deleted. So a reader that finds no companion has opened
 //! an object that is gone, and looks again.
 
+use kernel_calls::acting::as_self;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
@@ -52,7 +53,8 @@ pub(super) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: 
 
 /// Reads a companion.
 pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
-    files::read_own(bucket.own_existing(OVERFLOW)?, &companion_name(id))
+    let directory = bucket.own_existing(OVERFLOW)?;
+    as_self(|| files::read_own(directory, &companion_name(id)))
 }
 
 /// The path of the file or directory that a companion was written for.
@@ -91,7 +93,7 @@ fn replace(
     let new = format!("{old},{}", unique::name());
     let sync = bucket.store.options.durability.syncs_data();
     bucket.write_own(&directory, &new, &record.0, sync)?;
-    rustix::fs::renameat(&directory, &*new, &directory, &*old).attempt("replace an overflow file")
+    as_self(|| rustix::fs::renameat(&directory, &*new, &directory, &*old)).attempt("replace an overflow file")
 }
 
 /// Removes the companion of an object that was removed from `path`. If it was written for another
@@ -112,7 +114,7 @@ pub(super) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     if let Some(id) = id
         && let Ok(directory) = bucket.own_existing(OVERFLOW)
     {
-        let _ = rustix::fs::unlinkat(directory, companion_name(id), AtFlags::empty());
+        let _ = as_self(|| rustix::fs::unlinkat(directory, companion_name(id), AtFlags::empty()));
     }
 }
 

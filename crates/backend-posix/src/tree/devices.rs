@@ -1,6 +1,7 @@
 //! Tries the devices of buckets that are on other devices than the root.
 
 use backend::BackendError;
+use kernel_calls::acting::as_self;
 
 use super::bucket::Bucket;
 use super::store::Store;
@@ -43,7 +44,7 @@ impl Store {
         if file_info::stat(&staging)?.device != device {
             return Ok(known);
         }
-        let tried = trials::run(&staging, &unique::name(), known).op("test the file system")?;
+        let tried = as_self(|| trials::run(&staging, &unique::name(), known)).op("test the file system")?;
         let Some(volume) = tried else { return Ok(known) };
         self.devices.keep(device, volume);
         if let Some(lack) = volume.lacking(self.needs()) {

@@ -24,6 +24,7 @@
 use std::sync::Arc;
 
 use backend::BackendError;
+use kernel_calls::acting::as_self;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -59,7 +60,7 @@ impl Lock {
     /// Wraps an open file that is locked. An error to try again after if the file no longer has the
     /// name by which it was opened.
     pub fn of(store: &Store, file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
-        let id = named(&file, directory, path)
+        let id = as_self(|| named(&file, directory, path))
             .attempt("stat a lock")?
             .ok_or(Fail::lost("take a lock whose file was removed"))?;
         let quotas = Arc::clone(&store.options.quotas);

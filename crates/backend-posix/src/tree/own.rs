@@ -4,9 +4,14 @@
 //! this happens in DIR, where the sweep finds what a crash leaves. (In the bucket, `fsck` finds
 //! it.) A directory that already has the name never gets the mark, not even if it is empty: its
 //! owner could rename it back, fill it, and rename it to `.slipway` again.
+//!
+//! All of it is the gateway's alone, so that what is done here is done as the gateway, also while
+//! the thread acts as a user ([`kernel_calls::acting`]). The directories that are returned are
+//! closed to users: whoever changes names in one needs an [`as_self`], and is refused without it.
 
 use std::borrow::Cow;
 
+use kernel_calls::acting::as_self;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -37,9 +42,11 @@ impl Bucket<'_> {
 
     /// [`Bucket::own`] for a purpose.
     pub fn own_for(&self, purpose: Purpose) -> Io<OwnedFd> {
-        let own = self.open_own(OWN_DIRECTORY)?;
-        self.vouch(&own, OWN_DIRECTORY, purpose)?;
-        Ok(own)
+        as_self(|| {
+            let own = self.open_own(OWN_DIRECTORY)?;
+            self.vouch(&own, OWN_DIRECTORY, purpose)?;
+            Ok(own)
+        })
     }
 
     /// Opens one of the bucket's own directories, without checking its owner and mode. If something
@@ -52,8 +59,10 @@ impl Bucket<'_> {
     pub fn create_own(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
         // The kernel takes no mode of what is not made.
         let mode = if flags.contains(OFlags::CREATE) { 0o600 } else { 0 };
-        resolve::create_here(&self.fd, path, flags, Mode::from_raw_mode(mode))
-            .map_err(|errno| self.obstacle(path, errno))
+        as_self(|| {
+            resolve::create_here(&self.fd, path, flags, Mode::from_raw_mode(mode))
+                .map_err(|errno| self.obstacle(path, errno))
+        })
     }
 
     /// Turns the errno into EPERM if something else has the name of `.slipway` or of a directory in
@@ -81,9 +90,11 @@ impl Bucket<'_> {
     /// as we make it.
     pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
         let path = join(OWN_DIRECTORY, name);
-        let directory = self.open_own(&path)?;
-        self.vouch(&directory, &path, Purpose::Work)?;
-        Ok(directory)
+        as_self(|| {
+            let directory = self.open_own(&path)?;
+            self.vouch(&directory, &path, Purpose::Work)?;
+            Ok(directory)
+        })
     }
 
     /// Opens `.slipway/NAME`, making it if needed.
@@ -92,8 +103,10 @@ impl Bucket<'_> {
             Err(Errno::NOENT) => {}
             result => return result.attempt("open one of the bucket's .slipway directories"),
         }
-        let own = open_or_make(self)?;
-        self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
+        as_self(|| {
+            let own = open_or_make(self)?;
+            self.make_own_directory(&own, name, &join(OWN_DIRECTORY, name))
+        })
     }
 
     /// Opens `.slipway/staging`, making it if needed.
@@ -104,10 +117,12 @@ impl Bucket<'_> {
     /// Opens `.slipway/NAME`, from which files may be removed; NOENT if it does not exist, EPERM if
     /// it is not as we make it.
     pub fn open_for_removal(&self, name: &str) -> Io<OwnedFd> {
-        let own = self.own_for(Purpose::Removal)?;
-        let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
-        self.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
-        Ok(directory)
+        as_self(|| {
+            let own = self.own_for(Purpose::Removal)?;
+            let directory = resolve::create_here(own, name, DIRECTORY, Mode::empty())?;
+            self.vouch(&directory, &join(OWN_DIRECTORY, name), Purpose::Work)?;
+            Ok(directory)
+        })
     }
 
     /// [`Bucket::open_for_removal`]; `None` if it does not exist.
@@ -155,14 +170,15 @@ impl Bucket<'_> {
             return Ok(());
         }
         let owner = rustix::fs::fstat(self.own()?)?;
-        rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
+        let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+        as_self(|| rustix::fs::fchown(made, Some(uid), Some(gid)))
     }
 
     /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. The file belongs to the
     /// owner of `.slipway`, even if root is working for another user.
     pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
         let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
-        create_whole(directory, name, 0o600, sync, content)
+        as_self(|| create_whole(directory, name, 0o600, sync, content))
     }
 
     /// [`Bucket::hand_over`] for an entry that may have just been made, if its owner and mode look

@@ -2,6 +2,7 @@
 //! blocks if the file system can, otherwise by copying.
 
 use backend::Result;
+use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::process::{Gid, Uid};
 
@@ -71,7 +72,7 @@ pub(super) fn gather<'s>(
     parts: &[Part],
     size_bytes: u64,
 ) -> Result<Gathered<'s>, Fail> {
-    let mut assemblies = open_assemblies(upload, parts)?;
+    let mut assemblies = as_self(|| open_assemblies(upload, parts))?;
     if let Some(chosen) = choose(store, upload, &assemblies, parts, size_bytes)? {
         let base = &assemblies[chosen];
         let stage = target.stage_with(store, |bucket, directory| Place::of(bucket, directory, target))?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::{BackendError, BusyResource, Result, UploadRef};
+use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -69,7 +70,7 @@ impl Upload {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             result => Arc::new(result.op("open an upload")?),
         };
-        let bytes = match files::read_own(&fd, DESCRIPTION) {
+        let bytes = match as_self(|| files::read_own(&fd, DESCRIPTION)) {
             Err(Errno::NOENT) => return Ok(None),
             result => result.op("read an upload")?,
         };
@@ -101,7 +102,7 @@ impl Upload {
 
     fn open_description(&self) -> Result<OwnedFd, Fail> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        resolve::plain(&self.directory, DESCRIPTION, flags).attempt("open an upload")
+        as_self(|| resolve::plain(&self.directory, DESCRIPTION, flags)).attempt("open an upload")
     }
 
     /// Removes the upload, whose lock the caller holds. Without its record it is no longer an
@@ -112,14 +113,14 @@ impl Upload {
             bucket.store.sync_names(&self.directory).op("sync a directory")?;
         }
         if let Ok(uploads) = bucket.own_directory(UPLOADS) {
-            removing::remove_tree(&uploads, id.as_str());
+            as_self(|| removing::remove_tree(&uploads, id.as_str()));
         }
         Ok(())
     }
 
     fn remove_description(&self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let remove = |directory: &OwnedFd, name: &str| {
-            rustix::fs::unlinkat(directory, name, AtFlags::empty()).attempt("remove an upload")
+            as_self(|| rustix::fs::unlinkat(directory, name, AtFlags::empty())).attempt("remove an upload")
         };
         if !bucket.store.volume_at(&self.directory).lingers {
             return remove(&self.directory.fd, DESCRIPTION);
@@ -127,7 +128,8 @@ impl Upload {
         // The caller has it open, as its lock: removed here it would linger, and keep the
         // directory.
         let (staging, name) = (bucket.staging_directory()?, unique::name());
-        rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name).attempt("remove an upload")?;
+        as_self(|| rustix::fs::renameat(&self.directory, DESCRIPTION, &staging, &name))
+            .attempt("remove an upload")?;
         remove(&staging, &name)
     }
 }

@@ -6,6 +6,7 @@
 //! object was published, and finishes or undoes the rest.
 
 use backend::{BackendError, Result, WriteReceipt};
+use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 
 use super::assembly;
@@ -66,7 +67,7 @@ pub(super) fn begin(
 /// it, a missing file would seem to have become the object.
 fn undo(upload: &Upload) -> Result<(), Fail> {
     for name in [JOURNAL, WHOLE_NAME] {
-        assembly::remove_if_there(&upload.directory, name).attempt("undo a completion")?;
+        as_self(|| assembly::remove_if_there(&upload.directory, name)).attempt("undo a completion")?;
     }
     Ok(())
 }
@@ -78,13 +79,14 @@ pub(super) fn finish_interrupted(
     upload: &Upload,
     name: &UploadName,
 ) -> Result<Option<WriteReceipt>, Fail> {
-    let journal = match files::read_own(&upload.directory, JOURNAL) {
+    let journal = match as_self(|| files::read_own(&upload.directory, JOURNAL)) {
         Err(Errno::NOENT) => None,
         result => Some(result.attempt("read a journal")?),
     };
     let journal = journal.and_then(|bytes| record::from_bytes::<CompletionRecord>(&bytes).ok());
     let object = published(bucket.store, name)?;
-    if object.is_none() && !assembly::is_published(&upload.directory, journal.as_ref())? {
+    let is_published = || as_self(|| assembly::is_published(&upload.directory, journal.as_ref()));
+    if object.is_none() && !is_published()? {
         undo(upload)?;
         return Ok(None);
     }
@@ -121,11 +123,11 @@ fn leave_receipt(
     name: &UploadName,
     receipt: &WriteReceipt,
 ) -> Result<(), Fail> {
-    if let Err(Errno::NOENT) = file_info::at(&upload.directory, JOURNAL) {
+    if let Err(Errno::NOENT) = as_self(|| file_info::at(&upload.directory, JOURNAL)) {
         begin(bucket, upload, name, receipt, None)?;
     }
     let completed = bucket.own_directory(COMPLETED)?;
-    rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str())
+    as_self(|| rustix::fs::renameat(&upload.directory, JOURNAL, &completed, name.id.as_str()))
         .attempt("write a receipt")?;
     // Or a power cut would bring the upload back, to be listed until a sweep finds that it is an
     // object.

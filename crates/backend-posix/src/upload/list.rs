@@ -3,6 +3,7 @@
 use std::thread::sleep;
 
 use backend::{BackendError, PartPage, PartSummary, Result, UploadPage, UploadPosition};
+use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
@@ -22,6 +23,10 @@ use crate::tree::store::Store;
 /// One page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts: usize) -> Result<PartPage> {
     let upload = Upload::open(&store.bucket(&name.bucket)?, name)?;
+    as_self(|| page_of(store, &upload, after, max_parts))
+}
+
+fn page_of(store: &Store, upload: &Upload, after: u32, max_parts: usize) -> Result<PartPage> {
     let directory = resolve::plain(&upload.directory, "", DIRECTORY).op("open an upload")?;
     let mut numbers: Vec<u32> = entries(&directory)
         .op("read an upload")?
@@ -82,8 +87,12 @@ pub(crate) fn list_uploads(
     query: &UploadsQuery,
 ) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
+    as_self(|| list_in(&bucket, indexes, query))
+}
+
+fn list_in(bucket: &Bucket<'_>, indexes: &UploadIndexes, query: &UploadsQuery) -> Result<UploadPage> {
     if let Some(UploadPosition::AfterUpload { key, id }) = &query.start {
-        check_marker(&bucket, key, id)?;
+        check_marker(bucket, key, id)?;
     }
     let mut page = UploadPage::default();
     let directory = match bucket.own_existing(UPLOADS) {
@@ -93,8 +102,8 @@ pub(crate) fn list_uploads(
     let mut position = query.start.clone();
     loop {
         let from = bound(query, position.as_ref());
-        let index = indexes.get(&bucket, &directory, &from)?;
-        if fill(&bucket, query, &index, &mut position, &mut page)? || !index.is_cut() {
+        let index = indexes.get(bucket, &directory, &from)?;
+        if fill(bucket, query, &index, &mut position, &mut page)? || !index.is_cut() {
             return Ok(page);
         }
     }

@@ -23,6 +23,7 @@ mod receipt;
 mod slot;
 
 use backend::{BackendError, NewUpload, Result, SweepReport};
+use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -78,16 +79,18 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         bucket.try_device()?;
         let durability = store.options.durability;
         let uploads = bucket.own_directory(UPLOADS)?;
-        match rustix::fs::mkdirat(&uploads, &id, Mode::from_raw_mode(0o700)) {
-            Err(Errno::EXIST) => {}
-            result => result.attempt("make an upload")?,
-        }
-        let described = describe(&uploads, &id, &record, durability);
-        if described.is_err() {
-            // No one would know of it.
-            removing::remove_tree(&uploads, &id);
-        }
-        described
+        as_self(|| {
+            match rustix::fs::mkdirat(&uploads, &id, Mode::from_raw_mode(0o700)) {
+                Err(Errno::EXIST) => {}
+                result => result.attempt("make an upload")?,
+            }
+            let described = describe(&uploads, &id, &record, durability);
+            if described.is_err() {
+                // No one would know of it.
+                removing::remove_tree(&uploads, &id);
+            }
+            described
+        })
     })?;
     UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::{BackendError, ChosenChecksum, Result};
+use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
@@ -58,6 +59,10 @@ pub(super) enum PartBytes {
 impl Part {
     /// Reads a part. `None` if it does not exist, or does not match its record.
     pub fn read(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
+        as_self(|| Self::read_as_self(store, directory, number))
+    }
+
+    fn read_as_self(store: &Store, directory: &Directory, number: u32) -> Io<Option<Self>> {
         let name = part_name(number);
         // One call for a part in place, whose file can't change: it is empty.
         match records::read::<PartRecord>(store, directory, &name) {
@@ -108,7 +113,7 @@ impl Part {
 
     /// Opens the part's own file. An error to try again after if it was uploaded again meanwhile.
     pub fn open(&self, store: &Store, directory: &Directory) -> Result<OwnedFd, Fail> {
-        let (file, info) = open_own(directory, self.number).attempt("open a part")?;
+        let (file, info) = as_self(|| open_own(directory, self.number)).attempt("open a part")?;
         let same = match self.bytes {
             PartBytes::Own { inode: Some(inode) } => {
                 store.lasting_inode(&file, &info) == Some(inode)

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use backend::{BackendError, CopySide, PartReceipt, Result};
+use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 use s3_types::{BucketName, ChecksumAlgorithm, Digester, Digests, UnixAccount};
 
@@ -28,7 +29,11 @@ use crate::write::staging::Staged;
 impl PartTarget {
     /// Makes the file the part, replacing an earlier one. The directory belongs to the upload as
     /// long as the upload exists.
-    fn put_in_place(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
+    fn put_in_place(&self, bucket: &Bucket<'_>, sealed: Sealed) -> Result<Stamp> {
+        as_self(|| self.put_as_self(bucket, sealed))
+    }
+
+    fn put_as_self(&self, bucket: &Bucket<'_>, mut sealed: Sealed) -> Result<Stamp> {
         let name = part_name(self.number);
         let mut gone = false;
         retrying(|| {
@@ -54,7 +59,7 @@ impl PartTarget {
 impl PartTarget {
     /// Fails once the upload was completed or aborted.
     fn is_wanted(&self) -> Result<()> {
-        match file_info::fresh_at(&self.directory, DESCRIPTION) {
+        match as_self(|| file_info::fresh_at(&self.directory, DESCRIPTION)) {
             Err(Errno::NOENT | Errno::STALE) => Err(BackendError::NoSuchUpload),
             result => result.op("stat an upload").map(drop),
         }
@@ -70,7 +75,7 @@ impl Destination for PartTarget {
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };
         if let Some(announced) = self.announced
-            && let Some((assembly, slot)) = Slot::claim(&bucket, self, announced)?
+            && let Some((assembly, slot)) = as_self(|| Slot::claim(&bucket, self, announced))?
         {
             return Ok(Stage {
                 bucket,
@@ -78,7 +83,7 @@ impl Destination for PartTarget {
                 staged: Staged::in_window(assembly, Box::new(slot)),
             });
         }
-        match Staged::create(&bucket, &self.directory) {
+        match as_self(|| Staged::create(&bucket, &self.directory)) {
             Ok(staged) => Ok(Stage { bucket, directory: None, staged }),
             Err(Fail::LostRace(_)) => Err(BackendError::NoSuchUpload),
             Err(Fail::Storage(error)) => Err(error),
@@ -90,7 +95,8 @@ impl Destination for PartTarget {
             Some(stage) => stage,
             None => self.stage(store)?,
         };
-        let sealed = staged.seal_part(&bucket, self.owner, PartRecord::of_bytes(digests))?;
+        let record = PartRecord::of_bytes(digests);
+        let sealed = as_self(|| staged.seal_part(&bucket, self.owner, record))?;
         self.put_in_place(&bucket, sealed)
     }
 }
@@ -146,7 +152,8 @@ fn try_copy(
     if !source.is_unchanged()? {
         return Err(BackendError::Changed);
     }
-    let sealed = staged.seal_part(&bucket, target.owner, PartRecord::of_bytes(digests.clone()))?;
+    let record = PartRecord::of_bytes(digests.clone());
+    let sealed = as_self(|| staged.seal_part(&bucket, target.owner, record))?;
     let Digests { etag, checksum } = digests;
     let last_modified = file_info::timestamp(target.put_in_place(&bucket, sealed)?.modified_ns);
     let shown = checksum.filter(|_| target.algorithm.is_some());

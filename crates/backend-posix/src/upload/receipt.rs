@@ -1,6 +1,7 @@
 //! The receipts of completed uploads.
 
 use backend::{Result, WriteReceipt};
+use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 
 use crate::error::Op;
@@ -15,7 +16,8 @@ pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Completion
     if !is_id(id) {
         return Ok(None);
     }
-    match bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id)) {
+    let read = || bucket.own_existing(COMPLETED).and_then(|completed| files::read_own(completed, id));
+    match as_self(read) {
         Ok(bytes) => Ok(record::from_bytes(&bytes).ok()),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(errno) => Err(errno).op("read a receipt"),
@@ -24,7 +26,7 @@ pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Completion
 
 /// True if an upload has a receipt. Whoever could forge receipts could only make uploads unusable.
 pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
-    match files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}")) {
+    match as_self(|| files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}"))) {
         Ok(bytes) => Ok(record::from_bytes::<CompletionRecord>(&bytes).is_ok()),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
         Err(errno) => Err(errno).op("read a receipt"),

@@ -16,6 +16,7 @@
 //! bytes; such a file can't be converted: `KeyNotStorable`.)
 
 use backend::BackendError;
+use kernel_calls::acting::as_self;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -278,9 +279,9 @@ pub(crate) fn holds_something(directory: &OwnedFd) -> bool {
 
 fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     let (staging, name) = (bucket.staging_directory()?, unique::name());
-    rustix::fs::symlinkat(text, &staging, &name).attempt("announce a conversion")?;
+    as_self(|| rustix::fs::symlinkat(text, &staging, &name)).attempt("announce a conversion")?;
     let own = bucket.own().attempt("open a directory")?;
-    rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT).attempt("announce a conversion")?;
+    as_self(|| rustix::fs::renameat(&staging, &name, &own, ANNOUNCEMENT)).attempt("announce a conversion")?;
     bucket.store.sync_names(own).attempt("sync a directory")
 }
 
@@ -291,12 +292,13 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
         result => result.op("read an announcement")?,
     };
     for tries in 1..=UNSURE_TRIES {
-        match rustix::fs::readlinkat(&own, ANNOUNCEMENT, Vec::new()) {
+        match as_self(|| rustix::fs::readlinkat(&own, ANNOUNCEMENT, Vec::new())) {
             Ok(text) => return Ok(Some(text.to_string_lossy().into_owned())),
             // FUSE says so too of one that is being replaced: then it is there for whoever only
             // looks for the name.
             Err(Errno::NOENT | Errno::STALE) => {
-                match resolve::plain(&own, ANNOUNCEMENT, resolve::PLACE | OFlags::NOFOLLOW) {
+                let flags = resolve::PLACE | OFlags::NOFOLLOW;
+                match as_self(|| resolve::plain(&own, ANNOUNCEMENT, flags)) {
                     Err(Errno::NOENT) => return Ok(None),
                     _ => resolve::pause(tries),
                 }

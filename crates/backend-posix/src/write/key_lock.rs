@@ -6,6 +6,7 @@
 //! looked at under the lock.
 
 use backend::BackendError;
+use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 
 use super::conversion::{self, Look};
@@ -31,7 +32,7 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
 
 /// [`take`] for callers that only read; `None` if no lock was ever made here, or can be.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
-    match resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY) {
+    match as_self(|| resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY)) {
         Ok(_) => match take(bucket, path) {
             Err(Fail::Storage(BackendError::ReadOnly | BackendError::Denied { .. })) => Ok(None),
             result => result.map(Some),

@@ -8,6 +8,7 @@
 //! be left without its file, a file that may have been given away, and a directory that is being
 //! prepared for staging elsewhere.
 
+use kernel_calls::acting::as_self;
 use rustix::fd::OwnedFd;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -52,7 +53,7 @@ impl Note {
             return None;
         }
         let staging = bucket.staging_directory().ok()?;
-        rustix::fs::symlinkat(text, &staging, &name).ok()?;
+        as_self(|| rustix::fs::symlinkat(text, &staging, &name)).ok()?;
         Some(Self { staging, name })
     }
 
@@ -63,7 +64,7 @@ impl Note {
 
     /// Removes the note, which is no longer needed.
     pub fn remove(self) {
-        let _ = rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty());
+        let _ = as_self(|| rustix::fs::unlinkat(&self.staging, &self.name, AtFlags::empty()));
     }
 
     /// Notes that the record of the file at `path`, which is in a file of its own, may be left
@@ -94,7 +95,8 @@ impl Note {
 /// Only a process that may write in `.slipway` can have written that.
 pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
     let Some(note) = given_name(name) else { return Ok(false) };
-    match rustix::fs::readlinkat(bucket.staging_directory()?, note, Vec::new()) {
+    let staging = bucket.staging_directory()?;
+    match as_self(|| rustix::fs::readlinkat(staging, note, Vec::new())) {
         Ok(text) => Ok(text.to_str().ok().and_then(parse_given).is_some_and(|(noted, _)| noted == inode)),
         Err(Errno::NOENT | Errno::INVAL) => Ok(false),
         Err(errno) => Err(errno).attempt("read a note"),
