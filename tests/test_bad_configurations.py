@@ -23,6 +23,8 @@ SWITCHES = (
     "allow-same-names",
     "allow-nested",
     "chown",
+    "impersonate",
+    "posix-names",
     "trust-versitygw",
     "rehash-on-read",
     "secrets-in-clear",
@@ -97,6 +99,12 @@ def values() -> list[Bad]:
     bad += of("region", ['["a", "b"]'], "expected one value")
     bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a domain name such as s3.example.org")
     bad += of("account-id", ['"12"'], "12 decimal digits")
+    bad += of("uid-min", ["0", "4294967295", '"low"'], "a whole number, 1 to 4294967294")
+    bad += of("anonymous-user", ['"a:b"', '"1:2:3"', '"a/b"'], "")
+    bad += of("anonymous-user", ['"0:5"', '"5:0"'], "neither root nor in root's group")
+    bad += of("anonymous-user", ['"nobody"'], "no effect without --impersonate or --chown")
+    bad += of("posix-names", ["true"], "no effect without --impersonate or --chown")
+    bad += of("impersonate", ["true\nread-only = true"], "contradicts --read-only")
     cure = "a network such as 10.0.0.0/8, an address, or unix"
     bad += of("trusted-proxy", ['"proxy.test"', '"10.0.0.0/33"'], cure)
     bad += of("traces-from", ['"client.test"', '"10.0.0.9/8"'], "10.0.0.")

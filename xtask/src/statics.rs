@@ -16,11 +16,12 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 33] = [
+const STATICS: [(&str, &str, &str, &str); 35] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
     ("backend-posix", "base::unique", "PROCESS", "makes names that no other process makes"),
+    ("backend-posix", "base::who", "LOGGED", SELDOM),
     ("backend-posix", "buckets::aside", "LOGGED", SELDOM),
     ("backend-posix", "listing::attributes", "LOGGED", SELDOM),
     ("backend-posix", "listing::unread", "LOGGED", SELDOM),
@@ -40,6 +41,7 @@ const STATICS: [(&str, &str, &str, &str); 33] = [
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),
     ("gateway", "send_file", "PLACEHOLDER", "a constant that has an address, by which it is recognized"),
     ("gateway", "spare_headers", "SPARE", "of a thread: memory, without what was in it"),
+    ("gateway", "unix_identities", "LOGGED", SELDOM),
     ("iam", "policies", "SOURCES", TABLE),
     ("kernel-calls", "acting", "STANDING", "of a thread: whom its file calls are made as"),
     ("kernel-calls", "the root", "IGNORE_SIGIO", "how a process handles a signal is the process's"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::options::Options;
-use crate::listing;
+use crate::listing::{self, KnownFor};
 use crate::object::ObjectCache;
 use crate::upload::{OwnAssemblies, UploadIndexes};
 
@@ -19,9 +19,11 @@ pub(crate) struct Caches {
 
 impl Caches {
     pub fn new(options: &Options) -> Self {
+        // What one user may read must not be told to another.
+        let records = if options.impersonate { KnownFor::Nobody } else { KnownFor::All };
         Self {
-            listing: listing::Caches::new(options.index_cache_bytes),
-            objects: ObjectCache::new(options.object_cache_bytes),
+            listing: listing::Caches::new(options.index_cache_bytes, records),
+            objects: ObjectCache::new(if options.impersonate { 0 } else { options.object_cache_bytes }),
             uploads: UploadIndexes::new(options.index_cache_bytes),
             own_assemblies: Arc::default(),
         }

@@ -13,11 +13,13 @@ use backend::{
     check_part_algorithm,
 };
 use bytes::Bytes;
+use rustix::fs::Access;
 use s3_types::{BucketName, Conditions, UnixAccount};
 
 use crate::PosixBackend;
-use crate::base::options::DEFAULT_CHECKSUM;
+use crate::base::options::{DEFAULT_CHECKSUM, Options};
 use crate::base::turns::CopyTurn;
+use crate::base::who::{Who, may};
 use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
@@ -29,9 +31,22 @@ use crate::write::publish::Target;
 use crate::{blocking, buckets, listing, object, upload, volumes};
 
 impl PosixBackend {
-    /// The owner of new files; `None` for the gateway's own user.
+    /// The owner to whom new files are given; `None` if they stay whose they are: the gateway's, or
+    /// the requester's who makes them.
     fn owner(&self, cx: &Context) -> Option<UnixAccount> {
-        cx.unix_account().filter(|_| self.store.options.chown)
+        let Options { chown, impersonate, .. } = self.store.options;
+        cx.unix_account().filter(|_| chown && !impersonate)
+    }
+
+    /// The owner to whom a new bucket is given, which the gateway makes in any case.
+    fn owner_of_bucket(&self, cx: &Context) -> Option<UnixAccount> {
+        let Options { chown, impersonate, .. } = self.store.options;
+        cx.unix_account().filter(|_| chown || impersonate)
+    }
+
+    /// Whom the file calls of a request are made as.
+    fn who(&self, cx: &Context) -> Result<Who> {
+        Who::of(&self.store.options, cx)
     }
 
     fn target(
@@ -53,25 +68,31 @@ impl PosixBackend {
 
     /// Refuses a version id that no version here can have. If the bucket is missing, reports that
     /// first.
-    async fn check_version(&self, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
+    async fn check_version(&self, who: &Who, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();
-        self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await?;
+        self.run_in(bucket, who.clone(), move |store| store.bucket(&name).map(drop)).await?;
         Err(error)
     }
 
     /// [`PosixBackend::check_version`] of a copy's source, whose target is in `bucket`.
-    async fn check_source_version(&self, source: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
-        let checked = self.check_version(source, bucket).await;
+    async fn check_source_version(
+        &self,
+        who: &Who,
+        source: ObjectRef<'_>,
+        bucket: &BucketName,
+    ) -> Result<()> {
+        let checked = self.check_version(who, source, bucket).await;
         checked.map_err(|error| match error {
             missing @ BackendError::NoSuchBucket => missing.on(CopySide::Target),
             error => error.on(CopySide::Source),
         })
     }
 
-    async fn read(&self, request: ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
+    async fn read(&self, cx: &Context, request: ReadRequest<'_>, body: bool) -> Result<ObjectRead> {
         let ReadRequest { object, selector, conditions, check } = request;
-        self.check_version(object, object.bucket).await?;
+        let who = self.who(cx)?;
+        self.check_version(&who, object, object.bucket).await?;
         let request = ObjectReading {
             bucket: object.bucket.clone(),
             place: KeyPath::of(object.key.as_str()),
@@ -81,11 +102,14 @@ impl PosixBackend {
             body,
         };
         self.store.check_place_of(object.bucket)?;
-        if let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request) {
+        // What is read inline, or is in memory, the gateway has read.
+        if let Who::Gateway = who
+            && let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request)
+        {
             return result.map_err(|error| missing(object, error));
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
-        let read = self.run_in(object.bucket, move |store| object::read(store, &request)).await;
+        let read = self.run_in(object.bucket, who, move |store| object::read(store, &request)).await;
         let read = read.map_err(|error| missing(object, error))?;
         // What is read inline has a record.
         if let Some(rehash) =
@@ -107,23 +131,31 @@ fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
 
 #[async_trait]
 impl Backend for PosixBackend {
-    async fn list_buckets(&self, _: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
+    async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage> {
         let query = query.clone();
-        self.run(move |store| buckets::list(store, &query)).await
+        self.run(self.who(cx)?, move |store| buckets::list(store, &query)).await
     }
 
     async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()> {
         let CreateBucketRequest { name, owner, documents } = request;
         let initial = Initial { owner: owner.map(str::to_owned), documents };
-        let new = NewBucket { name: name.clone(), account: self.owner(cx), initial };
-        self.run_in(name, move |store| buckets::create(store, &new)).await
+        // DIR is the gateway's own. A requester who is nobody there gets no directory in it.
+        self.who(cx)?;
+        let new = NewBucket { name: name.clone(), account: self.owner_of_bucket(cx), initial };
+        self.run_in(name, Who::Gateway, move |store| buckets::create(store, &new)).await
     }
 
-    async fn bucket_exists(&self, _: &Context, bucket: &BucketName) -> Result<bool> {
-        let name = bucket.clone();
-        match self.run_in(bucket, move |store| store.bucket(&name).map(drop)).await {
+    async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool> {
+        let (name, who) = (bucket.clone(), self.who(cx));
+        let looks_as = who.as_ref().map_or(Who::Gateway, Who::clone);
+        let look = move |store: &Store| {
+            let bucket = store.bucket(&name)?;
+            if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(BackendError::NotAllowed) }
+        };
+        match self.run_in(bucket, looks_as, look).await {
+            // Which buckets exist is told to everybody.
             Err(BackendError::NoSuchBucket) => Ok(false),
-            result => result.map(|()| true),
+            result => result.and(who).map(|_| true),
         }
     }
 
@@ -133,7 +165,7 @@ impl Backend for PosixBackend {
 
     async fn load_bucket(&self, _: &Context, bucket: &BucketName) -> Result<Arc<BucketState>> {
         let (name, states) = (bucket.clone(), Arc::clone(&self.states));
-        self.run_in(bucket, move |_| states.load(&name)).await
+        self.run_in(bucket, Who::Gateway, move |_| states.load(&name)).await
     }
 
     async fn bucket_document(
@@ -143,7 +175,7 @@ impl Backend for PosixBackend {
         kind: DocumentKind,
     ) -> Result<Option<Bytes>> {
         let name = bucket.clone();
-        self.run_in(bucket, move |store| documents::document(store, &name, kind)).await
+        self.run_in(bucket, Who::Gateway, move |store| documents::document(store, &name, kind)).await
     }
 
     async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
@@ -154,48 +186,60 @@ impl Backend for PosixBackend {
             documents::change(store, &change)?;
             states.load(&change.name)
         };
-        self.run_in(name, work).await
+        self.run_in(name, Who::Gateway, work).await
     }
 
-    async fn delete_bucket(&self, _: &Context, bucket: &BucketName) -> Result<()> {
-        let name = bucket.clone();
-        self.run_in(bucket, move |store| buckets::delete(store, &name)).await
+    async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
+        let (name, who) = (bucket.clone(), self.who(cx)?);
+        let delete = move |store: &Store| {
+            who.call(|| {
+                let bucket = store.bucket(&name)?;
+                let allowed = may(&bucket.fd, Access::WRITE_OK | Access::EXEC_OK);
+                if allowed { Ok(()) } else { Err(BackendError::NotAllowed) }
+            })?;
+            // DIR is the gateway's own.
+            buckets::delete(store, &name)
+        };
+        self.run_in(bucket, Who::Gateway, delete).await
     }
 
-    async fn head_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        self.read(request, false).await
+    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.read(cx, request, false).await
     }
 
-    async fn get_object(&self, _: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        self.read(request, true).await
+    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
+        self.read(cx, request, true).await
     }
 
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
         let PutRequest { object, options, check } = request;
+        let who = self.who(cx)?;
         self.store.check_place_of(object.bucket)?;
         let WriteOptions { metadata, conditions, size_hint } = options;
         let target = self.target(cx, object, &conditions, check);
         let nothing_to_check = !target.needs_facts() && !size_hint.is_some_and(object::is_much);
-        if !(nothing_to_check && self.store.has_bucket_inline(&target.bucket)) {
+        let is_here = matches!(who, Who::Gateway) && self.store.has_bucket_inline(&target.bucket);
+        if !(nothing_to_check && is_here) {
             let target = target.clone();
             let begin = move |store: &Store| {
                 let begun = object::begin(store, &target, size_hint);
                 begun.map_err(|error| error.of_write(&target.conditions))
             };
-            self.run_in(object.bucket, begin).await?;
+            self.run_in(object.bucket, who.clone(), begin).await?;
         }
         let destination = Arc::new(NewObject { target, metadata });
-        Ok(Box::new(Writer::new(Arc::clone(&self.store), destination, size_hint)))
+        Ok(Box::new(Writer::new(Arc::clone(&self.store), who, destination, size_hint)))
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
         let DeleteRequest { object, conditions, check } = request;
-        self.check_version(object, object.bucket).await?;
+        let who = self.who(cx)?;
+        self.check_version(&who, object, object.bucket).await?;
         let target = self.target(cx, object, conditions, check);
         let delete = move |store: &Store| {
             object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
         };
-        self.run_in(object.bucket, delete).await
+        self.run_in(object.bucket, who, delete).await
     }
 
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>> {
@@ -208,8 +252,8 @@ impl Backend for PosixBackend {
             conditions,
             check,
         } = request;
-        let bucket = target.bucket;
-        self.check_source_version(source.object, bucket).await?;
+        let (bucket, who) = (target.bucket, self.who(cx)?);
+        self.check_source_version(&who, source.object, bucket).await?;
         let copy = Copy {
             source: source.into(),
             target: self.target(cx, target, &conditions, check),
@@ -221,10 +265,10 @@ impl Backend for PosixBackend {
             let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM, turn);
             copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
         };
-        self.run_copy(bucket, work).await
+        self.run_copy(bucket, who, work).await
     }
 
-    async fn list_objects(&self, _: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
+    async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
         let query = listing::Query {
             bucket: bucket.clone(),
@@ -238,19 +282,19 @@ impl Backend for PosixBackend {
         let abandoned = waiting.abandoned();
         let caches = Arc::clone(&self.caches);
         let list = move |store: &Store| listing::list_unless(store, &caches.listing, &query, &abandoned);
-        self.run_in(bucket, list).await
+        self.run_in(bucket, self.who(cx)?, list).await
     }
 
-    async fn create_upload(&self, _: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
+    async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
         let CreateUploadRequest { object, upload } = request;
         let (bucket, key) = (object.bucket.clone(), object.key.clone());
         let create = move |store: &Store| upload::create(store, &bucket, key.as_str(), &upload);
-        self.run_in(object.bucket, create).await.map(|id| UploadReceipt { id })
+        self.run_in(object.bucket, self.who(cx)?, create).await.map(|id| UploadReceipt { id })
     }
 
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter> {
         let PutPartRequest { upload, part_number, size_hint, checksum } = request;
-        let (name, owner) = (UploadName::from(upload), self.owner(cx));
+        let (name, owner, who) = (UploadName::from(upload), self.owner(cx), self.who(cx)?);
         let own_assemblies = Arc::clone(&self.caches.own_assemblies);
         let open = move |store: &Store| {
             let opened = PartTarget::open(store, &own_assemblies, name, part_number, size_hint, owner)?;
@@ -258,15 +302,15 @@ impl Backend for PosixBackend {
             opened.0.check_space()?;
             Ok(opened)
         };
-        let (target, chosen) = self.run_in(upload.object.bucket, open).await?;
-        let writer = Writer::new(Arc::clone(&self.store), Arc::new(target), size_hint);
+        let (target, chosen) = self.run_in(upload.object.bucket, who.clone(), open).await?;
+        let writer = Writer::new(Arc::clone(&self.store), who, Arc::new(target), size_hint);
         Ok(PartWriter { writer: Box::new(writer), chosen })
     }
 
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>> {
         let CopyPartRequest { source, range, upload, part_number } = request;
-        let bucket = upload.object.bucket;
-        self.check_source_version(source.object, bucket).await?;
+        let (bucket, who) = (upload.object.bucket, self.who(cx)?);
+        self.check_source_version(&who, source.object, bucket).await?;
         let copy = CopyPart {
             source: source.into(),
             range,
@@ -278,7 +322,7 @@ impl Backend for PosixBackend {
         let work = move |store: &Store, turn: &CopyTurn| {
             upload::copy_part(store, &own_assemblies, &copy, DEFAULT_CHECKSUM, turn)
         };
-        self.run_copy(bucket, work).await.map(Copied::plain)
+        self.run_copy(bucket, who, work).await.map(Copied::plain)
     }
 
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt> {
@@ -292,24 +336,24 @@ impl Backend for PosixBackend {
         let work = move |store: &Store| {
             upload::complete(store, &complete).map_err(|error| error.of_write(&complete.target.conditions))
         };
-        self.run_in(upload.object.bucket, work).await
+        self.run_in(upload.object.bucket, self.who(cx)?, work).await
     }
 
-    async fn abort_upload(&self, _: &Context, request: AbortRequest<'_>) -> Result<()> {
+    async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()> {
         let AbortRequest { upload, if_initiated } = request;
         let name = UploadName::from(upload);
         let abort = move |store: &Store| upload::abort(store, &name, if_initiated);
-        self.run_in(upload.object.bucket, abort).await
+        self.run_in(upload.object.bucket, self.who(cx)?, abort).await
     }
 
-    async fn list_parts(&self, _: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
+    async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage> {
         let ListPartsQuery { upload, after, max_parts } = query;
         let name = UploadName::from(upload);
         let list = move |store: &Store| upload::list_parts(store, &name, after, max_parts);
-        self.run_in(upload.object.bucket, list).await
+        self.run_in(upload.object.bucket, self.who(cx)?, list).await
     }
 
-    async fn list_uploads(&self, _: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
+    async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
         let ListUploadsQuery { bucket, prefix, delimiter, start, max_items } = *query;
         let query = UploadsQuery {
             bucket: bucket.clone(),
@@ -319,7 +363,8 @@ impl Backend for PosixBackend {
             max_items,
         };
         let caches = Arc::clone(&self.caches);
-        self.run_in(bucket, move |store| upload::list_uploads(store, &caches.uploads, &query)).await
+        let list = move |store: &Store| upload::list_uploads(store, &caches.uploads, &query);
+        self.run_in(bucket, self.who(cx)?, list).await
     }
 
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>> {
@@ -362,6 +407,6 @@ impl Maintenance for PosixBackend {
             store.devices.forget();
             buckets::sweep_asides(store, &options)
         };
-        self.run(work).await
+        self.run(Who::Gateway, work).await
     }
 }

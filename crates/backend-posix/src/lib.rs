@@ -165,6 +165,7 @@ use backend::{BackendError, Result, SweepReport};
 use s3_types::BucketName;
 
 use crate::base::turns::CopyTurn;
+use crate::base::who::Who;
 use crate::buckets::documents::States;
 use crate::caches::Caches;
 use crate::maintenance::sweep;
@@ -218,6 +219,9 @@ impl PosixBackend {
         let store = Arc::new(buckets::try_root(Store::open(root, options)?, root)?);
         let start = || tools::LazyRehash::start(Arc::clone(&store)).map(Arc::new);
         volumes::try_mounted(&store);
+        if store.options.impersonate {
+            buckets::try_impersonation(&store, root)?;
+        }
         let rehash = rehash_on_read.then(start).transpose().map_err(|e| OpenError::no_thread(root, e))?;
         Ok(Self { rehash, ..Self::watched(store, root)? })
     }
@@ -252,37 +256,40 @@ impl PosixBackend {
     /// The entries directly under the root that are not served as buckets: files, symbolic links,
     /// and directories whose names are not bucket names.
     pub async fn unserved(&self) -> Result<Vec<String>> {
-        self.run(buckets::unserved).await
+        self.run(Who::Gateway, buckets::unserved).await
     }
 
     /// [`Maintenance::sweep`](backend::Maintenance::sweep) with other options than the tree's.
     pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
         let name = bucket.clone();
-        self.run_in(bucket, move |store| sweep::sweep(store, &name, &options)).await
+        self.run_in(bucket, Who::Gateway, move |store| sweep::sweep(store, &name, &options)).await
     }
 
     /// Runs work on the tree.
     async fn run<T: Send + 'static>(
         &self,
+        who: Who,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.store.presence.check()?;
         let store = Arc::clone(&self.store);
         let turns = self.store.options.quotas.turns(None);
-        blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
+        let work = move || who.call(|| work(&store).map_err(|error| store.explain(error)));
+        blocking::run(turns, work).await
     }
 
     /// Runs a copy into a bucket. A long one whose turn it is not is run again when it is.
     async fn run_copy<T: Send + 'static>(
         &self,
         bucket: &BucketName,
+        who: Who,
         work: impl Fn(&Store, &CopyTurn) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
         let (work, copies) = (Arc::new(work), self.store.options.quotas.copies(bucket));
         // The thread gives the turn up, not who waits for it and may go away.
         let run = |turn: &Arc<CopyTurn>| {
             let (work, turn) = (Arc::clone(&work), Arc::clone(turn));
-            self.run_in(bucket, move |store| work(store, &turn))
+            self.run_in(bucket, who.clone(), move |store| work(store, &turn))
         };
         let turn = Arc::new(copies.begin());
         let result = run(&turn).await;
@@ -295,15 +302,17 @@ impl PosixBackend {
         run(&Arc::new(turn)).await
     }
 
-    /// Runs work on a bucket.
+    /// Runs work on a bucket, whose file calls are made as `who`.
     async fn run_in<T: Send + 'static>(
         &self,
         bucket: &BucketName,
+        who: Who,
         work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.store.check_place_of(bucket)?;
         let store = Arc::clone(&self.store);
         let turns = self.store.options.quotas.turns(Some(bucket));
-        blocking::run(turns, move || work(&store).map_err(|error| store.explain(error))).await
+        let work = move || who.call(|| work(&store).map_err(|error| store.explain(error)));
+        blocking::run(turns, work).await
     }
 }

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 use backend::{BackendError, Statistics, VolumeStatistics};
+use kernel_calls::acting::begin_as_self;
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 use s3_types::BucketName;
@@ -138,6 +139,7 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
         let (store, names, done) = (Arc::clone(store), Arc::clone(&names), done.clone());
         let next = move || names.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let work = move || {
+            begin_as_self();
             while let Some(name) = next() {
                 try_bucket(&store, &name);
             }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use s3_types::{RequesterFacts, UnixAccount};
+use s3_types::{RequesterFacts, UnixAccount, UnixIdentity};
 
 /// The requester of storage calls. Made once per request; a clone, for work that outlives the
 /// request, copies nothing.
@@ -11,11 +11,13 @@ pub struct Context {
     pub request_id: Arc<str>,
     /// The requester; `None` for anonymous requests, and for the gateway's own calls.
     pub requester: Option<Arc<RequesterFacts>>,
+    /// Whom the requester is on the file system, if that is known and used.
+    pub unix: Option<Arc<UnixIdentity>>,
 }
 
 impl Context {
     /// The requester's account on the file system, if it is known.
     pub fn unix_account(&self) -> Option<UnixAccount> {
-        self.requester.as_ref().and_then(|requester| requester.unix_account)
+        self.unix.as_ref().map(|unix| unix.account)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gateway::identities::{InTree, SystemClock};
 use iam::model::{
     AccountDocument, Context, Document, Holder, IamError, KeyOwner, KeyStatus, Name, NewKey, NewUser,
-    Path as IamPath, Tags,
+    Path as IamPath, Posix, Tags,
 };
 
 use iam::{
@@ -74,6 +74,15 @@ async fn perform(registry: &Registry, account: &AccountId, line: &str) -> Outcom
             change(registry, account, |document, _| document.delete_access_key(&owner, &key)).await
         }
         "delete-user" => change(registry, account, |document, _| document.delete_user(&user)).await,
+        // Ids (uid gid group...), or the name of an account.
+        "set-posix" => {
+            let ids: Result<Vec<u32>, _> = rest.split(' ').map(str::parse).collect();
+            let posix = match ids.as_deref() {
+                Ok([uid, gid, groups @ ..]) => Posix::ids(*uid, *gid, groups.to_vec())?,
+                _ => Posix::name(rest)?,
+            };
+            change(registry, account, |document, _| document.set_user_posix(&user, Some(&posix))).await
+        }
         "put-policy" => {
             let (holder, name) = (Holder::User(user), Name::new("own")?);
             let policy = Document::new(rest)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
 use iam::AccountId;
-use s3_types::ETagSource;
+use s3_types::{ETagSource, UnixName};
 
 use crate::access_log::Destination;
 use crate::choices::{
@@ -22,7 +22,7 @@ use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
 use crate::values::{
     at_least_one, directory, directory_mode, domain, file_mode, log_filter, region, seconds, seconds_or_none,
-    switch, whole,
+    switch, unix_name, whole,
 };
 
 /// Options of `slipway serve`.
@@ -143,6 +143,28 @@ pub struct ServeOptions {
     /// the server's user
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = switch)]
     pub chown: bool,
+
+    /// Make the file calls of each request as its requester, so that the kernel decides about them
+    /// by owners, modes, groups and ACLs, after policies did. Needs root, or CAP_SETUID and
+    /// CAP_SETGID as uid 0 of a user namespace. Requesters whose POSIX identity is not known reach
+    /// no file
+    #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
+    pub impersonate: bool,
+
+    /// For --impersonate and --chown: a user of IAM without a POSIX identity of its own is the
+    /// account of the system (passwd, or a directory by NSS) that has the user's name. Whoever may
+    /// create users of IAM may then act as any such account
+    #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
+    pub posix_names: bool,
+
+    /// For --impersonate and --chown: nobody may be an account with a lower user id
+    #[arg(long, value_name = "UID", env = "SLIPWAY_UID_MIN", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
+    pub uid_min: u32,
+
+    /// For --impersonate and --chown: whom anonymous requests are on the file system, as UID:GID or
+    /// as the name of an account. Without it, with --impersonate they reach no file
+    #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
+    pub anonymous_user: Option<UnixName>,
 
     /// What the ETags of objects and parts are made from. With `checksum` they look like
     /// `crc64nvme-ae8b14860a799888`, which clients don't take for an MD5; an MD5 that a client
@@ -349,6 +371,40 @@ impl ServeOptions {
                 "--rehash-on-read contradicts --read-only, since it writes to DIR: leave out one of the two"
                     .to_owned(),
             );
+        }
+        self.check_identities()
+    }
+
+    /// Refuses options about POSIX identities that contradict others.
+    fn check_identities(&self) -> Result<(), String> {
+        let refused = |with: &str, why: &str| {
+            Err(format!("--impersonate contradicts {with}, {why}: leave out one of the two"))
+        };
+        if self.impersonate {
+            if self.read_only {
+                return refused("--read-only", "since it is tried in DIR at the start");
+            }
+            if self.allow_same_names {
+                return refused("--allow-same-names", "since names must tell files apart");
+            }
+            if self.metadata == Some(Metadata::Sidecar) {
+                return refused(
+                    "--metadata sidecar",
+                    "since records beside files would need the rights of several users",
+                );
+            }
+            if self.dir == "null:" {
+                return refused("null:", "which stores no files");
+            }
+        }
+        if !self.impersonate && !self.chown {
+            let given =
+                [(self.posix_names, "--posix-names"), (self.anonymous_user.is_some(), "--anonymous-user")];
+            if let Some((_, flag)) = given.into_iter().find(|(given, _)| *given) {
+                return Err(format!(
+                    "{flag} has no effect without --impersonate or --chown: give one of them as well, or leave out {flag}"
+                ));
+            }
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::identities::Looks;
 use crate::metrics::Connections;
 use crate::observers::Observers;
 use crate::request_id::{HostId, RequestIds};
+use crate::unix_identities::UnixIdentities;
 
 /// The settings that a reload changes. A request keeps those that it began with.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct Gateway {
     pub actions: Places,
     /// True if actions with secrets are performed for clients without TLS, too.
     pub secrets_in_clear: bool,
+    /// Whom requesters are on the file system; `None` if that makes no difference.
+    pub unix: Option<UnixIdentities>,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use backend::Context;
 use http::StatusCode;
 use iam::{BucketRules, Requester};
-use s3_types::Timestamp;
+use s3_types::{Timestamp, UnixIdentity};
 use s3_wire::honoured::Signed;
 use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Query, Target};
@@ -36,8 +36,8 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// The context of all its storage calls, once it is known who asks.
-    pub fn backend_context(&self, requester: &Requester) -> Context {
-        Context { request_id: self.id.as_str().into(), requester: requester.facts().cloned() }
+    pub fn backend_context(&self, requester: &Requester, unix: Option<Arc<UnixIdentity>>) -> Context {
+        Context { request_id: self.id.as_str().into(), requester: requester.facts().cloned(), unix }
     }
 }
 

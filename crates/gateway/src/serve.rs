@@ -11,6 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
 use iam::{Account, Authorizer, MasterKeys, OpenError, Policies, Registry, RootIdentity, RootOnly};
+use kernel_calls::acting::begin_as_self;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::runtime::Handle;
@@ -42,7 +43,7 @@ use crate::server::{
 use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, choices, identities, master_key, service_manager, sweep};
+use crate::{account, agreement, choices, identities, impersonation, master_key, service_manager, sweep};
 
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -89,6 +90,12 @@ pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<()
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|e| format!("cannot keep other processes from its memory: {e}"))?;
     log::read_filter(&options.log).map_err(Failure::Configuration)?;
+    if options.impersonate {
+        let checked = options.check().map_err(Failure::Configuration);
+        // Before there is a thread that would keep more than this.
+        let able = checked.and_then(|()| Ok(impersonation::become_able_to_act(&options)?));
+        able.map_err(|failure| failure.located(&said.arguments))?;
+    }
     let mut log = Log::start(&options.log, options.log_format)?;
     let filter = log.filter.take();
     let outcome = run_logged(options, said, inherited, filter);
@@ -102,11 +109,13 @@ fn run_logged(
     inherited: Inherited,
     log_filter: Option<LogFilter>,
 ) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .build()
-        .map_err(|e| format!("cannot start threads: {e}"))?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.enable_all().max_blocking_threads(BLOCKING_THREADS_MAX);
+    if options.impersonate {
+        // One that is made by a thread which acts as a user begins as that user.
+        runtime.on_thread_start(begin_as_self);
+    }
+    let runtime = runtime.build().map_err(|e| format!("cannot start threads: {e}"))?;
     let outcome = runtime.block_on(serve(options, said, inherited, log_filter));
     // Work that is stuck in the file system must not keep the process; what it has not published
     // does not exist.
@@ -233,6 +242,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
 
     root.warn_of_chown(options.chown);
+    impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
     let registry = open_identities(options, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
@@ -438,6 +448,7 @@ fn gateway(
         looks: Arc::default(),
         actions: Places::new(ACTIONS_MAX),
         secrets_in_clear: options.secrets_in_clear,
+        unix: impersonation::unix_identities(options),
         authorizer: authorizer(options),
         signing: SigningPolicy { region: options.region.clone(), sigv2 },
         signing_keys: SigningKeyCache::new(),

@@ -60,6 +60,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
         file_mode: options.file_mode,
         directory_mode: options.dir_mode,
         chown: options.chown,
+        impersonate: options.impersonate,
         rehash_on_read: options.rehash_on_read,
         sweep: backend_posix::SweepOptions {
             upload_age: days(options.upload_age),

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use iam::model::Posix;
+use s3_types::UnixName;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -81,6 +83,16 @@ pub(crate) fn whole<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &s
     let number = text.parse::<u64>().ok().filter(|number| (LEAST..=MOST).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number, {LEAST} to {MOST}"))
+}
+
+/// An account of the system: UID:GID, or its name.
+pub(crate) fn unix_name(text: &str) -> Result<UnixName, String> {
+    let posix = match text.split_once(':').map(|(uid, gid)| (uid.parse(), gid.parse())) {
+        Some((Ok(uid), Ok(gid))) => Posix::ids(uid, gid, Vec::new()),
+        Some(_) => Err("expected UID:GID, or the name of an account"),
+        None => Posix::name(text),
+    };
+    posix.map(|posix| posix.unix_name()).map_err(str::to_owned)
 }
 
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {

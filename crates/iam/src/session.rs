@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use policy::Policy;
-use s3_types::{RequesterFacts, Timestamp, UnixAccount};
+use s3_types::{RequesterFacts, Timestamp, UnixAccount, UnixIdentity, UnixName};
 
 use crate::account::Account;
 use crate::credential::Credential;
@@ -39,8 +39,8 @@ pub struct Principal {
     /// The unique id, which no other principal ever has (`aws:userid`); that of a role is followed
     /// by a colon and the session's name.
     pub unique_id: Option<Box<str>>,
-    /// The account on the file system, if it is known.
-    pub unix_account: Option<UnixAccount>,
+    /// How it is known whom the principal is on the file system, if it is.
+    pub unix: Option<UnixName>,
 }
 
 impl Principal {
@@ -49,7 +49,8 @@ impl Principal {
         let arn = format!("arn:aws:iam::{}:root", account.id()).into();
         let unique_id = Some(account.id().as_str().into());
         let (kind, name) = (PrincipalKind::Root, ROOT_NAME.into());
-        Self { account, kind, name, arn, issuer: None, issuer_id: None, unique_id, unix_account }
+        let unix = unix_account.map(|account| UnixName::Ids(Arc::new(UnixIdentity::alone(account))));
+        Self { account, kind, name, arn, issuer: None, issuer_id: None, unique_id, unix }
     }
 }
 
@@ -136,7 +137,7 @@ impl Session {
         let facts = Arc::new(RequesterFacts {
             canonical_id: principal.account.canonical_id().into(),
             name: principal.name.clone(),
-            unix_account: principal.unix_account,
+            unix: principal.unix.clone(),
         });
         let (permissions, tags) = (Permissions::default(), Box::default());
         Self {

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 /// An account on the file system: the user id and group id that own its files, and by which the
 /// kernel decides about access.
@@ -34,6 +35,33 @@ impl fmt::Display for UnixAccount {
     }
 }
 
+/// Whom file calls are made as: an account on the file system, and its supplementary groups.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UnixIdentity {
+    /// The user id, and the group id that new files get.
+    pub account: UnixAccount,
+    /// The supplementary groups.
+    pub groups: Box<[u32]>,
+}
+
+impl UnixIdentity {
+    /// An account without supplementary groups.
+    pub fn alone(account: UnixAccount) -> Self {
+        Self { account, groups: Box::default() }
+    }
+}
+
+/// How it is known whom somebody is on the file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnixName {
+    /// By ids.
+    Ids(Arc<UnixIdentity>),
+    /// By the name of an account of the system, which is asked for the ids.
+    Account(Arc<str>),
+    /// By the name of the user itself, if a user's account of the system has its name.
+    User(Arc<str>),
+}
+
 /// Facts about a requester; a storage uses those that it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequesterFacts {
@@ -41,8 +69,8 @@ pub struct RequesterFacts {
     pub canonical_id: Box<str>,
     /// The requester's name, to be shown to people.
     pub name: Box<str>,
-    /// The requester's account on the file system, if it is known.
-    pub unix_account: Option<UnixAccount>,
+    /// How it is known whom the requester is on the file system, if it is.
+    pub unix: Option<UnixName>,
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ mod object_facts;
 mod range;
 pub mod words;
 
-pub use account::{RequesterFacts, UnixAccount};
+pub use account::{RequesterFacts, UnixAccount, UnixIdentity, UnixName};
 pub use action::{ActionSet, S3Action};
 pub use checksum::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue};
 pub use completed_part::CompletedPart;

@@ -1,5 +1,5 @@
-//! Options, quotas of the process, unique names and rate limits for log lines, which all other
-//! modules use.
+//! Options, quotas of the process, unique names, rate limits for log lines, and whom file calls are
+//! made as, which all other modules use.
 
 pub(crate) mod lines;
 pub(crate) mod options;
@@ -7,5 +7,6 @@ pub(crate) mod quotas;
 pub(crate) mod step;
 pub(crate) mod turns;
 pub(crate) mod unique;
+pub(crate) mod who;
 
 pub(crate) use backend::seldom;

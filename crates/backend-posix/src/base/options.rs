@@ -118,6 +118,9 @@ pub struct Options {
     /// True if new files and directories are given to their requesters, if the accounts of these on
     /// the file system are known.
     pub chown: bool,
+    /// True if the file calls of requests are made as their requesters, so that the kernel decides
+    /// about them (decision 0044).
+    pub impersonate: bool,
     /// True if foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
     /// What a sweep may remove.
@@ -150,6 +153,7 @@ impl Default for Options {
             file_mode: 0o666,
             directory_mode: 0o777,
             chown: false,
+            impersonate: false,
             rehash_on_read: false,
             sweep: SweepOptions::default(),
             index_cache_bytes: 256 << 20,

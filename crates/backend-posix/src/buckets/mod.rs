@@ -9,11 +9,13 @@ mod root;
 use std::sync::Arc;
 
 use backend::{BackendError, BucketPage, ListBucketsQuery, Result};
-use rustix::fs::{AtFlags, FileType, Mode};
+use kernel_calls::acting::as_self;
+use rustix::fs::{Access, AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use s3_types::{BucketName, Timestamp, UnixAccount};
 
 use crate::base::step::step;
+use crate::base::who::may_at;
 use crate::error::{Fail, Op, is_of_one, retrying};
 use crate::fs::folding::folds_case;
 use crate::fs::linking::move_to_free;
@@ -37,18 +39,18 @@ use documents::{Initial, Prepared};
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
 pub(crate) use delete::delete;
-pub(crate) use root::try_root;
+pub(crate) use root::{try_impersonation, try_root};
 
 /// Lists buckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
     let ListBucketsQuery { prefix, after, max_buckets } = query;
-    let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
+    let root = as_self(|| resolve::plain(&store.root, "", DIRECTORY)).op("open the root")?;
     if file_info::stat(&root)?.links == 0 {
         // Nobody should take it for a store without buckets.
         return Err(Errno::STALE).op("read the root, which has been removed");
     }
     let mut names = Vec::new();
-    for (name, kind) in entries(&root).op("read the root")? {
+    for (name, kind) in as_self(|| entries(&root)).op("read the root")? {
         let Ok(name) = BucketName::new(&name) else { continue };
         let wanted =
             name.as_str().starts_with(prefix) && after.as_deref().is_none_or(|after| name.as_str() > after);
@@ -63,7 +65,11 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
             page.next = page.buckets.last().map(|bucket| bucket.name.clone());
             return Ok(page);
         }
-        match head(store, &name) {
+        // What its user may not enter is not shown to a user.
+        if !may_at(&store.root, name.as_str(), Access::EXEC_OK) {
+            continue;
+        }
+        match as_self(|| head(store, &name)) {
             Ok(bucket) => {
                 page.buckets.push(bucket);
                 page.unreadable += std::mem::take(&mut unreadable);

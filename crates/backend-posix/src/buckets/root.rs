@@ -2,7 +2,13 @@
 
 use std::path::Path;
 
+use kernel_calls::acting::{Identity, acting};
+use rustix::fs::{Access, AtFlags, Mode};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
 use super::aside::Aside;
+use crate::base::options::Metadata;
 use crate::base::unique;
 use crate::error::Io;
 use crate::tree::store::{OpenError, Store};
@@ -21,6 +27,57 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
         tracing::info!("the file system of the directory: {}", Lack::LocksElsewhere.sentence());
     }
     Ok(store.with_volume(volume))
+}
+
+/// The ids with which impersonation is tried: those of nobody.
+const NOBODY: u32 = 65_534;
+
+/// Fails if the file calls of requests cannot be made as their requesters in this tree.
+pub(crate) fn try_impersonation(store: &Store, root: &Path) -> Result<(), OpenError> {
+    let tried = match store.metadata() {
+        Metadata::Sidecar => {
+            Err("it does not go with --metadata sidecar: a record beside a file would need the rights of several \
+                 users"
+                .to_owned())
+        }
+        Metadata::Xattr if store.options.allow_same_names => {
+            Err("it does not go with --allow-same-names".to_owned())
+        }
+        Metadata::Xattr => try_as_nobody(store).unwrap_or_else(|errno| {
+            Err(format!("it cannot be tried in the directory that is served: {errno}"))
+        }),
+    };
+    tried.map_err(|why| OpenError::no_impersonation(root, why))
+}
+
+/// Tries with a directory that is closed to others whether the kernel refuses it to another user,
+/// and says so when it is asked; and whether a directory can be given to one.
+fn try_as_nobody(store: &Store) -> Io<Result<(), String>> {
+    let aside = Aside::of_nothing(store)?;
+    let name = unique::name();
+    let tried = || {
+        rustix::fs::mkdirat(&aside.fd, &name, Mode::RWXU)?;
+        let nobody = Identity { uid: NOBODY, gid: NOBODY, groups: &[] };
+        let asked =
+            acting(nobody, || rustix::fs::accessat(&aside.fd, &name, Access::EXEC_OK, AtFlags::EACCESS));
+        let ids = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+        let given =
+            rustix::fs::chownat(&aside.fd, &name, Some(ids.0), Some(ids.1), AtFlags::SYMLINK_NOFOLLOW);
+        let owner = rustix::fs::statat(&aside.fd, &name, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;
+        Ok(match (asked, given) {
+            (Err(error), _) => Err(format!("the process cannot act as another user: {error}")),
+            (Ok(Err(Errno::ACCESS)), Ok(())) if owner == NOBODY => Ok(()),
+            (Ok(Err(Errno::ACCESS)), _) => Err(
+                "directories cannot be given to other users here (a network file system with root_squash?)"
+                    .to_owned(),
+            ),
+            (Ok(_), _) => Err("the kernel does not refuse a closed directory to another user".to_owned()),
+        })
+    };
+    let tried = tried();
+    let _ = rustix::fs::unlinkat(&aside.fd, &name, AtFlags::REMOVEDIR);
+    aside.remove();
+    tried
 }
 
 /// Tries what is not known of the root's volume. If nothing can be written there, returns what is

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use backend::{ObjectSummary, Result};
+use kernel_calls::acting::spawn_scoped;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::ObjectKey;
@@ -70,9 +71,16 @@ pub(super) fn summaries(
     let each = found.len().div_ceil(helpers.number + 1).max(1);
     let (own, others) = found.split_at(each.min(found.len()));
     thread::scope(|scope| {
-        let others: Vec<_> = others.chunks(each).map(|some| scope.spawn(move || several(some))).collect();
+        // They look at the files as this thread does.
+        let spawn = |some| spawn_scoped(scope, thread::Builder::new(), move || several(some));
+        let others: Vec<_> = others.chunks(each).map(|some| (some, spawn(some))).collect();
         let mut all: Vec<ReadSummary> = several(own)?;
-        for other in others {
+        for (some, other) in others {
+            // Without a thread it is done here.
+            let Ok(other) = other else {
+                all.append(&mut several(some)?);
+                continue;
+            };
             let some: Result<Vec<_>> = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             all.append(&mut some?);
         }

@@ -24,6 +24,15 @@ use crate::limits::{
 };
 use crate::tree::bucket::{Bucket, Directory};
 
+/// Whom the records of files that were read for one request may be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownFor {
+    /// Whoever lists the files: the gateway may read all of them.
+    All,
+    /// Nobody else: the kernel decides for each user.
+    Nobody,
+}
+
 /// The caches of a tree's listings.
 #[derive(Debug)]
 pub(crate) struct Caches {
@@ -32,13 +41,14 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Caches of at most `index_bytes` for indexes, and a share of that in addition for records;
-    /// none for 0.
-    pub fn new(index_bytes: usize) -> Self {
-        Self {
-            indexes: IndexCache::new(index_bytes),
-            known_records: KnownRecords::new(index_bytes / KNOWN_RECORDS_SHARE),
-        }
+    /// Caches of at most `index_bytes` for indexes, and a share of that in addition for records, if
+    /// these may be known; none for 0.
+    pub fn new(index_bytes: usize, records: KnownFor) -> Self {
+        let record_bytes = match records {
+            KnownFor::All => index_bytes / KNOWN_RECORDS_SHARE,
+            KnownFor::Nobody => 0,
+        };
+        Self { indexes: IndexCache::new(index_bytes), known_records: KnownRecords::new(record_bytes) }
     }
 
     /// The figures of the cache of indexes.

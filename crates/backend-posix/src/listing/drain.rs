@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
 
+use kernel_calls::acting::begin_as_self;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, write};
@@ -24,7 +25,12 @@ impl Drain {
             let stop = eventfd(0, EventfdFlags::CLOEXEC).ok()?;
             let (stopped, kept) = (stop.try_clone().ok()?, Arc::downgrade(kept));
             let thread = thread::Builder::new().name("changes".to_owned());
-            thread.spawn(move || run(&queue, &stopped, &kept)).ok().map(|_| stop)
+            let work = move || {
+                // Whoever lists may act as a user.
+                begin_as_self();
+                run(&queue, &stopped, &kept);
+            };
+            thread.spawn(work).ok().map(|_| stop)
         });
     }
 }

@@ -24,7 +24,7 @@ mod unread;
 mod walk;
 mod watch;
 
-pub(crate) use cache::Caches;
+pub(crate) use cache::{Caches, KnownFor};
 pub(crate) use order::{after_all, common_prefix};
 #[cfg(test)]
 pub(crate) use page::list;

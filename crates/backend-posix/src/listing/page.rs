@@ -288,7 +288,7 @@ mod tests {
             }
             let kept = keys(&scene, 90);
             let query = Query { bucket: scene.name.clone(), prefix: String::new(), delimiter: None, start: None, max_items: 10_000 };
-            let expected = list_unless(&scene.store, &Caches::new(0), &query, &AtomicBool::new(false)).unwrap();
+            let expected = list_unless(&scene.store, &Caches::new(0, crate::listing::KnownFor::All), &query, &AtomicBool::new(false)).unwrap();
             let expected: Vec<_> = expected.items.iter().map(|item| match item {
                 ListItem::Object(object) => object.key.as_str().to_owned(),
                 ListItem::CommonPrefix(prefix) => prefix.clone(),

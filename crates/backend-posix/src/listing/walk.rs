@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use backend::{ListPosition, Result};
+use kernel_calls::acting::is_acting;
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
@@ -436,7 +437,8 @@ fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Direct
 /// Logs a directory that the listing leaves out.
 fn left_out(bucket: &Bucket<'_>, key: &str, errno: Errno) -> Option<Hit> {
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
-    if LOGGED.is_due() {
+    // What is closed to its user, a user need not see.
+    if !is_acting() && LOGGED.is_due() {
         let bucket = bucket.name_for_log();
         tracing::warn!(bucket, key, error = %errno, "a directory cannot be read: the listing lacks the objects in it");
     }

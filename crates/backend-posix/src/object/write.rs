@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::open::{Opened, open};
 use crate::base::quotas::Quotas;
+use crate::base::who::Who;
 use crate::blocking::{self, Share};
 use crate::error::Op;
 use crate::facts::place::{Current, Facts};
@@ -151,6 +152,8 @@ impl Drop for HeldBytes {
 /// An [`ObjectWriter`] on the file system.
 pub(crate) struct Writer {
     store: Arc<Store>,
+    /// Whom its file calls are made as.
+    who: Who,
     destination: Arc<dyn Destination>,
     size_hint: Option<u64>,
     chunks: Vec<Bytes>,
@@ -169,10 +172,16 @@ enum Hop {
 }
 
 impl Writer {
-    pub fn new(store: Arc<Store>, destination: Arc<dyn Destination>, size_hint: Option<u64>) -> Self {
+    pub fn new(
+        store: Arc<Store>,
+        who: Who,
+        destination: Arc<dyn Destination>,
+        size_hint: Option<u64>,
+    ) -> Self {
         let buffered = HeldBytes::nothing(&store.options.quotas);
         Self {
             store,
+            who,
             destination,
             size_hint,
             chunks: Vec::new(),
@@ -230,7 +239,8 @@ impl Writer {
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
         let (size_hint, share) = (self.size_hint, Share::of(turns).await?);
-        self.hop = Some(Hop::Under(blocking::spawn(move || {
+        let who = self.who.clone();
+        let write = move || {
             let mut staged =
                 if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
             let more = chunks.iter().map(|chunk| chunk.len() as u64).sum();
@@ -238,7 +248,8 @@ impl Writer {
             staged.append(&chunks)?;
             drop((chunks, held, share));
             Ok(staged)
-        })));
+        };
+        self.hop = Some(Hop::Under(blocking::spawn(move || who.call(write))));
         // What is read meanwhile would be held as well.
         if self.buffered.is_much() { self.wait_for_hop().await } else { Ok(()) }
     }
@@ -271,7 +282,8 @@ impl ObjectWriter for Writer {
         let ((chunks, held), written_bytes) = (self.take_chunks(), self.written_bytes);
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
-        blocking::run(turns, move || {
+        let who = self.who.clone();
+        let publish = move || {
             store.check_place_of(destination.bucket())?;
             let mut stage = match staged {
                 Some(staged) => Some(reopen(&store, destination.bucket(), staged)?),
@@ -288,8 +300,8 @@ impl ObjectWriter for Writer {
                 }
             }
             finish(&*destination, &store, stage, digests)
-        })
-        .await
+        };
+        blocking::run(turns, move || who.call(publish)).await
     }
 }
 

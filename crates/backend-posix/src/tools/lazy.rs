@@ -7,6 +7,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use backend::{BackendError, Result};
+use kernel_calls::acting::begin_as_self;
 use rustix::fd::AsFd;
 use s3_types::BucketName;
 
@@ -52,7 +53,10 @@ impl LazyRehash {
     pub fn start(store: Arc<Store>) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let theirs = Arc::clone(&queue);
-        std::thread::Builder::new().name("rehash".to_owned()).spawn(move || work(&store, &theirs))?;
+        std::thread::Builder::new().name("rehash".to_owned()).spawn(move || {
+            begin_as_self();
+            work(&store, &theirs);
+        })?;
         Ok(Self { queue })
     }
 

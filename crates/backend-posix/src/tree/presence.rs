@@ -20,6 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use backend::{BackendError, Result};
+use kernel_calls::acting::begin_as_self;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
@@ -152,7 +153,11 @@ pub(crate) fn watch<T: Send + Sync + 'static>(tree: &Arc<T>, watch: Watch<T>) ->
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     // Without /proc there is the interval.
     let mounts = rustix::fs::open("/proc/self/mountinfo", flags, Mode::empty()).ok();
-    thread::Builder::new().name("presence".to_owned()).spawn(move || run(&tree, &watch, mounts.as_ref()))?;
+    let work = move || {
+        begin_as_self();
+        run(&tree, &watch, mounts.as_ref());
+    };
+    thread::Builder::new().name("presence".to_owned()).spawn(work)?;
     Ok(())
 }
 

@@ -85,6 +85,8 @@ enum OpenReason {
          CAP_DAC_OVERRIDE to go on reading and replacing these files; root has both"
     )]
     NoChown,
+    #[error("--impersonate: {0}")]
+    NoImpersonation(String),
     #[error("cannot be served: a thread for background work cannot be started: {0}")]
     NoThread(std::io::Error),
     #[error("cannot be served: its file system cannot be tested: {0}")]
@@ -104,6 +106,11 @@ impl OpenError {
     /// An error for a file system that cannot be tested.
     pub(crate) fn no_trial(root: &Path, errno: Errno) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::Trial(errno) }
+    }
+
+    /// An error for a tree in which files cannot be used as other users.
+    pub(crate) fn no_impersonation(root: &Path, why: String) -> Self {
+        Self { path: root.to_owned(), reason: OpenReason::NoImpersonation(why) }
     }
 
     /// An error for a thread that cannot be started.

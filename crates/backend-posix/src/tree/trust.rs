@@ -10,6 +10,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use kernel_calls::acting::is_acting;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -57,14 +58,17 @@ pub(crate) enum Purpose {
 impl Bucket<'_> {
     /// Checks that an open directory with the name `path` in the bucket looks like one that the
     /// server makes in `.slipway`: it must belong to the server's account, the owner of the bucket
-    /// or that of `DIR/.slipway`, and others may not write there, as far as its file system keeps
-    /// modes. For [`Purpose::Removal`], `.slipway` must have its mark. Otherwise returns EPERM, and
+    /// (unless requests act as users) or that of `DIR/.slipway`, and others may not write there, as
+    /// far as its file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark. Otherwise returns EPERM, and
     /// logs that.
     pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
         let stat = rustix::fs::fstat(opened)?;
+        // Where requests act as users, the bucket's owner is one of them, and must not see what the
+        // others keep there.
+        let may_be_owners = !self.store.options.impersonate;
         let ours = stat.st_uid == *ACCOUNT
             || keeper(self.store) == Some(stat.st_uid)
-            || rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
+            || may_be_owners && rustix::fs::fstat(&self.fd)?.st_uid == stat.st_uid;
         let closed = |rights| stat.st_mode & rights == 0 || self.store.keeps_no_modes(opened, &stat);
         if !ours || !closed(WRITABLE) {
             if !self.log_tree(opened, path) {
@@ -107,6 +111,8 @@ impl Bucket<'_> {
         let ours = stat.st_uid == *ACCOUNT
             // Given to whoever made it.
             || self.store.options.chown
+            // The kernel decides whether the user may remove it.
+            || is_acting()
             // They could remove it by themselves.
             || is_owner(&|| rustix::fs::fstat(&parent))?
             || is_owner(&|| rustix::fs::fstat(&self.fd))?

@@ -1,13 +1,14 @@
 //! Completes uploads (CompleteMultipartUpload).
 
 use backend::{BackendError, CompleteUpload, ObjectPart, Result, WriteReceipt};
+use kernel_calls::acting::is_acting;
 use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, CompletedPart, ETag};
 
 use super::gather::{Gathered, gather};
 use super::in_progress::{Upload, UploadName};
 use super::part::Part;
-use super::{journal, receipt};
+use super::{allowed, journal, receipt};
 use crate::error::{Fail, Op, retrying_times};
 use crate::fs::{file_info, files};
 use crate::layout::uploads::{WHOLE, WHOLE_NAME, part_name};
@@ -31,6 +32,7 @@ pub(crate) struct Complete {
 /// Makes the object from its parts. If repeated with the same parts, returns the same receipt.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
+    allowed::check_upload(store, name)?;
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
         check_access(store, &complete.target)?;
@@ -112,6 +114,9 @@ fn publish(
     let receipt = WriteReceipt { etag, checksum, last_modified, size_bytes, version: None };
     let file = match &held {
         Some(layout) => Some(layout.assembly),
+        // A user gives names in its own directories alone. Then the object tells by its record that
+        // it was published.
+        None if is_acting() => None,
         // From here on, that it is gone tells that it is the object.
         None => sealed.keep_as(&upload.directory.fd, WHOLE_NAME).attempt("name a file")?.then_some(WHOLE),
     };

@@ -2,7 +2,7 @@
 //! blocks if the file system can, otherwise by copying.
 
 use backend::Result;
-use kernel_calls::acting::as_self;
+use kernel_calls::acting::{as_self, is_acting};
 use rustix::fd::OwnedFd;
 use rustix::process::{Gid, Uid};
 
@@ -73,7 +73,9 @@ pub(super) fn gather<'s>(
     size_bytes: u64,
 ) -> Result<Gathered<'s>, Fail> {
     let mut assemblies = as_self(|| open_assemblies(upload, parts))?;
-    if let Some(chosen) = choose(store, upload, &assemblies, parts, size_bytes)? {
+    // The object is the requester's from its first byte on: then all parts are copied.
+    let chosen = if is_acting() { None } else { choose(store, upload, &assemblies, parts, size_bytes)? };
+    if let Some(chosen) = chosen {
         let base = &assemblies[chosen];
         let stage = target.stage_with(store, |bucket, directory| Place::of(bucket, directory, target))?;
         // On another file system it could not be published by giving it a name. And until it was

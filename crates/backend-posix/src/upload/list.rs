@@ -7,6 +7,7 @@ use kernel_calls::acting::as_self;
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
+use super::allowed;
 use super::in_progress::{Upload, UploadName};
 use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
 use super::part::Part;
@@ -22,6 +23,7 @@ use crate::tree::store::Store;
 
 /// One page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts: usize) -> Result<PartPage> {
+    allowed::check_upload(store, name)?;
     let upload = Upload::open(&store.bucket(&name.bucket)?, name)?;
     as_self(|| page_of(store, &upload, after, max_parts))
 }
@@ -87,7 +89,9 @@ pub(crate) fn list_uploads(
     query: &UploadsQuery,
 ) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
-    as_self(|| list_in(&bucket, indexes, query))
+    let mut page = as_self(|| list_in(&bucket, indexes, query))?;
+    allowed::retain(&bucket, &mut page)?;
+    Ok(page)
 }
 
 fn list_in(bucket: &Bucket<'_>, indexes: &UploadIndexes, query: &UploadsQuery) -> Result<UploadPage> {

@@ -9,6 +9,7 @@
 //! the uploads by key. Decision 0007 lists all states in which a crash may leave an upload, and how
 //! they end.
 
+mod allowed;
 mod assembly;
 mod complete;
 mod gather;
@@ -60,6 +61,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     if initiator.as_deref().is_some_and(|initiator| !initiator.fits()) {
         return Err(BackendError::TooLarge);
     }
+    allowed::check(store, bucket, &KeyPath::of(key))?;
     let now = file_info::now_ns();
     // The time comes first, so that ids sort by it.
     let id = format!("{now:016x}{:016x}{:016x}", unique::random(), unique::random());
@@ -122,6 +124,7 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
 /// Aborts an upload. Fails with a failed condition if the upload was initiated in another second
 /// than `if_initiated`.
 pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
+    allowed::check_upload(store, name)?;
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;

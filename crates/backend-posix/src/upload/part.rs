@@ -8,6 +8,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, ChecksumValue, ETag, UnixAccount};
 
+use super::allowed;
 use super::in_progress::{Upload, UploadName};
 use super::own_assemblies::OwnAssemblies;
 use crate::error::{Fail, Io, Op};
@@ -146,6 +147,7 @@ impl PartTarget {
         announced: Option<u64>,
         owner: Option<UnixAccount>,
     ) -> Result<(Self, ChosenChecksum)> {
+        allowed::check_upload(store, &upload)?;
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.checksum;

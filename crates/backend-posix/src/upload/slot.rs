@@ -42,7 +42,8 @@ impl Slot {
     /// another gateway on a file system that machines share.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
         // The layout of an assembly is an attribute, wherever records are.
-        if bucket.store.metadata() == Metadata::Sidecar {
+        // An object that is the requester's own begins as a file of the requester's.
+        if bucket.store.metadata() == Metadata::Sidecar || bucket.store.options.impersonate {
             return Ok(None);
         }
         for assembly in ASSEMBLIES {

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
+use kernel_calls::acting::is_acting;
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -218,6 +219,14 @@ impl NewDirectory<'_> {
     /// [`SELF`](crate::layout::keymap::SELF); see [`exchange`].
     fn make_way(self) -> Result<(), Fail> {
         let Self { bucket, parent, name, .. } = self;
+        if is_acting() {
+            // The directory would be prepared in staging, and the file may be another user's.
+            return Err(BackendError::Unsupported(
+                "with --impersonate, a key is not made below one that is an object: a file would have to become a \
+                 directory",
+            )
+            .into());
+        }
         let path = self.path();
         let _lock = key_lock::take(bucket, &path)?;
         let file = file_info::at(parent, name).attempt("look up a name")?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::{BackendError, Result};
+use kernel_calls::acting::is_acting;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -201,7 +202,7 @@ impl Sealed {
     /// Gives the file a name, replacing the file that has it.
     pub fn replace(&mut self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<(), Fail> {
         if self.staged.name.is_none() {
-            self.name_in(bucket, Arc::new(bucket.staging_directory()?), directory)?;
+            self.name_beside(bucket, directory)?;
         }
         let Some(staged) = &self.staged.name else {
             return Err(Fail::lost("name a staged file"));
@@ -218,25 +219,25 @@ impl Sealed {
         Ok(())
     }
 
-    fn name_in(
-        &mut self,
-        bucket: &Bucket<'_>,
-        staging: Arc<OwnedFd>,
-        target: &Directory,
-    ) -> Result<(), Fail> {
-        let name = unique::name();
-        let (directory, name, note) = match link_unnamed(&self.staged.file, &staging, &name) {
-            Err(Errno::XDEV) => {
-                let (directory, name) = scattered(bucket, target)?;
-                let note = note_given(bucket, target, &name, &self.staged.file)?;
-                link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
-                (directory, name, note)
+    /// Gives the file a name in staging, from which it can be renamed to one in `target`: in
+    /// `target` itself, if it can be renamed only there.
+    fn name_beside(&mut self, bucket: &Bucket<'_>, target: &Directory) -> Result<(), Fail> {
+        // A user may change names in its own directories, but not in staging.
+        if !is_acting() {
+            let (staging, name) = (Arc::new(bucket.staging_directory()?), unique::name());
+            match link_unnamed(&self.staged.file, &staging, &name) {
+                Err(Errno::XDEV) => {}
+                result => {
+                    result.attempt("name a file")?;
+                    let directory = staging;
+                    self.staged.name = Some(StagedName { directory, name, keep: false, note: None });
+                    return Ok(());
+                }
             }
-            result => {
-                result.attempt("name a file")?;
-                (staging, name, None)
-            }
-        };
+        }
+        let (directory, name) = scattered(bucket, target)?;
+        let note = note_given(bucket, target, &name, &self.staged.file)?;
+        link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
         self.staged.name = Some(StagedName { directory, name, keep: false, note });
         Ok(())
     }

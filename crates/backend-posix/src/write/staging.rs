@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use backend::{BackendError, Result};
 use bytes::Bytes;
+use kernel_calls::acting::is_acting;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -115,7 +116,9 @@ impl Staged {
     /// [`Staged::create`] with a name: in the directory itself if files inherit attributes there,
     /// which a file that is made elsewhere and moved would not have.
     pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
-        let (directory, name) = if !is_own(&target.path) && reading::leaves_traits(target) {
+        // A user may change names only where the kernel lets it, and not in staging.
+        let in_place = is_acting() || reading::leaves_traits(target);
+        let (directory, name) = if !is_own(&target.path) && in_place {
             scattered(bucket, target)?
         } else {
             (Arc::new(bucket.staging_directory()?), unique::name())
@@ -242,7 +245,8 @@ pub(super) fn note_given(
     name: &str,
     file: &OwnedFd,
 ) -> Result<Option<Note>, Fail> {
-    if !bucket.store.options.chown || id_of_scattered(name).is_none() {
+    let may_be_anothers = bucket.store.options.chown || is_acting();
+    if !may_be_anothers || id_of_scattered(name).is_none() {
         return Ok(None);
     }
     let inode = file_info::of(file).attempt("stat a file")?.inode;

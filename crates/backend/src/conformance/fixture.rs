@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use s3_types::{
     BucketName, ChecksumAlgorithm, Condition, Conditions, Digester, Digests, ETag, ETagCondition, ETagSource,
-    ObjectKey, ObjectMetadata, RequesterFacts, UnixAccount,
+    ObjectKey, ObjectMetadata, RequesterFacts, UnixAccount, UnixIdentity, UnixName,
 };
 
 use crate::{
@@ -51,10 +51,13 @@ pub fn key(text: &str) -> ObjectKey {
 
 /// The context of a request whose account has these ids on the file system.
 pub fn on_behalf_of(uid: u32, gid: u32) -> Context {
-    let unix_account = UnixAccount::new(uid, gid);
-    let requester =
-        RequesterFacts { canonical_id: "0".repeat(64).into(), name: "somebody".into(), unix_account };
-    Context { requester: Some(Arc::new(requester)), ..Context::default() }
+    let unix = UnixAccount::new(uid, gid).map(|account| Arc::new(UnixIdentity::alone(account)));
+    let facts = RequesterFacts {
+        canonical_id: "0".repeat(64).into(),
+        name: "somebody".into(),
+        unix: unix.clone().map(UnixName::Ids),
+    };
+    Context { requester: Some(Arc::new(facts)), unix, ..Context::default() }
 }
 
 /// The digests of a body, as the gateway computes them.

@@ -159,7 +159,11 @@ async fn operate(
 ) -> Result<Outcome> {
     let Verified { gateway, settings, cx, head, query, target, by } = request;
     let Authenticated { requester, payload, headers, signed, signature } = by;
-    let backend_cx = cx.backend_context(&requester);
+    let unix = match &gateway.unix {
+        Some(identities) => identities.of(&requester).await?,
+        None => None,
+    };
+    let backend_cx = cx.backend_context(&requester, unix);
     let bucket = RequestBucket::of(&gateway.storage, &backend_cx, &settings.account, call::resource(target));
     let operation = match route {
         Some(Route::Operation(operation)) => operation,

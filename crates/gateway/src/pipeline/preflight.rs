@@ -29,7 +29,11 @@ pub async fn preflight(
     }
     let error = match bucket {
         Some(bucket) => {
-            match gateway.storage.bucket_exists(&cx.backend_context(&Requester::Anonymous), bucket).await {
+            match gateway
+                .storage
+                .bucket_exists(&cx.backend_context(&Requester::Anonymous, None), bucket)
+                .await
+            {
                 Ok(false) => missing_bucket(),
                 _ => ErrorCode::AccessForbidden.into(),
             }

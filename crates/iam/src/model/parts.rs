@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use s3_types::{Timestamp, UnixAccount};
+use s3_types::{Timestamp, UnixAccount, UnixIdentity, UnixName};
 use serde::{Deserialize, Serialize};
 
 use super::arn::PolicyArn;
@@ -100,6 +101,20 @@ impl Posix {
             Err(
                 "the name of a POSIX identity has 1 to 256 printable ASCII characters but : and /, and is not root",
             )
+        }
+    }
+}
+
+impl Posix {
+    /// The identity as requests have it: ids are known, and a name is looked up by the system when
+    /// it is needed.
+    pub fn unix_name(&self) -> UnixName {
+        match self {
+            Self::Ids { account, groups } => {
+                let groups = groups.as_slice().into();
+                UnixName::Ids(Arc::new(UnixIdentity { account: *account, groups }))
+            }
+            Self::Name(name) => UnixName::Account(name.as_ref().into()),
         }
     }
 }

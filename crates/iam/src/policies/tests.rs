@@ -41,7 +41,7 @@ fn user(account_id: &str, policies: &[&str]) -> Requester {
         issuer: None,
         issuer_id: None,
         unique_id: Some("AIDA1".into()),
-        unix_account: None,
+        unix: None,
     };
     let identity = policies.iter().map(|document| compiled(document)).collect();
     session(principal, KeyKind::User, Permissions { identity, ..Permissions::default() })

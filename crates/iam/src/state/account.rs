@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use policy::Policy;
-use s3_types::{Timestamp, UnixAccount};
+use s3_types::{Timestamp, UnixName};
 
 use super::compiler::{BuiltIns, Compiler, Form};
 use super::keys::Keys;
@@ -92,14 +92,6 @@ fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
     tags.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-/// Ids are known here; a name is looked up by the system when it is needed.
-fn unix_account(posix: Option<&Posix>) -> Option<UnixAccount> {
-    match posix {
-        Some(Posix::Ids { account, .. }) => Some(*account),
-        Some(Posix::Name(_)) | None => None,
-    }
-}
-
 /// Whoever has keys: a user, or root, to whom all of its account is allowed without a policy.
 struct Bearer<'b> {
     owner: &'b KeyOwner,
@@ -181,7 +173,9 @@ impl Making<'_> {
             issuer: None,
             issuer_id: None,
             unique_id: Some(user.id.as_str().into()),
-            unix_account: unix_account(user.posix.as_ref()),
+            unix: Some(
+                user.posix.as_ref().map_or_else(|| UnixName::User(name.as_str().into()), Posix::unix_name),
+            ),
         };
         let boundary = user.boundary.as_ref().map(|arn| self.by_arn(arn));
         Identity {
@@ -214,7 +208,7 @@ impl Making<'_> {
             issuer: Some(arn),
             issuer_id: Some(role.id.as_str().into()),
             unique_id: Some(role.id.as_str().into()),
-            unix_account: unix_account(role.posix.as_ref()),
+            unix: role.posix.as_ref().map(Posix::unix_name),
         };
         let boundary = role.boundary.as_ref().map(|arn| self.by_arn(arn));
         Identity {

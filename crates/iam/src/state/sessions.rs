@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use policy::Policy;
-use s3_types::{Timestamp, UnixAccount};
+use s3_types::{Timestamp, UnixName};
 
 use super::account::{AccountState, Identity};
 use super::compiler::{Form, denies_all, parse};
@@ -37,7 +37,7 @@ impl Snapshot {
         let ends = Timestamp::from_second(claims.ends).map_err(|_| Unidentified::InvalidToken)?;
         let issued = Timestamp::from_second(claims.issued).map_err(|_| Unidentified::InvalidToken)?;
         let mut principal = made.principal;
-        principal.unix_account = principal.unix_account.or_else(|| unix_account_of(claims, account));
+        principal.unix = principal.unix.or_else(|| unix_of(claims, account));
         let token = TokenFacts { issued: issued.to_string().into(), source: claims.source.clone() };
         let session = Session::new(principal, key, KeyKind::Temporary);
         Ok(Session {
@@ -88,7 +88,7 @@ impl Snapshot {
             }),
             issuer_id: identity.and_then(|user| user.principal.unique_id.clone()),
             unique_id: Some(format!("{id}:{}", claims.name).into()),
-            unix_account: identity.and_then(|user| user.principal.unix_account),
+            unix: identity.and_then(|user| user.principal.unix.clone()),
         };
         let mut permissions = identity.map_or_else(|| all_of(account), |user| user.permissions.clone());
         permissions.session = Some(limits);
@@ -121,9 +121,9 @@ impl Snapshot {
 
 /// Whom the session is on the file system, if neither its role nor its user says so: another user,
 /// by id.
-fn unix_account_of(claims: &Claims, account: &AccountState) -> Option<UnixAccount> {
+fn unix_of(claims: &Claims, account: &AccountState) -> Option<UnixName> {
     let Some(PosixOf::Id(id)) = &claims.posix else { return None };
-    account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix_account
+    account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix.clone()
 }
 
 /// A session, but for what all have from their token.

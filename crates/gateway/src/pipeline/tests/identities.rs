@@ -29,7 +29,7 @@ fn session(access_key: &str, key_kind: KeyKind) -> Session {
         issuer: Some("arn:aws:iam::444455556666:role/reader".into()),
         issuer_id: None,
         unique_id: None,
-        unix_account: None,
+        unix: None,
     };
     let credential = Credential {
         access_key: AccessKeyId::new(access_key).unwrap(),

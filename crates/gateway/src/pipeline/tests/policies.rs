@@ -57,7 +57,7 @@ fn user(id: &str, name: &'static str, policies: &[&str]) -> (&'static str, Arc<S
         issuer: None,
         issuer_id: None,
         unique_id: Some(format!("AIDA{name}").into()),
-        unix_account: None,
+        unix: None,
     };
     (name, session(name, principal, KeyKind::User, policies))
 }

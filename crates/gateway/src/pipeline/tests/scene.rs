@@ -155,6 +155,7 @@ impl Scene {
             looks: Arc::default(),
             actions: Places::new(1),
             secrets_in_clear: false,
+            unix: None,
             authorizer,
             signing: SigningPolicy { region: SIGNER.region.to_owned(), sigv2: SigV2::Off },
             signing_keys: SigningKeyCache::new(),

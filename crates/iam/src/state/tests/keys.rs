@@ -1,7 +1,5 @@
 //! Keys, policies and documents that cannot be read.
 
-use s3_types::UnixAccount;
-
 use super::*;
 
 #[test]
@@ -15,7 +13,7 @@ fn a_users_key_has_what_the_user_has() {
     let principal = &session.principal;
     assert_eq!((&*principal.name, &*principal.arn), ("alice", "arn:aws:iam::123456789012:user/staff/alice"));
     assert_eq!(principal.unique_id.as_deref(), Some(document.users[&name("alice")].id.as_str()));
-    assert_eq!(principal.unix_account.map(UnixAccount::uid), Some(1_000));
+    assert_eq!(uid_of(principal.unix.as_ref()), Some(1_000));
     // Its own, the group's own, the group's attached one.
     let permissions = &session.permissions;
     assert_eq!(permissions.identity.len(), 3);

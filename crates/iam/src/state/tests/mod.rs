@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use s3_types::Timestamp;
+use s3_types::{Timestamp, UnixName};
 
 use super::*;
 use crate::account::{Account, AccountId};
@@ -40,6 +40,14 @@ fn trust() -> Document {
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
+}
+
+/// The user id, if it is known without asking the system.
+fn uid_of(unix: Option<&UnixName>) -> Option<u32> {
+    match unix {
+        Some(UnixName::Ids(identity)) => Some(identity.account.uid()),
+        Some(UnixName::Account(_) | UnixName::User(_)) | None => None,
+    }
 }
 
 fn id(text: &str) -> AccountId {

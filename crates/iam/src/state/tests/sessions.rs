@@ -1,6 +1,6 @@
 //! Sessions of tokens, compared with the state.
 
-use s3_types::{BucketName, S3Action, UnixAccount};
+use s3_types::{BucketName, S3Action};
 
 use super::*;
 use crate::authorize::{Authorizer as _, Decision, KnownObject, Question, Resource};
@@ -75,7 +75,7 @@ fn a_session_of_a_role_has_its_rights() {
     let token = TokenFacts { issued: "2027-01-15T08:00:00Z".into(), source: None };
     assert_eq!(session.token, Some(token));
     assert_eq!((session.permissions.identity.len(), session.permissions.session.is_none()), (1, true));
-    assert_eq!(principal.unix_account, None);
+    assert_eq!(principal.unix, None);
 
     let tag = |key, value| (TagKey::new(key).unwrap(), TagValue::new(value).unwrap());
     let more = Claims {
@@ -89,7 +89,7 @@ fn a_session_of_a_role_has_its_rights() {
     let tags = [("Site", "x"), ("TEAM", "b"), ("new", "")].map(|(key, value)| (key.into(), value.into()));
     assert_eq!(*session.tags, tags);
     assert_eq!(session.token.unwrap().source.as_deref(), Some("alice"));
-    assert_eq!(session.facts.unix_account.map(UnixAccount::uid), Some(1_000));
+    assert_eq!(uid_of(session.facts.unix.as_ref()), Some(1_000));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_session_is_on_the_file_system_whom_its_role_or_the_user_says() {
     let uid = |document: &AccountDocument, of: UniqueId| {
         let claims = Claims { posix: Some(PosixOf::Id(of)), ..of_role(document) };
         let session = made(&state(&[document]), &claims).unwrap();
-        session.facts.unix_account.map(UnixAccount::uid)
+        uid_of(session.facts.unix.as_ref())
     };
     let alice = document.users[&name("alice")].id.clone();
     assert_eq!(uid(&document, alice.clone()), Some(1_000));

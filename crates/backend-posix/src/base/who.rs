@@ -1,0 +1,73 @@
+//! Whom file calls are made as: the gateway, or the requester (decision 0044).
+
+use std::io;
+use std::sync::Arc;
+
+use backend::{BackendError, Context, Result};
+use kernel_calls::acting::{Identity, acting, is_acting};
+use rustix::fd::AsFd;
+use rustix::fs::{Access, AtFlags};
+use s3_types::UnixIdentity;
+
+use super::options::Options;
+use super::seldom::Seldom;
+
+/// Whom the file calls of some work are made as.
+#[derive(Debug, Clone)]
+pub(crate) enum Who {
+    /// The gateway's own user.
+    Gateway,
+    /// The requester.
+    Requester(Arc<UnixIdentity>),
+}
+
+impl Who {
+    /// Whom the calls for a requester are made as. [`BackendError::NotAllowed`] if they are to be
+    /// the requester's, of whom it is not known who that is on the file system.
+    pub fn of(options: &Options, cx: &Context) -> Result<Self> {
+        if !options.impersonate {
+            return Ok(Self::Gateway);
+        }
+        cx.unix.clone().map(Self::Requester).ok_or(BackendError::NotAllowed)
+    }
+
+    /// Does some work, with all of its file calls. What the kernel refuses to the requester is
+    /// [`BackendError::NotAllowed`].
+    pub fn call<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Self::Requester(requester) = self else { return work() };
+        let UnixIdentity { account, groups } = &**requester;
+        let who = Identity { uid: account.uid(), gid: account.gid(), groups };
+        acting(who, work).map_err(|error| not_acting(&who, &error))?.map_err(refused)
+    }
+}
+
+/// The error for an identity that the kernel does not give.
+fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
+    static LOGGED: Seldom = Seldom::new(4);
+    if LOGGED.is_due() {
+        tracing::error!(uid = who.uid, gid = who.gid, %error, "a request was refused: its file calls cannot be made as \
+            its requester");
+    }
+    BackendError::NotAllowed
+}
+
+/// What the kernel refuses to the gateway, its operator has to see; not so what it refuses to a
+/// user.
+fn refused(error: BackendError) -> BackendError {
+    match error {
+        BackendError::Denied { .. } => BackendError::NotAllowed,
+        BackendError::Copy { side, error } => BackendError::Copy { side, error: Box::new(refused(*error)) },
+        error => error,
+    }
+}
+
+/// True if the user that the thread acts as may do this with an open directory, or if the thread is
+/// the gateway.
+pub(crate) fn may(directory: impl AsFd, access: Access) -> bool {
+    may_at(directory, ".", access)
+}
+
+/// [`may`] for a name in an open directory.
+pub(crate) fn may_at(directory: impl AsFd, name: &str, access: Access) -> bool {
+    !is_acting() || rustix::fs::accessat(directory, name, access, AtFlags::EACCESS).is_ok()
+}

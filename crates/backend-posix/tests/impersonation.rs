@@ -1,0 +1,177 @@
+//! File calls of requests as their requesters, decided by the kernel.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod fixture;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use backend::{
+    Backend, BackendError, Context, CreateBucketRequest, DeleteRequest, Documents, ListBucketsQuery,
+    ListObjectsQuery, ObjectBody, ObjectRef, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+};
+use backend_posix::{Options, PosixBackend};
+use bytes::Bytes;
+use s3_types::{
+    BucketName, ChecksumAlgorithm, Conditions, Digester, ETagSource, ObjectKey, ObjectMetadata, UnixAccount,
+    UnixIdentity,
+};
+
+const GROUP: u32 = 12_200;
+const ANN: u32 = 12_101;
+const BOB: u32 = 12_102;
+
+/// A tree with a bucket of ann's, in which the group may write.
+struct Tree {
+    backend: Arc<PosixBackend>,
+    root: tempfile::TempDir,
+    bucket: BucketName,
+}
+
+/// A requester who is this user, in this group besides its own.
+fn user(id: u32, groups: &[u32]) -> Context {
+    let account = UnixAccount::new(id, id).unwrap();
+    Context { unix: Some(Arc::new(UnixIdentity { account, groups: groups.into() })), ..Context::default() }
+}
+
+impl Tree {
+    /// `None`, with a message, if this process can't act as others.
+    async fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() || fixture::sidecars() {
+            eprintln!(
+                "\n*** SKIPPED: not root, or records are in files, so that acting as users is NOT tested ***\n"
+            );
+            return None;
+        }
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
+        let options = Options { impersonate: true, ..fixture::options() };
+        let backend = Arc::new(PosixBackend::open(root.path(), options).unwrap());
+        let bucket = BucketName::new("bucket").unwrap();
+        let new = CreateBucketRequest { name: &bucket, owner: None, documents: Documents::new() };
+        backend.create_bucket(&user(ANN, &[]), new).await.unwrap();
+        let tree = Self { backend, root, bucket };
+        let place = tree.path("");
+        assert_eq!(fs::metadata(&place).unwrap().uid(), ANN);
+        chown(&place, None, Some(GROUP)).unwrap();
+        fs::set_permissions(place, Permissions::from_mode(0o2770)).unwrap();
+        Some(tree)
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.root.path().join("bucket").join(key)
+    }
+
+    async fn put(&self, cx: &Context, key: &str, body: &'static [u8]) -> backend::Result<()> {
+        let key = ObjectKey::new(key).unwrap();
+        let options = WriteOptions {
+            metadata: ObjectMetadata::default(),
+            conditions: Conditions::default(),
+            size_hint: Some(body.len() as u64),
+        };
+        let object = ObjectRef::current(&self.bucket, &key);
+        let mut writer = self.backend.put_object(cx, PutRequest { object, options, check: None }).await?;
+        writer.write(Bytes::from_static(body)).await?;
+        let mut digester = Digester::new(Some(ChecksumAlgorithm::Crc64Nvme), ETagSource::Md5);
+        digester.update(body);
+        writer.commit(digester.finish()).await.map(drop)
+    }
+
+    async fn get(&self, cx: &Context, key: &str) -> backend::Result<Bytes> {
+        let (key, conditions) = (ObjectKey::new(key).unwrap(), Conditions::default());
+        let object = ObjectRef::current(&self.bucket, &key);
+        let request =
+            ReadRequest { object, selector: ReadSelector::Whole, conditions: &conditions, check: None };
+        match self.backend.get_object(cx, request).await?.body {
+            ObjectBody::Bytes(bytes) => Ok(bytes),
+            _ => panic!("not a small object"),
+        }
+    }
+
+    async fn delete(&self, cx: &Context, key: &str) -> backend::Result<bool> {
+        let (key, conditions) = (ObjectKey::new(key).unwrap(), Conditions::default());
+        let object = ObjectRef::current(&self.bucket, &key);
+        let request = DeleteRequest { object, conditions: &conditions, check: None };
+        self.backend.delete_object(cx, request).await.map(|receipt| receipt.existed)
+    }
+
+    async fn list(&self, cx: &Context) -> backend::Result<usize> {
+        let query = ListObjectsQuery {
+            bucket: &self.bucket,
+            prefix: "",
+            delimiter: None,
+            start: None,
+            max_items: 100,
+        };
+        self.backend.list_objects(cx, &query).await.map(|page| page.items.len())
+    }
+}
+
+fn is_refused<T: std::fmt::Debug>(result: backend::Result<T>) {
+    assert!(matches!(result, Err(BackendError::NotAllowed)), "{result:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_kernel_decides() {
+    let Some(tree) = Tree::new().await else { return };
+    let (ann, bob, stranger) = (user(ANN, &[]), user(BOB, &[GROUP]), user(BOB, &[]));
+    for (cx, key) in [(&ann, "a"), (&bob, "d/e/b"), (&bob, "d/")] {
+        tree.put(cx, key, b"1").await.unwrap();
+        tree.put(cx, key, b"2").await.unwrap();
+    }
+    for (name, uid) in [("a", ANN), ("d", BOB), ("d/e", BOB), ("d/e/b", BOB), ("d/.slipway,dir", BOB)] {
+        let info = fs::metadata(tree.path(name)).unwrap();
+        assert_eq!((info.uid(), info.gid()), (uid, GROUP), "{name}");
+    }
+    fs::set_permissions(tree.path("a"), Permissions::from_mode(0o600)).unwrap();
+    for _ in 0..3 {
+        // In turns on the same threads.
+        assert_eq!(tree.get(&ann, "a").await.unwrap(), "2");
+        is_refused(tree.get(&bob, "a").await);
+        assert_eq!(tree.get(&bob, "d/e/b").await.unwrap(), "2");
+        is_refused(tree.get(&stranger, "d/e/b").await);
+        assert_eq!(tree.list(&bob).await.unwrap(), 3);
+        is_refused(tree.list(&stranger).await);
+        is_refused(tree.put(&stranger, "new", b"1").await);
+        is_refused(tree.delete(&stranger, "d/e/b").await);
+        is_refused(tree.delete(&stranger, "missing").await);
+    }
+    assert!(tree.delete(&bob, "d/e/b").await.unwrap() && tree.delete(&bob, "d/").await.unwrap());
+    assert!(!tree.path("d").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_nobody_reaches_no_file() {
+    let Some(tree) = Tree::new().await else { return };
+    tree.put(&user(ANN, &[]), "a", b"1").await.unwrap();
+    fs::set_permissions(tree.path(""), Permissions::from_mode(0o777)).unwrap();
+    let nobody = Context::default();
+    is_refused(tree.get(&nobody, "a").await);
+    is_refused(tree.put(&nobody, "b", b"1").await);
+    is_refused(tree.delete(&nobody, "a").await);
+    is_refused(tree.list(&nobody).await);
+    is_refused(tree.backend.list_buckets(&nobody, &ListBucketsQuery::default()).await);
+    is_refused(tree.backend.bucket_exists(&nobody, &tree.bucket).await);
+    is_refused(tree.backend.delete_bucket(&nobody, &tree.bucket).await);
+    let other = BucketName::new("other").unwrap();
+    assert!(!tree.backend.bucket_exists(&nobody, &other).await.unwrap());
+    let new = CreateBucketRequest { name: &other, owner: None, documents: Documents::new() };
+    is_refused(tree.backend.create_bucket(&nobody, new).await);
+    // Root is nobody here: the identity is refused before anything is done.
+    is_refused(tree.get(&user(0, &[]), "a").await);
+    is_refused(tree.get(&user(ANN, &[0]), "a").await);
+}
+
+#[tokio::test]
+async fn records_in_files_contradict_it() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("\n*** SKIPPED: not root, so that acting as users is NOT tested ***\n");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let options =
+        Options { impersonate: true, metadata: Some(backend_posix::Metadata::Sidecar), ..Options::default() };
+    let refused = PosixBackend::open(root.path(), options).unwrap_err().to_string();
+    assert!(refused.contains("--impersonate: it does not go with --metadata sidecar"), "{refused}");
+}

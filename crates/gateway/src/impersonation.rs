@@ -1,0 +1,47 @@
+//! What a start with `--impersonate` and `--chown` needs (decision 0044).
+
+use kernel_calls::acting::Identity;
+use kernel_calls::privileges;
+
+use crate::config::ServeOptions;
+use crate::credentials::Root;
+use crate::unix_identities::{Rules, UnixIdentities};
+
+const fn rules(options: &ServeOptions) -> Rules {
+    let ServeOptions { impersonate, posix_names, uid_min, .. } = *options;
+    Rules { impersonate, posix_names, minimum_uid: uid_min }
+}
+
+/// Whom requesters are on the file system, by the options; `None` if that makes no difference.
+pub fn unix_identities(options: &ServeOptions) -> Option<UnixIdentities> {
+    let matters = options.impersonate || options.chown;
+    matters.then(|| UnixIdentities::new(rules(options), options.anonymous_user.clone()))
+}
+
+/// Gives up what the process does not need to act as other users. An error if it cannot act. To be
+/// called before the process has other threads.
+pub fn become_able_to_act(options: &ServeOptions) -> Result<(), String> {
+    let failed = |why: String| format!("--impersonate: the server cannot act as other users: {why}");
+    let trial = Identity { uid: options.uid_min, gid: options.uid_min, groups: &[] };
+    privileges::can_act(trial).map_err(|lack| failed(lack.to_string()))?;
+    privileges::keep_what_acting_needs()
+        .map_err(|error| failed(format!("it cannot give up the capabilities that it does not need: {error}")))
+}
+
+/// Refuses an identity of root's that nobody may have; warns if root has none.
+pub fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
+    if !options.impersonate {
+        return Ok(());
+    }
+    let Some(account) = root.unix_account else {
+        tracing::warn!(
+            "--impersonate: no uid and gid are known for root (SLIPWAY_ROOT_UID and SLIPWAY_ROOT_GID, or uid and gid in \
+             the credentials file), so that requests signed with root's keys reach no file"
+        );
+        return Ok(());
+    };
+    let refusal = rules(options).refusal(account);
+    refusal.map_or(Ok(()), |why| {
+        Err(format!("--impersonate: root cannot be {account} on the file system: {why}"))
+    })
+}

@@ -1,0 +1,218 @@
+//! Finds out whom requesters are on the file system (decision 0044).
+//!
+//! Ids are in the state of identities. A name is asked of the system's accounts, which may be in a
+//! directory on the network, so that what they say is kept for a minute.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use backend::seldom::SeldomEach;
+use iam::Requester;
+use kernel_calls::accounts::{Account, account_of};
+use s3_types::{UnixAccount, UnixIdentity, UnixName};
+use s3_wire::{ErrorCode, S3Error};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+/// How long an answer of the system's accounts is used.
+const KEPT_FOR: Duration = Duration::from_mins(1);
+/// How many names are kept.
+const NAMES_MAX: usize = 10_000;
+/// How many names are asked for at a time.
+const ASKED_MAX: usize = 2;
+/// How long a request waits for an answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Whom requesters are on the file system, by the options of the server.
+#[derive(Debug)]
+pub struct UnixIdentities {
+    rules: Rules,
+    /// Whom those are who send no credentials.
+    anonymous: Option<UnixName>,
+    accounts: Arc<Accounts>,
+}
+
+/// Who may be whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// True if file calls are made as the requesters.
+    pub impersonate: bool,
+    /// True if a user without a POSIX identity of its own is the account of the same name.
+    pub posix_names: bool,
+    /// Lower user ids are nobody's.
+    pub minimum_uid: u32,
+}
+
+/// Accounts of the system by name.
+#[derive(Debug)]
+struct Accounts {
+    kept: Mutex<HashMap<Arc<str>, Kept>>,
+    asking: Arc<Semaphore>,
+}
+
+/// What the system said of a name, and when.
+#[derive(Debug, Clone)]
+struct Kept(Instant, Answer);
+
+/// What the system says of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    Account(Arc<UnixIdentity>),
+    NoSuchAccount,
+}
+
+impl UnixIdentities {
+    /// Identities by these rules. `anonymous` are those who send no credentials.
+    pub fn new(rules: Rules, anonymous: Option<UnixName>) -> Self {
+        Self { rules, anonymous, accounts: Accounts::new() }
+    }
+
+    /// Whom a requester is on the file system; `None` if nobody said so. `AccessDenied` for an
+    /// identity that nobody may have, and for a name that the system does not know.
+    pub async fn of(&self, requester: &Requester) -> s3_wire::Result<Option<Arc<UnixIdentity>>> {
+        let unix = match requester.session() {
+            Some(session) => session.facts.unix.as_ref(),
+            None => self.anonymous.as_ref(),
+        };
+        let found = match unix {
+            None => return Ok(None),
+            Some(UnixName::Ids(identity)) => Arc::clone(identity),
+            Some(UnixName::User(_)) if !self.rules.posix_names => return Ok(None),
+            Some(UnixName::Account(name) | UnixName::User(name)) => match self.accounts.find(name).await? {
+                Answer::Account(identity) => identity,
+                Answer::NoSuchAccount => return Err(refuse(name, "the system has no account of this name")),
+            },
+        };
+        // Root's ids are the operator's own, who may give files to anyone.
+        if requester.is_root() && !self.rules.impersonate {
+            return Ok(Some(found));
+        }
+        match self.rules.refusal(found.account) {
+            None => Ok(Some(found)),
+            Some(why) => Err(refuse(&found.account.to_string(), why)),
+        }
+    }
+}
+
+impl Rules {
+    /// Why nobody may be this account; `None` if somebody may.
+    pub fn refusal(self, account: UnixAccount) -> Option<&'static str> {
+        if account.uid() == 0 || account.gid() == 0 {
+            return Some("its uid or gid is 0");
+        }
+        (account.uid() < self.minimum_uid).then_some("its uid is below --uid-min")
+    }
+}
+
+/// Logs an identity that is refused, and returns the answer.
+fn refuse(whose: &str, why: &'static str) -> S3Error {
+    static LOGGED: SeldomEach<String> = SeldomEach::every_minute();
+    if LOGGED.is_due(whose.to_owned()) {
+        tracing::warn!(
+            identity = whose,
+            "requests are refused: their requester cannot be this on the file system: {why}"
+        );
+    }
+    ErrorCode::AccessDenied.into()
+}
+
+impl Accounts {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { kept: Mutex::default(), asking: Arc::new(Semaphore::new(ASKED_MAX)) })
+    }
+
+    async fn find(self: &Arc<Self>, name: &Arc<str>) -> s3_wire::Result<Answer> {
+        static LOGGED: SeldomEach<String> = SeldomEach::every_minute();
+        if let Some(known) = self.known(name) {
+            return Ok(known);
+        }
+        if let Ok(Some(answer)) = timeout(ANSWER_TIME_MAX, self.ask(name)).await {
+            return Ok(answer);
+        }
+        if LOGGED.is_due(String::from(&**name)) {
+            tracing::error!(
+                name = &**name,
+                "requests are refused: the system does not say who this account is"
+            );
+        }
+        Err(ErrorCode::ServiceUnavailable.into())
+    }
+
+    /// Asks the system; `None` if that fails. A late answer counts for those who ask later.
+    async fn ask(self: &Arc<Self>, name: &Arc<str>) -> Option<Answer> {
+        let place = Arc::clone(&self.asking).acquire_owned().await.ok()?;
+        // Others may have asked meanwhile.
+        if let Some(known) = self.known(name) {
+            return Some(known);
+        }
+        let (accounts, asked) = (Arc::clone(self), Arc::clone(name));
+        let ask = move || {
+            let _place = place;
+            let found = account_of(&asked).ok()?;
+            let answer = found.as_ref().and_then(identity_of).map_or(Answer::NoSuchAccount, Answer::Account);
+            accounts.keep(&asked, answer.clone());
+            Some(answer)
+        };
+        spawn_blocking(ask).await.ok()?
+    }
+
+    /// What is known of a name, if that is not too old.
+    fn known(&self, name: &str) -> Option<Answer> {
+        let Kept(when, answer) = self.kept().get(name)?.clone();
+        (when.elapsed() < KEPT_FOR).then_some(answer)
+    }
+
+    fn keep(&self, name: &Arc<str>, answer: Answer) {
+        let mut kept = self.kept();
+        if kept.len() >= NAMES_MAX {
+            kept.retain(|_, Kept(when, _)| when.elapsed() < KEPT_FOR);
+        }
+        if kept.len() < NAMES_MAX {
+            kept.insert(Arc::clone(name), Kept(Instant::now(), answer));
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<Arc<str>, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The identity of an account of the system. Root's group is nobody's.
+fn identity_of(found: &Account) -> Option<Arc<UnixIdentity>> {
+    let account = UnixAccount::new(found.uid, found.gid)?;
+    let groups = found.groups.iter().copied().filter(|group| !matches!(*group, 0 | u32::MAX));
+    Some(Arc::new(UnixIdentity { account, groups: groups.collect() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn names_are_asked_of_the_system_and_kept() {
+        let (accounts, nobody) = (Accounts::new(), Arc::from("nobody"));
+        for _ in 0..2 {
+            let Answer::Account(found) = accounts.find(&nobody).await.unwrap() else { panic!() };
+            assert_eq!(found.account.uid(), 65_534);
+            assert_eq!(accounts.find(&"no-such-account".into()).await.unwrap(), Answer::NoSuchAccount);
+        }
+        assert_eq!(accounts.kept().len(), 2);
+        let said = |when| accounts.kept().insert(Arc::clone(&nobody), Kept(when, Answer::NoSuchAccount));
+        said(Instant::now());
+        assert_eq!(accounts.find(&nobody).await.unwrap(), Answer::NoSuchAccount);
+        said(Instant::now().checked_sub(KEPT_FOR).unwrap());
+        assert!(matches!(accounts.find(&nobody).await.unwrap(), Answer::Account(_)));
+    }
+
+    #[test]
+    fn root_and_low_ids_are_nobodys() {
+        let rules = Rules { impersonate: true, posix_names: false, minimum_uid: 1_000 };
+        for (uid, gid, refused) in [(1_000, 1, false), (0, 1_000, true), (1_000, 0, true), (999, 1_000, true)]
+        {
+            let account = UnixAccount::new(uid, gid).unwrap();
+            assert_eq!(rules.refusal(account).is_some(), refused, "{account}");
+        }
+    }
+}

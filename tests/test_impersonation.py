@@ -1,0 +1,646 @@
+"""`--impersonate`: the kernel decides about each request's files by the ids, groups and ACLs of its requester.
+
+All users here are allowed everything by their policies, so that whatever is refused the kernel refused."""
+
+import os
+import pwd
+import random
+import re
+import stat
+import struct
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+
+from support import tables
+from support.identities import allow, client, error_of, policy
+from support.registry import MASTER_KEY, Registry
+from support.server import KEYS, SIDECARS, Server, StartFailed
+from support.wire import poll
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users"),
+    pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files"),
+]
+
+# User id, group id, supplementary groups.
+ROOT_IDS = (12100, 12100)
+ANN = (12101, 12101)
+BOB = (12102, 12102, 12200)
+EVE = (12103, 12103)
+GROUP = 12200
+PART = 5 << 20
+ENV = {
+    **KEYS,
+    "SLIPWAY_MASTER_KEY": MASTER_KEY,
+    "SLIPWAY_ROOT_UID": str(ROOT_IDS[0]),
+    "SLIPWAY_ROOT_GID": str(ROOT_IDS[1]),
+}
+DENIED = ("AccessDenied", 403)
+
+
+class Scene:
+    """A server that acts as its requesters, and its users."""
+
+    def __init__(self, server: Server, registry: Registry) -> None:
+        self.server, self.registry = server, registry
+        self.root = client(server, "s3")
+        self.ann, self.bob, self.eve = (
+            self.user(name, *ids) for name, ids in (("ann", ANN), ("bob", BOB), ("eve", EVE))
+        )
+        # Of the group: ann owns it, bob may write, eve may do nothing.
+        self.root.create_bucket(Bucket="lab")
+        self.bucket = self.server.tree / "lab"
+        self.give(self.bucket, ANN[0], GROUP, 0o2770)
+
+    def user(self, name: str, *ids: int):
+        """A client of a new user with these ids, who is allowed everything."""
+        signer = self.registry.user(name)
+        if ids:
+            self.registry.do("set-posix", name, *map(str, ids))
+        self.registry.do("put-policy", name, policy(allow("*")))
+        found = client(self.server, "s3", (signer.access_key, signer.secret_key, None))
+        if ids:
+            wait_until_known(found)
+        return found
+
+    @staticmethod
+    def give(path: Path, uid: int, gid: int, mode: int) -> Path:
+        os.chown(path, uid, gid)
+        path.chmod(mode)
+        return path
+
+    def file(self, key: str) -> Path:
+        return self.bucket / key
+
+
+def wait_until_known(s3) -> None:
+    """The gateway looks for changes within a second."""
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            s3.list_buckets()
+            return
+        except ClientError as error:
+            assert error.response["Error"]["Code"] in ("InvalidAccessKeyId", "AccessDenied"), error
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def scene(make_server, tmp_path) -> Iterator[Scene]:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    tree.chmod(0o755)
+    server = make_server("--impersonate", "--durability", "none", tree=tree, env=ENV)
+    with Registry(server.tree, server.account) as registry:
+        yield Scene(server, registry)
+
+
+def owner(path: Path) -> tuple[int, int]:
+    status = os.lstat(path)
+    return status.st_uid, status.st_gid
+
+
+def refusal(call, *arguments, **members) -> tuple[str, int]:
+    """The code and status of the error of a call; HEAD has no code."""
+    code, status, _ = error_of(call, *arguments, **members)
+    return ("AccessDenied" if code == "403" else code), status
+
+
+def read(s3, key: str) -> bytes:
+    return s3.get_object(Bucket="lab", Key=key)["Body"].read()
+
+
+def keys(s3, **members) -> list[str]:
+    return [found["Key"] for found in s3.list_objects_v2(Bucket="lab", **members).get("Contents", [])]
+
+
+class TestFiles:
+    def test_a_file_is_its_writers_own(self, scene):
+        for number, body in enumerate((b"", b"small", bytes(3 << 20))):
+            for key in (f"a{number}", f"new{number}/d/a"):
+                scene.bob.put_object(Bucket="lab", Key=key, Body=body)
+                # The directory's group, as its bit says.
+                assert owner(scene.file(key)) == (BOB[0], GROUP)
+                assert read(scene.bob, key) == body
+            assert owner(scene.file(f"new{number}/d")) == (BOB[0], GROUP)
+            assert stat.S_IMODE(scene.file(f"new{number}/d").stat().st_mode) & stat.S_ISGID
+
+    def test_modes_decide_who_reads(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"secret", Metadata={"m": "secret"})
+        for mode, by_group in ((0o640, True), (0o600, False)):
+            scene.file("a").chmod(mode)
+            assert read(scene.ann, "a") == b"secret"
+            if by_group:
+                assert read(scene.bob, "a") == b"secret"
+                assert scene.bob.head_object(Bucket="lab", Key="a")["Metadata"] == {"m": "secret"}
+            for s3 in (scene.eve, scene.root) + (() if by_group else (scene.bob,)):
+                # Often: nothing that was kept for another is told.
+                for _ in range(3):
+                    assert refusal(s3.get_object, Bucket="lab", Key="a") == DENIED
+                    assert refusal(s3.head_object, Bucket="lab", Key="a") == DENIED
+                    assert (
+                        refusal(s3.get_object_attributes, Bucket="lab", Key="a", ObjectAttributes=["ETag"])
+                        == DENIED
+                    )
+        # Once it is open to others, the directory still is not.
+        scene.file("a").chmod(0o644)
+        assert refusal(scene.eve.get_object, Bucket="lab", Key="a") == DENIED
+        scene.bucket.chmod(0o2775)
+        assert read(scene.eve, "a") == b"secret"
+
+    def test_replacing_and_deleting_are_rights_on_the_directory(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"1")
+        scene.bucket.chmod(0o2755)
+        for s3 in (scene.bob, scene.eve):
+            assert refusal(s3.put_object, Bucket="lab", Key="a", Body=b"2") == DENIED
+            assert refusal(s3.put_object, Bucket="lab", Key="new", Body=b"2") == DENIED
+            assert refusal(s3.put_object, Bucket="lab", Key="d/new", Body=bytes(2 << 20)) == DENIED
+            assert refusal(s3.delete_object, Bucket="lab", Key="a") == DENIED
+            errors = s3.delete_objects(Bucket="lab", Delete={"Objects": [{"Key": "a"}]})["Errors"]
+            assert [error["Code"] for error in errors] == ["AccessDenied"]
+        assert os.listdir(scene.bucket) == ["a"] or sorted(os.listdir(scene.bucket)) == [".slipway", "a"]
+        scene.bucket.chmod(0o2775)
+        scene.bob.put_object(Bucket="lab", Key="a", Body=b"2")
+        assert (read(scene.ann, "a"), owner(scene.file("a"))) == (b"2", (BOB[0], GROUP))
+        scene.ann.delete_object(Bucket="lab", Key="a")
+        assert not scene.file("a").exists()
+
+    def test_sticky_directories(self, scene):
+        scene.bucket.chmod(0o1777)
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"1")
+        assert refusal(scene.bob.put_object, Bucket="lab", Key="a", Body=b"2") == DENIED
+        assert refusal(scene.bob.delete_object, Bucket="lab", Key="a") == DENIED
+        scene.bob.put_object(Bucket="lab", Key="b", Body=b"2")
+        assert read(scene.ann, "a") == b"1"
+        assert sorted(name for name in os.listdir(scene.bucket) if name != ".slipway") == ["a", "b"]
+
+    def test_directories_go_with_their_last_object(self, scene):
+        scene.bob.put_object(Bucket="lab", Key="x/y/a", Body=b"1")
+        scene.bob.delete_object(Bucket="lab", Key="x/y/a")
+        assert not scene.file("x").exists()
+        # A person's stays.
+        scene.file("mine").mkdir()
+        mine = scene.give(scene.file("mine"), BOB[0], GROUP, 0o2770)
+        scene.bob.put_object(Bucket="lab", Key="mine/a", Body=b"1")
+        scene.bob.delete_object(Bucket="lab", Key="mine/a")
+        assert mine.exists()
+
+    def test_directory_objects(self, scene):
+        scene.bob.put_object(Bucket="lab", Key="d/", Body=b"")
+        scene.bob.put_object(Bucket="lab", Key="e/", Body=b"bytes")
+        assert owner(scene.file("d")) == (BOB[0], GROUP)
+        assert owner(scene.file("e/.slipway,dir")) == (BOB[0], GROUP)
+        for key in ("d/", "e/"):
+            assert refusal(scene.eve.get_object, Bucket="lab", Key=key) == DENIED
+            assert refusal(scene.eve.delete_object, Bucket="lab", Key=key) == DENIED
+            scene.bob.delete_object(Bucket="lab", Key=key)
+
+    def test_a_file_does_not_become_a_directory(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"1")
+        assert refusal(scene.bob.put_object, Bucket="lab", Key="a/b", Body=b"2") == ("NotImplemented", 501)
+        assert read(scene.ann, "a") == b"1"
+        assert not [name for name in os.listdir(scene.bucket) if name.startswith(".slipway,")]
+
+    def test_many_attributes(self, scene):
+        """A record that fits no attribute is in a file of the gateway's."""
+        large = {f"m{number}": "x" * 190 for number in range(10)}
+        for _ in range(2):
+            scene.bob.put_object(Bucket="lab", Key="a", Body=b"1", Metadata=large)
+            assert scene.ann.head_object(Bucket="lab", Key="a")["Metadata"] == large
+        assert refusal(scene.eve.head_object, Bucket="lab", Key="a") == DENIED
+        scene.bob.delete_object(Bucket="lab", Key="a")
+
+
+class TestGroupsAndLists:
+    def test_access_lists(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"1")
+        scene.file("a").chmod(0o600)
+        assert refusal(scene.eve.get_object, Bucket="lab", Key="a") == DENIED
+        set_list(scene.bucket, "access", user=7, eve=5, group=7, others=0)
+        set_list(scene.file("a"), "access", user=6, eve=4, group=0, others=0)
+        assert read(scene.eve, "a") == b"1"
+        assert refusal(scene.eve.put_object, Bucket="lab", Key="a", Body=b"2") == DENIED
+        assert refusal(scene.bob.get_object, Bucket="lab", Key="a") == DENIED
+        # What is made here inherits it.
+        set_list(scene.bucket, "default", user=7, eve=6, group=0, others=0)
+        for key in ("inherits", "inherits"):
+            scene.ann.put_object(Bucket="lab", Key=key, Body=b"2")
+            assert read(scene.eve, key) == b"2"
+            assert refusal(scene.bob.get_object, Bucket="lab", Key=key) == DENIED
+
+    def test_supplementary_groups_are_those_of_now(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"1")
+        scene.file("a").chmod(0o640)
+        assert read(scene.bob, "a") == b"1"
+        scene.registry.do("set-posix", "bob", *map(str, BOB[:2]))
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                read(scene.bob, "a")
+            except ClientError as error:
+                assert error.response["Error"]["Code"] == "AccessDenied"
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        scene.registry.do("set-posix", "eve", *map(str, (*EVE, GROUP)))
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                assert read(scene.eve, "a") == b"1"
+                break
+            except ClientError:
+                assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def set_list(path: Path, kind: str, *, user: int, eve: int, group: int, others: int) -> None:
+    """An access list with rights for eve beside the three of the mode."""
+    nobody = 0xFFFF_FFFF
+    entries = [(1, user, nobody), (2, eve, EVE[0]), (4, group, nobody), (16, 7, nobody), (32, others, nobody)]
+    bits = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(path, f"system.posix_acl_{kind}", bits)
+    except OSError as error:
+        pytest.skip(f"no ACLs here: {error}")
+
+
+class TestListings:
+    def test_what_is_closed_is_left_out(self, scene):
+        for key in ("a", "closed/b", "open/c", "open/deep/d"):
+            scene.ann.put_object(Bucket="lab", Key=key, Body=b"1", Metadata={"m": "1"})
+        scene.file("closed").chmod(0o700)
+        scene.file("open/c").chmod(0o600)
+        etag = scene.ann.head_object(Bucket="lab", Key="open/c")["ETag"]
+        # A directory that the gateway has an index of, and one of many names.
+        for name in range(300):
+            scene.file(f"closed/n{name:03}").write_bytes(b"")
+        for _ in range(3):
+            assert len(keys(scene.ann)) == 304
+            assert keys(scene.bob) == ["a", "open/c", "open/deep/d"]
+            assert keys(scene.bob, Prefix="open/") == ["open/c", "open/deep/d"]
+            assert refusal(scene.bob.list_objects_v2, Bucket="lab", Prefix="closed/") == DENIED
+            assert refusal(scene.eve.list_objects_v2, Bucket="lab") == DENIED
+            found = scene.bob.list_objects_v2(Bucket="lab", Delimiter="/")
+            assert [prefix["Prefix"] for prefix in found["CommonPrefixes"]] == ["open/"]
+            # As ls -l shows it: what is in its record is its readers'.
+            shown = scene.bob.list_objects_v2(Bucket="lab", Prefix="open/c")["Contents"][0]
+            assert shown["Size"] == 1 and shown["ETag"] != etag
+            assert scene.ann.list_objects_v2(Bucket="lab", Prefix="open/c")["Contents"][0]["ETag"] == etag
+        assert "cannot be read" not in scene.server.log
+
+    def test_buckets(self, scene):
+        names = lambda s3: [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]  # noqa: E731
+        assert (names(scene.ann), names(scene.bob), names(scene.eve)) == (["lab"], ["lab"], [])
+        scene.bob.head_bucket(Bucket="lab")
+        assert refusal(scene.eve.head_bucket, Bucket="lab") == DENIED
+        assert refusal(scene.eve.delete_bucket, Bucket="lab") == DENIED
+        scene.eve.create_bucket(Bucket="eves")
+        assert owner(scene.server.tree / "eves") == EVE
+        (scene.server.tree / "eves").chmod(0o700)
+        assert names(scene.eve) == ["eves"]
+        assert refusal(scene.ann.head_bucket, Bucket="eves") == DENIED
+        assert refusal(scene.ann.delete_bucket, Bucket="eves") == DENIED
+        scene.eve.put_object(Bucket="eves", Key="a", Body=b"1")
+        scene.eve.delete_object(Bucket="eves", Key="a")
+        scene.eve.delete_bucket(Bucket="eves")
+        assert not (scene.server.tree / "eves").exists()
+
+
+class TestCopies:
+    def test_a_source_is_read_and_a_target_written_by_the_requester(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"secret")
+        scene.eve.create_bucket(Bucket="eves")
+        source = {"Bucket": "lab", "Key": "a"}
+        for mode in (0o600, 0o640):
+            scene.file("a").chmod(mode)
+            assert refusal(scene.eve.copy_object, Bucket="eves", Key="b", CopySource=source) == DENIED
+        assert os.listdir(scene.server.tree / "eves") in ([], [".slipway"])
+        scene.bob.copy_object(Bucket="lab", Key="c/b", CopySource=source)
+        assert (read(scene.bob, "c/b"), owner(scene.file("c/b"))) == (b"secret", (BOB[0], GROUP))
+        scene.bucket.chmod(0o2750)
+        assert refusal(scene.bob.copy_object, Bucket="lab", Key="d", CopySource=source) == DENIED
+
+    def test_parts(self, scene):
+        scene.ann.put_object(Bucket="lab", Key="a", Body=b"secret")
+        scene.file("a").chmod(0o600)
+        scene.eve.create_bucket(Bucket="eves")
+        upload = {"Bucket": "eves", "Key": "b"}
+        upload["UploadId"] = scene.eve.create_multipart_upload(**upload)["UploadId"]
+        source = {"Bucket": "lab", "Key": "a"}
+        assert refusal(scene.eve.upload_part_copy, PartNumber=1, CopySource=source, **upload) == DENIED
+        assert "Parts" not in scene.eve.list_parts(**upload)
+
+
+class TestUploads:
+    def upload(self, s3, key: str, parts: list[bytes]) -> dict:
+        upload = {"Bucket": "lab", "Key": key}
+        upload["UploadId"] = s3.create_multipart_upload(**upload, Metadata={"m": "1"})["UploadId"]
+        self.parts = [
+            {"PartNumber": number, "ETag": s3.upload_part(PartNumber=number, Body=body, **upload)["ETag"]}
+            for number, body in enumerate(parts, 1)
+        ]
+        return upload
+
+    def complete(self, s3, upload: dict):
+        return s3.complete_multipart_upload(MultipartUpload={"Parts": self.parts}, **upload)
+
+    def test_the_object_belongs_to_who_completes_it(self, scene):
+        bodies = [bytes([number]) * PART for number in (1, 2)] + [b"end"]
+        for key in ("a", "new/d/a", "a"):
+            upload = self.upload(scene.bob, key, bodies)
+            answer = self.complete(scene.bob, upload)
+            assert owner(scene.file(key)) == (BOB[0], GROUP)
+            assert read(scene.ann, key) == b"".join(bodies)
+            # Again, as a client whose answer was lost.
+            assert self.complete(scene.bob, upload)["ETag"] == answer["ETag"]
+            assert scene.bob.head_object(Bucket="lab", Key=key)["Metadata"] == {"m": "1"}
+        # One that another began.
+        upload = self.upload(scene.bob, "b", [b"1"])
+        self.complete(scene.ann, upload)
+        assert owner(scene.file("b")) == (ANN[0], GROUP)
+        assert not os.listdir(scene.bucket / ".slipway/uploads")
+
+    def test_nobody_else_works_on_it(self, scene):
+        upload = self.upload(scene.bob, "a", [b"1"])
+        # Even who may read in the bucket.
+        scene.bucket.chmod(0o2775)
+        scene.bob.put_object(Bucket="lab", Key="open", Body=b"1")
+        source = {"Bucket": "lab", "Key": "open"}
+        for call in (
+            lambda: scene.eve.create_multipart_upload(Bucket="lab", Key="x"),
+            lambda: scene.eve.upload_part(PartNumber=1, Body=b"2", **upload),
+            lambda: scene.eve.upload_part(PartNumber=1, Body=bytes(2 << 20), **upload),
+            lambda: scene.eve.upload_part_copy(PartNumber=1, CopySource=source, **upload),
+            lambda: scene.eve.list_parts(**upload),
+            lambda: self.complete(scene.eve, upload),
+            lambda: scene.eve.abort_multipart_upload(**upload),
+        ):
+            assert refusal(call) == DENIED
+        assert "Uploads" not in scene.eve.list_multipart_uploads(Bucket="lab")
+        assert [found["Key"] for found in scene.bob.list_multipart_uploads(Bucket="lab")["Uploads"]] == ["a"]
+        # Whoever lost the right to the key does not complete it.
+        scene.bucket.chmod(0o2755)
+        assert refusal(self.complete, scene.bob, upload) == DENIED
+        scene.bucket.chmod(0o2775)
+        self.complete(scene.bob, upload)
+        assert read(scene.bob, "a") == b"1"
+
+    def test_the_buckets_owner_does_not_keep_it(self, scene):
+        """Who owns the bucket's directory may put anything there, also in the place of the gateway's own."""
+        own = scene.bucket / ".slipway"
+        if own.exists():
+            own.rename(scene.bucket / "moved")
+        own.mkdir()
+        scene.give(own, *ANN, 0o700)
+        scene.bob.put_object(Bucket="lab", Key="a", Body=b"1")
+        for _ in range(2):
+            assert refusal(scene.bob.create_multipart_upload, Bucket="lab", Key="b") == DENIED
+            assert refusal(scene.bob.put_object, Bucket="lab", Key="a", Body=b"2") == DENIED
+        assert not list(own.rglob("upload*")) and read(scene.bob, "a") == b"1"
+        assert "another owner or mode than the server gives it" in scene.server.log
+
+    def test_an_aborted_one_leaves_nothing(self, scene):
+        upload = self.upload(scene.bob, "a", [bytes(PART), b"1"])
+        scene.bob.abort_multipart_upload(**upload)
+        assert not os.listdir(scene.bucket / ".slipway/uploads")
+
+
+def requests_of_all_operations() -> dict[str, Callable]:
+    """A request of each operation of S3 that is served, as a client's call."""
+    lab = {"Bucket": "lab"}
+    a = {**lab, "Key": "a"}
+    attributes = {"ObjectAttributes": ["ETag"]}
+    return {
+        "AbortMultipartUpload": lambda s3, upload: s3.abort_multipart_upload(**a, UploadId=upload),
+        "CompleteMultipartUpload": lambda s3, upload: s3.complete_multipart_upload(
+            **a, UploadId=upload, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": '"x"'}]}
+        ),
+        "CopyObject": lambda s3, _: s3.copy_object(**lab, Key="b", CopySource=a),
+        "CreateMultipartUpload": lambda s3, _: s3.create_multipart_upload(**a),
+        "DeleteBucket": lambda s3, _: s3.delete_bucket(**lab),
+        "DeleteObject": lambda s3, _: s3.delete_object(**a),
+        "DeleteObjects": lambda s3, _: s3.delete_objects(**lab, Delete={"Objects": [{"Key": "a"}]}),
+        "GetObject": lambda s3, _: s3.get_object(**a),
+        "GetObjectAttributes": lambda s3, _: s3.get_object_attributes(**a, **attributes),
+        "HeadBucket": lambda s3, _: s3.head_bucket(**lab),
+        "HeadObject": lambda s3, _: s3.head_object(**a),
+        "ListMultipartUploads": lambda s3, _: s3.list_multipart_uploads(**lab),
+        "ListObjects": lambda s3, _: s3.list_objects(**lab),
+        "ListObjectsV2": lambda s3, _: s3.list_objects_v2(**lab),
+        "ListObjectVersions": lambda s3, _: s3.list_object_versions(**lab),
+        "ListParts": lambda s3, upload: s3.list_parts(**a, UploadId=upload),
+        "PutObject": lambda s3, _: s3.put_object(**a, Body=b"2"),
+        "UploadPart": lambda s3, upload: s3.upload_part(**a, UploadId=upload, PartNumber=1, Body=b"2"),
+        "UploadPartCopy": lambda s3, upload: s3.upload_part_copy(
+            **a, UploadId=upload, PartNumber=1, CopySource=a
+        ),
+    }
+
+
+# Decided by policies alone: they touch no file of a user's, but documents of the gateway's. A bucket is made in DIR,
+# which is the gateway's own, and a list of buckets leaves out what is closed.
+BY_POLICY = {
+    "CreateBucket",
+    "DeleteBucketPolicy",
+    "DeletePublicAccessBlock",
+    "GetBucketLocation",
+    "GetBucketPolicy",
+    "GetBucketPolicyStatus",
+    "ListBuckets",
+    "PutBucketPolicy",
+}
+
+
+class TestEveryOperation:
+    @pytest.mark.parametrize("who", ["eve", "nobody"])
+    def test_is_refused_to_whom_the_kernel_refuses_it(self, scene, who):
+        """By eve, who has no right in the bucket, and by a user who is nobody on the file system."""
+        scene.bob.put_object(Bucket="lab", Key="a", Body=b"1")
+        upload = scene.bob.create_multipart_upload(Bucket="lab", Key="a")["UploadId"]
+        before = tree_of(scene.bucket)
+        s3 = scene.eve
+        if who == "nobody":
+            s3 = scene.user("nobody")
+            # Policies decide about this alone.
+            poll(lambda: error_of(s3.get_bucket_policy, Bucket="lab")[0] == "NoSuchBucketPolicy")
+        for name, call in requests_of_all_operations().items():
+            assert refusal(call, s3, upload) == DENIED, name
+        if who == "nobody":
+            assert refusal(s3.list_buckets) == DENIED
+            assert refusal(s3.create_bucket, Bucket="mine") == DENIED
+        assert tree_of(scene.bucket) == before
+
+    def test_has_a_request_here(self):
+        served = {operation.name for operation in tables.operations() if operation.support == "served"}
+        assert set(requests_of_all_operations()) | BY_POLICY == served
+
+
+def tree_of(path: Path) -> dict[str, tuple]:
+    """All names below, with their attributes, but for the gateway's own."""
+    found = {}
+    for above, directories, files in os.walk(path):
+        directories[:] = [name for name in directories if name != ".slipway"]
+        for name in directories + files:
+            status = os.lstat(Path(above) / name)
+            found[str(Path(above) / name)] = (
+                status.st_mode,
+                status.st_uid,
+                status.st_ino,
+                status.st_mtime_ns,
+            )
+    return found
+
+
+class TestAnonymous:
+    OPEN = policy({"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}).replace(
+        '"Resource": "*"', '"Resource": ["arn:aws:s3:::lab", "arn:aws:s3:::lab/*"]'
+    )
+
+    @pytest.mark.parametrize("user", [None, f"{EVE[0]}:{EVE[1]}"])
+    def test_is_nobody_or_whom_the_operator_says(self, make_server, tmp_path, user):
+        tree = tmp_path / "tree"
+        tree.mkdir(mode=0o755)
+        options = ("--anonymous-user", user) if user else ()
+        server = make_server("--impersonate", *options, tree=tree, env=ENV)
+        root = client(server, "s3")
+        root.create_bucket(Bucket="lab")
+        root.put_object(Bucket="lab", Key="a", Body=b"1")
+        root.put_bucket_policy(Bucket="lab", Policy=self.OPEN)
+
+        def status() -> int:
+            try:
+                with urllib.request.urlopen(f"{server.endpoint}/lab/a", timeout=10) as answer:
+                    return answer.status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        assert status() == (200 if user else 403)
+        (tree / "lab/a").chmod(0o600)
+        assert status() == 403
+
+
+class TestStart:
+    @pytest.mark.parametrize(
+        ("options", "env", "says"),
+        [
+            (("--read-only",), {}, "--impersonate contradicts --read-only"),
+            (("--allow-same-names",), {}, "--impersonate contradicts --allow-same-names"),
+            (("--metadata", "sidecar"), {}, "--impersonate contradicts --metadata sidecar"),
+            ((), {"SLIPWAY_ROOT_UID": "0", "SLIPWAY_ROOT_GID": "0"}, "root cannot be 0:0"),
+            ((), {"SLIPWAY_ROOT_UID": "12", "SLIPWAY_ROOT_GID": "12"}, "its uid is below --uid-min"),
+        ],
+    )
+    def test_what_contradicts_it(self, make_server, options, env, says):
+        with pytest.raises(StartFailed, match=re.escape(says)):
+            make_server("--impersonate", *options, env=ENV | env)
+
+    def test_without_capabilities(self, make_server, tmp_path):
+        tree = tmp_path / "tree"
+        tree.mkdir()
+        os.chown(tree, 65534, 65534)
+        with pytest.raises(StartFailed, match="is not the superuser"):
+            make_server("--impersonate", tree=tree, env=ENV, as_nobody=True)
+
+    def test_the_process_gives_up_what_it_does_not_need(self, scene):
+        status = Path(f"/proc/{scene.server.pid}/status").read_text()
+        effective = int(re.search(r"CapEff:\s+(\w+)", status)[1], 16)
+        # SYS_ADMIN, SYS_RESOURCE, DAC_READ_SEARCH.
+        assert not effective & (1 << 21 | 1 << 24 | 1 << 2)
+        for task in Path(f"/proc/{scene.server.pid}/task").iterdir():
+            lines = (task / "status").read_text()
+            assert int(re.search(r"CapEff:\s+(\w+)", lines)[1], 16) & ~effective == 0, lines
+
+
+class TestNames:
+    def test_a_user_is_the_account_of_its_name(self, make_server, tmp_path):
+        """`games` is in each passwd, below the lowest uid that is allowed without --uid-min."""
+        tree = tmp_path / "tree"
+        tree.mkdir(mode=0o755)
+        server = make_server("--impersonate", "--posix-names", "--uid-min", "1", tree=tree, env=ENV)
+        with Registry(server.tree, server.account) as registry:
+            signer = registry.user("games")
+            registry.do("put-policy", "games", policy(allow("*")))
+            other = registry.user("no-such-account")
+            registry.do("put-policy", "no-such-account", policy(allow("*")))
+            games, nobody = (
+                client(server, "s3", (key.access_key, key.secret_key, None)) for key in (signer, other)
+            )
+            wait_until_known(games)
+            games.create_bucket(Bucket="lab")
+            account = pwd.getpwnam("games")
+            assert owner(tree / "lab") == (account.pw_uid, account.pw_gid)
+            time.sleep(1)
+            assert refusal(nobody.list_objects_v2, Bucket="lab") == DENIED
+            assert "the system has no account of this name" in server.log
+
+
+class TestLeaks:
+    def test_users_that_alternate_see_their_own_files_only(self, scene):
+        """Each user has a file in its own closed directory, of a size that is read in another way; a client of each asks
+        for all of them, over connections of its own, while the others do."""
+        seconds = float(os.environ.get("SLIPWAY_IMPERSONATION_SECONDS", "5"))
+        users = {"ann": (scene.ann, ANN), "bob": (scene.bob, BOB), "eve": (scene.eve, EVE)}
+        for number in range(3):
+            ids = (12300 + number, 12300 + number)
+            users[f"user{number}"] = (scene.user(f"user{number}", *ids), ids)
+        scene.bucket.chmod(0o1777)
+        sizes = (1, 4000, 200_000, 3 << 20)
+        for name, (s3, ids) in users.items():
+            for size in sizes:
+                s3.put_object(Bucket="lab", Key=f"{name}/{size}", Body=name[:1].encode() * size)
+            scene.file(name).chmod(0o700)
+            assert owner(scene.file(name))[0] == ids[0]
+        end = time.monotonic() + seconds
+        found: list[str] = []
+        counts = dict.fromkeys(users, 0)
+
+        def work(name: str, s3, seed: int) -> None:
+            choose = random.Random(seed)
+            while time.monotonic() < end and not found:
+                whose, size = choose.choice(list(users)), choose.choice(sizes)
+                try:
+                    key = f"{whose}/{size}"
+                    match choose.randrange(5):
+                        case 0:
+                            s3.head_object(Bucket="lab", Key=key)
+                        case 1:
+                            s3.list_objects_v2(Bucket="lab", Prefix=f"{whose}/")
+                        case 2:
+                            mine = f"{whose}/by-{name}-{seed}"
+                            s3.put_object(Bucket="lab", Key=mine, Body=b"1")
+                            if owner(scene.file(mine))[0] != users[name][1][0]:
+                                found.append(f"{mine} is {owner(scene.file(mine))}")
+                        case _:
+                            body = s3.get_object(Bucket="lab", Key=key)["Body"].read()
+                            if body != whose[:1].encode() * size:
+                                found.append(f"{name} got other bytes of {key}")
+                    if whose != name:
+                        found.append(f"{name} was let in to {key}")
+                    counts[name] += 1
+                except ClientError as error:
+                    code = error.response["ResponseMetadata"]["HTTPStatusCode"]
+                    if (whose == name or code != 403) and code != 503:
+                        found.append(f"{name} at {whose}: {error}")
+
+        threads = [
+            threading.Thread(target=work, args=(name, s3, seed))
+            for seed, (name, (s3, _)) in enumerate(list(users.items()) * 3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(seconds + 60)
+        assert not found, found[:5]
+        assert all(counts.values()), counts
+        for above, directories, files in os.walk(scene.bucket):
+            directories[:] = [name for name in directories if name != ".slipway"]
+            for name in files:
+                assert owner(Path(above) / name)[0] != 0, name
