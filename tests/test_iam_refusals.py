@@ -10,10 +10,12 @@ from support.server import Server
 MEMBERS = {
     "AccessKeyId": "AKIAIOSFODNN7EXAMPLE",
     "AccountAlias": "the-alias",
+    "ClientID": "client",
     "AssumeRolePolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
     "Description": "text",
     "GroupName": "target-group",
     "Name": "somebody",
+    "OpenIDConnectProviderArn": "arn:aws:iam::{account}:oidc-provider/idp.lab",
     "PermissionsBoundary": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
     "PolicyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
     "PolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
@@ -23,14 +25,17 @@ MEMBERS = {
     "RoleSessionName": "session",
     "Status": "Inactive",
     "TagKeys": ["key"],
+    "ThumbprintList": ["a" * 40],
     "Tags": [{"Key": "key", "Value": "value"}],
+    "Url": "https://idp.lab",
     "UserName": "target",
     "VersionId": "v1",
 }
 SERVED = [
     action
     for action in actions()
-    if action.state.startswith(("wave-1", "wave-2", "empty", "missing")) and action.permission != "unasked"
+    if action.state.startswith(("wave-1", "wave-2", "wave-3", "empty", "missing"))
+    and action.permission != "unasked"
 ]
 
 
@@ -71,7 +76,9 @@ class TestEachAction:
         members = {}
         for name in shape.required_members if shape else []:
             value = MEMBERS[name]
-            members[name] = value.format(account=account) if name == "RoleArn" else value
+            members[name] = (
+                value.format(account=account) if isinstance(value, str) and "{account}" in value else value
+            )
         optional = {"UserName"} & set(shape.members if shape else ())
         members |= {name: MEMBERS[name] for name in optional}
         client(server, "iam").put_user_policy(

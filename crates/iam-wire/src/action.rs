@@ -62,7 +62,7 @@ pub enum Secrets {
 /// What becomes of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is performed, once the wave with this number is built (decision 0043): waves 1 and 2 are.
+    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 3 are.
     Wave(u8),
     /// It is one of ours, performed once `slipway admin` is built.
     Ours,
@@ -86,7 +86,7 @@ impl State {
 }
 
 /// The waves that are built.
-const WAVES_BUILT: u8 = 2;
+const WAVES_BUILT: u8 = 3;
 
 /// The table. Gives its rows to another macro, which makes an item of them, such as an enum, or a
 /// match over all actions.
@@ -282,7 +282,7 @@ macro_rules! for_each_action {
 
             AssumeRole Sts Own Changes Gives Wave2
             AssumeRoleWithSAML Sts Own Changes Both Refused
-            AssumeRoleWithWebIdentity Sts Own Changes Both Wave3
+            AssumeRoleWithWebIdentity Sts Own Changes Both Wave5
             AssumeRoot Sts Own Changes Gives Refused
             DecodeAuthorizationMessage Sts Own Reads Plain Refused
             GetAccessKeyInfo Sts Own Reads Plain Wave1
@@ -292,7 +292,7 @@ macro_rules! for_each_action {
             GetScopedCredentials Sts Unasked Changes Gives Refused
             GetSessionToken Sts Unasked Changes Gives Wave1
             GetWebIdentityToken Sts Own Changes Gives Refused
-            AssumeRoleWithLDAPIdentity Sts Unasked Changes Both Wave3
+            AssumeRoleWithLDAPIdentity Sts Unasked Changes Both Wave5
 
             CreateAccount Slipway Administrator Changes Plain Ours
             GetAccount Slipway Administrator Reads Plain Ours
@@ -345,6 +345,7 @@ macro_rules! table {
     (@state Wave2) => { State::Wave(2) };
     (@state Wave3) => { State::Wave(3) };
     (@state Wave4) => { State::Wave(4) };
+    (@state Wave5) => { State::Wave(5) };
     (@state (Empty $list:literal)) => { State::Empty($list) };
     (@state $state:ident) => { State::$state };
 }
@@ -420,8 +421,8 @@ mod tests {
             ACTIONS.iter().filter(|row| row.service == service && row.state == state).count()
         };
         let counts =
-            [1, 2, 3, 4].map(|wave| [Service::Iam, Service::Sts].map(|s| count(s, State::Wave(wave))));
-        assert_eq!(counts, [[54, 3], [19, 2], [10, 2], [5, 0]]);
+            [1, 2, 3, 4, 5].map(|wave| [Service::Iam, Service::Sts].map(|s| count(s, State::Wave(wave))));
+        assert_eq!(counts, [[54, 3], [19, 2], [10, 0], [5, 0], [0, 2]]);
         let is_model = |service| ACTIONS.iter().filter(|row| row.service == service).count();
         assert_eq!((is_model(Service::Iam), is_model(Service::Sts)), (181, 13));
     }

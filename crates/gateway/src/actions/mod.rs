@@ -16,6 +16,7 @@ mod inline;
 mod key;
 mod perform;
 mod policy;
+mod provider;
 mod role;
 mod session;
 mod target;

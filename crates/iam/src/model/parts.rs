@@ -274,6 +274,9 @@ pub struct ManagedPolicy {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
+    /// True if its URL has the scheme `http`, as it may on the machine itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_http: bool,
     /// The audiences that are accepted.
     pub client_ids: Vec<Box<str>>,
     /// Thumbprints of certificates, which are kept and shown, and not used.
@@ -288,4 +291,12 @@ pub struct Provider {
     /// The tags; keys differ, in case or otherwise.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
+}
+
+impl Provider {
+    /// Returns what its tokens have as their issuer (`iss`); `url` is its name.
+    pub fn issuer(&self, url: &str) -> String {
+        let scheme = if self.is_http { "http" } else { "https" };
+        format!("{scheme}://{url}")
+    }
 }

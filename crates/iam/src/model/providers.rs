@@ -15,6 +15,8 @@ use super::tags::Tags;
 pub struct NewProvider {
     /// The URL.
     pub url: ProviderUrl,
+    /// True if its scheme is `http`.
+    pub is_http: bool,
     /// The audiences that are accepted.
     pub client_ids: Vec<Box<str>>,
     /// Thumbprints of certificates.
@@ -105,6 +107,7 @@ impl AccountDocument {
             return Err(IamError::quota("OpenIdConnectProvidersPerAccount", PROVIDERS_MAX));
         }
         let provider = Provider {
+            is_http: new.is_http,
             client_ids,
             thumbprints: once(&new.thumbprints),
             created: cx.second(),

@@ -115,7 +115,7 @@ fn trust_policies_and_boundaries() {
 
 fn new_provider(url: &str) -> NewProvider {
     let url = ProviderUrl::new(url).unwrap();
-    NewProvider { url, client_ids: Vec::new(), thumbprints: Vec::new(), tags: Tags::new() }
+    NewProvider { url, is_http: false, client_ids: Vec::new(), thumbprints: Vec::new(), tags: Tags::new() }
 }
 
 fn thumbprint(letter: &str) -> Box<str> {

@@ -144,7 +144,13 @@ impl Step {
                 let url = self.provider(1).url().clone();
                 let ids = (0..self.0[3]).map(|number| number.to_string().into()).collect();
                 let prints = (0..self.0[2] % 7).map(|number| format!("{number:040}").into()).collect();
-                let new = NewProvider { url, client_ids: ids, thumbprints: prints, tags: Tags::new() };
+                let new = NewProvider {
+                    url,
+                    is_http: false,
+                    client_ids: ids,
+                    thumbprints: prints,
+                    tags: Tags::new(),
+                };
                 document.create_provider(&new, cx).map(|_| ())
             }
             _ if self.0[3] & 1 == 0 => {

@@ -301,7 +301,13 @@ fn policies_of_a_session_limit_it() {
 fn a_session_by_a_provider_ends_with_it() {
     let mut document = full(ACCOUNT);
     let url = ProviderUrl::new("https://idp.lab/a").unwrap();
-    let new = NewProvider { url, client_ids: Vec::new(), thumbprints: Vec::new(), tags: Tags::new() };
+    let new = NewProvider {
+        url,
+        is_http: false,
+        client_ids: Vec::new(),
+        thumbprints: Vec::new(),
+        tags: Tags::new(),
+    };
     let arn = with(&mut document, |document, cx| document.create_provider(&new, cx));
     let web = |provider: &str| {
         Some(WebIdentity { provider: provider.into(), subject: "s".into(), audience: "a".into() })
