@@ -1,0 +1,256 @@
+//! What a token says, and whether that is meant for us.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Number, Value};
+
+use crate::limits::{AUDIENCES_MAX, CLAIM_BYTES_MAX, SECONDS_AHEAD_MAX, VALUES_MAX};
+use crate::refusal::Refusal;
+
+/// The claim with the tags of the session.
+///
+/// Source: "Passing session tags using AssumeRoleWithWebIdentity" in the IAM User Guide.
+const TAGS: &str = "https://aws.amazon.com/tags";
+/// The same in the form without an object, whose name is followed by the key of a tag.
+const ONE_TAG: &str = "https://aws.amazon.com/tags/principal_tags/";
+/// The claim with the source identity of the session.
+const SOURCE_IDENTITY: &str = "https://aws.amazon.com/source_identity";
+
+/// A JSON object in which no name comes twice.
+#[derive(Debug, Default)]
+pub struct Object(pub Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                let mut all = Map::new();
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    if all.insert(name, value).is_some() {
+                        return Err(A::Error::custom("a name comes twice"));
+                    }
+                }
+                Ok(Object(all))
+            }
+        }
+        deserializer.deserialize_map(Names)
+    }
+}
+
+/// What the provider of a token is known by, and whom it may vouch to.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'a> {
+    /// The issuer of its tokens, to the byte.
+    pub issuer: &'a str,
+    /// The audiences that are accepted.
+    pub client_ids: &'a [Box<str>],
+}
+
+/// What a provider says of somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebToken {
+    /// Who it is, in words of the provider (`sub`).
+    pub subject: Box<str>,
+    /// The client that the token was made for: `azp` if there is one, else `aud`.
+    pub audience: Box<str>,
+    /// The audiences as the token has them (`aud`).
+    pub audiences: Vec<Box<str>>,
+    /// The client that asked for the token (`azp`).
+    pub authorized_party: Option<Box<str>>,
+    /// How the subject proved who it is (`amr`).
+    pub methods: Vec<Box<str>>,
+    /// The other claims that are a text, a number or a boolean, by name.
+    pub others: BTreeMap<Box<str>, Box<str>>,
+    /// The tags of the session.
+    pub tags: BTreeMap<Box<str>, Box<str>>,
+    /// True if the token has tags that are to go on to the next role.
+    pub has_transitive_tags: bool,
+    /// The source identity of the session.
+    pub source_identity: Option<Box<str>>,
+}
+
+impl WebToken {
+    /// Checks the claims of a token whose signature is the provider's.
+    pub(crate) fn read(claims: &Object, expected: Expected<'_>, now: i64) -> Result<Self, Refusal> {
+        let claims = &claims.0;
+        let wrong = Refusal::Invalid;
+        if claims.get("iss").and_then(Value::as_str) != Some(expected.issuer) {
+            return Err(wrong("The token has another issuer than its provider."));
+        }
+        check_times(claims, now)?;
+        let subject = text(claims, "sub")?.ok_or(wrong("The token has no subject."))?;
+        let audiences = texts(claims, "aud", AUDIENCES_MAX)?;
+        let authorized_party = text(claims, "azp")?;
+        let audience = audience(&audiences, authorized_party.as_deref(), expected.client_ids)?;
+        let (tags, has_transitive_tags) = tags(claims)?;
+        Ok(Self {
+            subject,
+            audience,
+            audiences,
+            authorized_party,
+            methods: texts(claims, "amr", VALUES_MAX)?,
+            others: others(claims),
+            tags,
+            has_transitive_tags,
+            source_identity: text(claims, SOURCE_IDENTITY)?,
+        })
+    }
+}
+
+/// Returns the client that a token was made for. With several audiences it has to say which of them
+/// that is, and none of these may be unknown to the provider's owner: so a token that was made for
+/// another service counts nothing here, even if our client asked for it.
+fn audience(
+    audiences: &[Box<str>],
+    authorized_party: Option<&str>,
+    client_ids: &[Box<str>],
+) -> Result<Box<str>, Refusal> {
+    let is_ours = |id: &str| client_ids.iter().any(|known| **known == *id);
+    let ours = audiences.iter().find(|id| is_ours(id));
+    let found = match (ours, authorized_party) {
+        (Some(_), Some(party)) if is_ours(party) => Some(party.into()),
+        (Some(id), None) if audiences.len() == 1 => Some(id.clone()),
+        _ => None,
+    };
+    // AWS's sentence.
+    found.ok_or(Refusal::Invalid("Incorrect token audience"))
+}
+
+fn check_times(claims: &Map<String, Value>, now: i64) -> Result<(), Refusal> {
+    let ended = second(claims, "exp")?.ok_or(Refusal::Invalid("The token does not say when it ends."))?;
+    if ended <= now {
+        return Err(Refusal::Expired { ended, now });
+    }
+    let soon = now.saturating_add(SECONDS_AHEAD_MAX);
+    if second(claims, "iat")?.is_some_and(|second| second > soon) {
+        return Err(Refusal::Invalid("The token was issued in the future."));
+    }
+    if second(claims, "nbf")?.is_some_and(|second| second > soon) {
+        return Err(Refusal::Invalid("The token is not valid yet."));
+    }
+    Ok(())
+}
+
+/// Returns a claim that is a time, in whole seconds since 1970. A time that is none is refused,
+/// whether or not it would count.
+fn second(claims: &Map<String, Value>, name: &str) -> Result<Option<i64>, Refusal> {
+    let of = |number: &Number| {
+        // A fraction of a second is left out, so that a token ends sooner rather than later. The
+        // cast takes the nearest number that there is.
+        #[expect(clippy::cast_possible_truncation, reason = "as the comment says")]
+        let whole = || number.as_f64().filter(|value| value.is_finite()).map(|value| value.floor() as i64);
+        number.as_i64().or_else(whole)
+    };
+    match claims.get(name) {
+        None => Ok(None),
+        Some(Value::Number(number)) => {
+            of(number).map(Some).ok_or(Refusal::Invalid("A time of the token is no number."))
+        }
+        Some(_) => Err(Refusal::Invalid("A time of the token is no number.")),
+    }
+}
+
+fn short(text: &str) -> Result<Box<str>, Refusal> {
+    if text.len() > CLAIM_BYTES_MAX || text.is_empty() {
+        return Err(Refusal::Invalid("A claim of the token is empty, or too long."));
+    }
+    Ok(text.into())
+}
+
+/// Returns a claim that is a text.
+fn text(claims: &Map<String, Value>, name: &str) -> Result<Option<Box<str>>, Refusal> {
+    match claims.get(name) {
+        None => Ok(None),
+        Some(Value::String(text)) => short(text).map(Some),
+        Some(_) => Err(Refusal::Invalid("A claim of the token is no text.")),
+    }
+}
+
+/// Returns the texts of a claim, which may be a text or an array of texts.
+fn texts(claims: &Map<String, Value>, name: &str, most: usize) -> Result<Vec<Box<str>>, Refusal> {
+    claims.get(name).map_or_else(|| Ok(Vec::new()), |value| texts_of(value, most))
+}
+
+fn texts_of(value: &Value, most: usize) -> Result<Vec<Box<str>>, Refusal> {
+    let wrong = Refusal::Invalid("A claim of the token is no text, and no list of texts.");
+    match value {
+        Value::String(text) => Ok(vec![short(text)?]),
+        Value::Array(all) if all.len() <= most => {
+            let one = |value: &Value| value.as_str().ok_or(wrong.clone()).and_then(short);
+            all.iter().map(one).collect()
+        }
+        _ => Err(wrong),
+    }
+}
+
+/// Returns the claims that have no meaning of their own here, for conditions. What is neither a
+/// text nor a number nor a boolean has no value there.
+fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
+    let own = ["aud", "azp", "amr", "sub", TAGS, SOURCE_IDENTITY];
+    let value = |value: &Value| match value {
+        Value::String(text) if text.len() <= CLAIM_BYTES_MAX => Some(text.as_str().into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        Value::Bool(is) => Some(is.to_string().into()),
+        _ => None,
+    };
+    let claims = claims.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    claims.filter_map(|(name, claim)| Some((name.as_str().into(), value(claim)?))).collect()
+}
+
+type Tags = BTreeMap<Box<str>, Box<str>>;
+
+/// Returns the tags of the session, and whether some are to go on to the next role. Each tag is a
+/// text, or a list with one.
+fn tags(claims: &Map<String, Value>) -> Result<(Tags, bool), Refusal> {
+    let wrong = Refusal::Invalid("The tags of the token are not of their form.");
+    let one = |value: &Value| match value {
+        Value::String(text) => Some(text.as_str().into()),
+        Value::Array(all) => match all.as_slice() {
+            [Value::String(text)] => Some(text.as_str().into()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut tags = Tags::new();
+    let mut add = |key: &str, value: &Value| {
+        let value = one(value).ok_or(wrong.clone())?;
+        let is_new = tags.insert(key.into(), value).is_none();
+        if is_new && tags.len() <= VALUES_MAX { Ok(()) } else { Err(wrong.clone()) }
+    };
+    for (name, value) in claims {
+        if let Some(key) = name.strip_prefix(ONE_TAG) {
+            add(key, value)?;
+        }
+    }
+    let transitive = |value: &Value| texts_of(value, VALUES_MAX).map(|keys| !keys.is_empty());
+    let mut has_transitive = match claims.get("https://aws.amazon.com/tags/transitive_tag_keys") {
+        None => false,
+        Some(value) => transitive(value)?,
+    };
+    match claims.get(TAGS) {
+        None => {}
+        Some(Value::Object(all)) => {
+            for (name, value) in all {
+                match (name.as_str(), value) {
+                    ("principal_tags", Value::Object(all)) => {
+                        all.iter().try_for_each(|(key, value)| add(key, value))?;
+                    }
+                    ("transitive_tag_keys", value) => has_transitive |= transitive(value)?,
+                    _ => return Err(wrong),
+                }
+            }
+        }
+        Some(_) => return Err(wrong),
+    }
+    Ok((tags, has_transitive))
+}

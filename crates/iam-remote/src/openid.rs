@@ -1,0 +1,158 @@
+//! The keys of OpenID providers, kept for some time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use s3_client::Trust;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::claims::{Expected, WebToken};
+use crate::fetching::fetch;
+use crate::jwt::{Keys, Unverified};
+use crate::limits::{FETCH_INTERVAL, KEYS_TIME, PROVIDERS_KEPT_MAX};
+use crate::refusal::Refusal;
+
+/// Verifies tokens of OpenID providers by their keys, which it fetches and keeps.
+#[derive(Debug)]
+pub struct OpenId {
+    trust: Trust,
+    /// By issuer.
+    providers: Mutex<HashMap<Box<str>, Arc<Provider>>>,
+}
+
+/// What is known of a provider.
+#[derive(Debug, Default)]
+struct Provider(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The keys, and when they were fetched.
+    keys: Option<(Arc<Keys>, Instant)>,
+    /// When the last attempt to fetch them began.
+    tried: Option<Instant>,
+    /// Why it failed.
+    failure: Option<Arc<str>>,
+    /// An attempt that is under way: it ends when the sender is dropped.
+    fetching: Option<watch::Receiver<()>>,
+}
+
+/// What to do for the keys of a token.
+enum Look {
+    Found(Arc<Keys>),
+    Failed(Arc<str>),
+    /// Wait for an attempt to end; if there is a sender, begin it.
+    Wait(watch::Receiver<()>, Option<watch::Sender<()>>),
+}
+
+impl State {
+    /// Decides what to do. Keys are fetched if there are none, if they are old, and for a token
+    /// whose key is not among them, but not more often than [`FETCH_INTERVAL`]: so tokens that
+    /// anybody makes up have no provider asked more often.
+    fn look(&mut self, token: &Unverified<'_>, now: Instant) -> Look {
+        let fresh = self.keys.as_ref().filter(|(_, at)| now.saturating_duration_since(*at) < KEYS_TIME);
+        let fresh = fresh.map(|(keys, _)| Arc::clone(keys));
+        if let Some(keys) = fresh.as_ref().filter(|keys| keys.have(token)) {
+            return Look::Found(Arc::clone(keys));
+        }
+        // One whose sender is gone has ended, perhaps early.
+        if let Some(fetching) = self.fetching.as_ref().filter(|fetching| fetching.has_changed().is_ok()) {
+            return Look::Wait(fetching.clone(), None);
+        }
+        self.fetching = None;
+        if self.tried.is_none_or(|at| now.saturating_duration_since(at) >= FETCH_INTERVAL) {
+            let (sender, receiver) = watch::channel(());
+            (self.tried, self.fetching) = (Some(now), Some(receiver.clone()));
+            self.failure = Some("the attempt to fetch them was given up".into());
+            return Look::Wait(receiver, Some(sender));
+        }
+        match (&self.failure, fresh) {
+            (Some(why), _) => Look::Failed(Arc::clone(why)),
+            (None, Some(keys)) => Look::Found(keys),
+            (None, None) => Look::Failed("they were fetched just now, and are old".into()),
+        }
+    }
+
+    /// Takes the result of an attempt.
+    fn take(&mut self, result: Result<Keys, String>, now: Instant) {
+        match result {
+            Ok(keys) => (self.keys, self.failure) = (Some((Arc::new(keys), now)), None),
+            Err(why) => self.failure = Some(why.into()),
+        }
+    }
+}
+
+impl OpenId {
+    /// Knows no provider yet. `trust` has the authorities whose certificates providers show.
+    pub fn new(trust: Trust) -> Self {
+        Self { trust, providers: Mutex::default() }
+    }
+
+    /// Verifies a token of a provider that is known: its signature, and then what it says. `now` is
+    /// the present second.
+    pub async fn verify(
+        &self,
+        token: &Unverified<'_>,
+        expected: Expected<'_>,
+        now: i64,
+    ) -> Result<WebToken, Refusal> {
+        let keys = self.keys(token, expected.issuer).await?;
+        token.verify(&keys, expected, now)
+    }
+
+    async fn keys(&self, token: &Unverified<'_>, issuer: &str) -> Result<Arc<Keys>, Refusal> {
+        let provider = self.provider(issuer);
+        loop {
+            let look = provider.lock().look(token, Instant::now());
+            let mut fetching = match look {
+                Look::Found(keys) => return Ok(keys),
+                Look::Failed(why) => return Err(Refusal::Unreachable(why.to_string())),
+                Look::Wait(receiver, sender) => {
+                    if let Some(sender) = sender {
+                        self.begin(&provider, issuer, sender);
+                    }
+                    receiver
+                }
+            };
+            // An error, since the sender is dropped at the end.
+            let _ = fetching.changed().await;
+        }
+    }
+
+    /// Begins an attempt, which goes on if whoever waits for it goes away.
+    fn begin(&self, provider: &Arc<Provider>, issuer: &str, ended: watch::Sender<()>) {
+        let (provider, issuer, trust) = (Arc::clone(provider), issuer.to_owned(), self.trust.clone());
+        tokio::spawn(async move {
+            let fetched = fetch(&issuer, &trust).await;
+            if let Err(why) = &fetched {
+                tracing::warn!(issuer, why, "the keys of an OpenID provider could not be fetched");
+            }
+            provider.lock().take(fetched, Instant::now());
+            drop(ended);
+        });
+    }
+
+    /// Finds what is known of a provider. If too many are known, the one that was asked longest ago
+    /// is forgotten.
+    fn provider(&self, issuer: &str) -> Arc<Provider> {
+        let mut providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = providers.get(issuer) {
+            return Arc::clone(known);
+        }
+        if providers.len() >= PROVIDERS_KEPT_MAX {
+            let oldest = providers.iter().min_by_key(|(_, provider)| provider.lock().tried);
+            let oldest = oldest.map(|(issuer, _)| issuer.clone());
+            oldest.and_then(|issuer| providers.remove(&issuer));
+        }
+        Arc::clone(providers.entry(issuer.into()).or_default())
+    }
+}
+
+impl Provider {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;
