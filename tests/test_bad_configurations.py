@@ -188,6 +188,7 @@ def files() -> list[Bad]:
         Bad(master, "line 1 is not a master key", "master-key-file", write_keys(KEYS_TEXT)),
         Bad('master-key-command = "/bin/false"', "it failed (exit status: 1)", "master-key-command"),
         Bad('master-key-command = ""', "give the path of a program", "master-key-command"),
+        Bad('oidc-ca = "none"', "give a file with certificates", "oidc-ca"),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
         Bad('client-address = "forwarded"', "without --trusted-proxy", "client-address"),

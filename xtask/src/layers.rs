@@ -41,6 +41,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
             "hyper",
             "hyper-util",
             "iam",
+            "iam-remote",
             "iam-wire",
             "kernel-calls",
             "plan",

@@ -194,6 +194,11 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_SECRETS_IN_CLEAR", value_parser = switch)]
     pub secrets_in_clear: bool,
 
+    /// A file with certificates (PEM) of authorities, in place of the system's, by which OpenID
+    /// providers are trusted whose keys are fetched. It is read again each time
+    #[arg(long, value_name = "FILE", env = "SLIPWAY_OIDC_CA")]
+    pub oidc_ca: Option<PathBuf>,
+
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,

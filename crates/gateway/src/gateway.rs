@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use iam::{Account, Authorizer, Identities, Registry};
+use iam_remote::OpenId;
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -39,6 +40,10 @@ pub struct Gateway {
     pub looks: Arc<Looks>,
     /// The actions of IAM and STS that may be performed at a time.
     pub actions: Places,
+    /// Such actions of those who do not sign.
+    pub unsigned_actions: Places,
+    /// Verifies tokens of OpenID providers.
+    pub openid: OpenId,
     /// True if actions with secrets are performed for clients without TLS, too.
     pub secrets_in_clear: bool,
     /// Whom requesters are on the file system; `None` if that makes no difference.

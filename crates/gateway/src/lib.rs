@@ -33,6 +33,7 @@ pub mod master_key;
 pub mod metrics;
 mod minio;
 mod observers;
+mod openid;
 mod operations_server;
 mod ops;
 mod outcome;

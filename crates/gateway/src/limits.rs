@@ -28,6 +28,10 @@ use std::time::Duration;
 /// The actions of IAM and STS that are performed at a time (`Throttling`). Each holds a form of at
 /// most 64 KiB.
 pub const ACTIONS_MAX: usize = 128;
+/// The actions that are performed at a time for those who do not sign, and prove who they are
+/// otherwise (`Throttling`): they have places of their own, so that strangers hold none of the
+/// others. Each holds a form of at most 64 KiB, and may wait for an OpenID provider.
+pub const UNSIGNED_ACTIONS_MAX: usize = 32;
 /// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
 /// has a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);

@@ -14,6 +14,7 @@ use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::log::{LogFilter, read_filter};
 use crate::master_key;
+use crate::openid;
 use crate::server::Certificates;
 use crate::traces::Collector;
 
@@ -101,6 +102,7 @@ impl Reload {
             // As above.
             Collector::new(traces, |name| std::env::var(name).ok())?;
         }
+        openid::check(&options)?;
         let master_keys = master_key::find(&(&options).into(), |name| std::env::var(name).ok())?;
         let new_master_keys = self.set_master_keys(master_keys)?;
         let mut outcome = self.compare(&values);

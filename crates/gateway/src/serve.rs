@@ -30,6 +30,7 @@ use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::{
     ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
+    UNSIGNED_ACTIONS_MAX,
 };
 use crate::log::{self, Log, LogFilter};
 use crate::metrics::{Connections, Metrics};
@@ -43,7 +44,9 @@ use crate::server::{
 use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
-use crate::{account, agreement, choices, identities, impersonation, master_key, service_manager, sweep};
+use crate::{
+    account, agreement, choices, identities, impersonation, master_key, openid, service_manager, sweep,
+};
 
 /// How long blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
@@ -336,6 +339,7 @@ fn configured(
     credentials::check(options.credentials_file.as_deref(), env)?;
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
     let master_keys = master_key::find(&options.into(), env)?;
+    openid::check(options)?;
     Ok(Configured { certificates, clients, collector, master_keys })
 }
 
@@ -447,6 +451,8 @@ fn gateway(
         registry,
         looks: Arc::default(),
         actions: Places::new(ACTIONS_MAX),
+        unsigned_actions: Places::new(UNSIGNED_ACTIONS_MAX),
+        openid: openid::open(options),
         secrets_in_clear: options.secrets_in_clear,
         unix: impersonation::unix_identities(options),
         authorizer: authorizer(options),

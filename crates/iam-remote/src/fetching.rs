@@ -48,6 +48,14 @@ async fn fetch_both(issuer: &str, trust: &Trust) -> Result<Keys, String> {
     Keys::read(&document).map_err(|why| format!("{url}: {why}"))
 }
 
+/// Checks that the file of trusted certificates, if there is one, can be read and has some.
+pub fn check(trust: &Trust) -> Result<(), String> {
+    if trust.ca.is_none() {
+        return Ok(());
+    }
+    Endpoint::new("https://localhost", trust, WITHOUT_ROOTS).map(|_| ())
+}
+
 /// The parts of a URL that may be fetched: https, or http on this machine if the provider itself is
 /// there.
 fn parts(url: &str, may_be_http: bool) -> Option<(String, http::uri::PathAndQuery)> {

@@ -13,6 +13,7 @@ mod openid;
 mod refusal;
 
 pub use claims::{Expected, WebToken};
+pub use fetching::check;
 pub use jwt::{Keys, Unverified};
 pub use openid::OpenId;
 pub use refusal::Refusal;

@@ -1,14 +1,17 @@
 //! Decisions about the actions of IAM and STS, which are done with users, roles and policies and
 //! not with buckets.
 
-use policy::{Action, Documents, Facts, Key, Policy, Request, Resource, Value, Verdict, all_keys};
+use policy::{
+    Action, Documents, Facts, Key, Party, PartyKind, Policy, Request, Resource, Value, Verdict, all_keys,
+};
 
 use crate::authorize::{Decision, KnownObject, Values};
 use crate::policies::{Policies, RequestFacts, party};
 use crate::session::Requester;
 
 /// A function that returns the value of a condition key that only actions of IAM and STS have, by
-/// the key's name and, for a key such as `aws:RequestTag/`, the tag's.
+/// the key's name and, for a key such as `aws:RequestTag/`, the tag's. Names of keys of identity
+/// providers (`idp.lab/a:sub`) are in small letters.
 pub type OwnValues<'v> = dyn Fn(&str, &str) -> Value<'v> + 'v;
 
 /// A permission that an action of IAM or STS asks for.
@@ -16,6 +19,8 @@ pub type OwnValues<'v> = dyn Fn(&str, &str) -> Value<'v> + 'v;
 pub struct ActionQuestion<'q> {
     /// The sender of the request.
     pub requester: &'q Requester,
+    /// The ARN of the identity provider that vouches for the sender, who has no session then.
+    pub provider: Option<&'q str>,
     /// The action.
     pub action: Action,
     /// The ARN of what it is done with; `*` for an action that is done with nothing.
@@ -36,7 +41,7 @@ impl Policies {
         if question.requester.is_root() && question.trust.is_none() {
             return Decision::Allow;
         }
-        let session = question.requester.session();
+        let session = question.requester.session().filter(|_| question.provider.is_none());
         let mut documents = Documents::default();
         if let Some((policy, owner)) = question.trust {
             documents.resource = Some(policy);
@@ -49,7 +54,11 @@ impl Policies {
             documents.session = session.permissions.session.as_deref();
         }
         let facts = ActionFacts(question);
-        let party = session.map_or(policy::Party::anonymous(), |session| party(&session.principal));
+        let party = match (question.provider, session) {
+            (Some(arn), _) => Party { kind: PartyKind::Federated, arn, ..Party::anonymous() },
+            (None, Some(session)) => party(&session.principal),
+            (None, None) => Party::anonymous(),
+        };
         let resource = Resource::Arn(question.resource);
         let request = Request { party, action: question.action, resource, facts: &facts };
         match policy::decide(&request, &documents) {
@@ -68,7 +77,7 @@ impl Facts for ActionFacts<'_, '_> {
         let (at, tag) = match key {
             Key::Known(at) => (*at, ""),
             Key::Tagged(at, tag) => (*at, &**tag),
-            Key::Foreign(_) => return Value::Absent,
+            Key::Foreign(name) => return (self.0.own_values)(name, ""),
         };
         if let Some(spec) = all_keys().get(usize::from(at)) {
             let own = (self.0.own_values)(spec.name, tag);

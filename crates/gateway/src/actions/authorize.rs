@@ -61,6 +61,7 @@ pub(super) fn may(
         let decision = policy::Action::named(permission).map_or(Decision::NoGrant, |permission| {
             Policies.decide_action(&ActionQuestion {
                 requester: call.requester,
+                provider: None,
                 action: permission,
                 resource: arn,
                 trust,

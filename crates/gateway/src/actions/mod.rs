@@ -22,6 +22,7 @@ mod session;
 mod target;
 mod unserved;
 mod user;
+mod web_identity;
 
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ use crate::limits::ACTION_BODY_TIME_MAX;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
 use call::ActionCall;
+use web_identity::Login;
 
 /// The content type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -99,19 +101,21 @@ async fn perform(
 ) -> Result<String, QueryError> {
     let ActionRequest { gateway, cx, head, signed, .. } = request;
     // Before the body, so that strangers have none of the places.
-    let claimed = signed_service(signed.query, signed.headers).ok_or_else(unsigned)?;
+    let Some(claimed) = signed_service(signed.query, signed.headers) else {
+        return perform_unsigned(request, body, service).await;
+    };
     find_session(request, claimed).await?;
     let Some(_place) = gateway.actions.take() else {
         return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
     };
-    let bytes = timeout(ACTION_BODY_TIME_MAX, read(body, &head.headers)).await;
-    let bytes = bytes.map_err(|_| error::of_body(ErrorCode::RequestTimeout.into()))??;
+    let bytes = read_in_time(body, &head.headers).await?;
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
     let row = Action::of(&form)?.info();
     *service = Some(row.service);
     check_served(row)?;
-    if row.secrets != Secrets::Plain && !gateway.secrets_in_clear && !is_private(cx) {
-        return Err(in_clear(row));
+    check_privacy(request, row)?;
+    if row.action == Action::AssumeRoleWithWebIdentity {
+        return login(request, &form).await;
     }
     let session = authenticate(request, row, &bytes).await?;
     let requester = Requester::Session(Arc::clone(&session));
@@ -138,6 +142,49 @@ async fn perform(
     dispatch::dispatch(row.action, &form, &call).await
 }
 
+/// Performs the one action for which nobody signs, and refuses all others. What can be none is
+/// refused before its body.
+async fn perform_unsigned(
+    request: &ActionRequest<'_>,
+    body: &mut RequestBody,
+    service: &mut Option<Service>,
+) -> Result<String, QueryError> {
+    let ActionRequest { gateway, head, signed, .. } = request;
+    let row = Action::AssumeRoleWithWebIdentity.info();
+    let is_it = signed.query.get("Action").map_or_else(|| is_form(&head.headers), |name| name == row.name);
+    if !is_it {
+        return Err(unsigned());
+    }
+    let Some(_place) = gateway.unsigned_actions.take() else {
+        return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
+    };
+    let bytes = read_in_time(body, &head.headers).await?;
+    let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
+    if Action::of(&form).ok() != Some(row.action) {
+        return Err(unsigned());
+    }
+    *service = Some(row.service);
+    check_privacy(request, row)?;
+    login(request, &form).await
+}
+
+async fn login(request: &ActionRequest<'_>, form: &Form<'_>) -> Result<String, QueryError> {
+    let ActionRequest { gateway, settings, cx, head, .. } = request;
+    Login { gateway, account: settings.account.id(), cx, headers: &head.headers }.perform(form).await
+}
+
+async fn read_in_time(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {
+    let bytes = timeout(ACTION_BODY_TIME_MAX, read(body, headers)).await;
+    bytes.map_err(|_| error::of_body(ErrorCode::RequestTimeout.into()))?
+}
+
+/// True if the body is said to be a form.
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let kind = kind.map(|kind| kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii());
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM.as_bytes()))
+}
+
 /// Reads the body, which is a form.
 async fn read(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {
     let mut bytes = Vec::new();
@@ -148,9 +195,7 @@ async fn read(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, Qu
         }
         bytes.extend_from_slice(&piece);
     }
-    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
-    let kind = kind.map(|kind| kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii());
-    if bytes.is_empty() || kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM.as_bytes())) {
+    if bytes.is_empty() || is_form(headers) {
         return Ok(bytes);
     }
     let message = format!("The body of an action has the content type {FORM}.");
@@ -160,6 +205,15 @@ async fn read(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, Qu
 /// Refuses actions that are not built by their name.
 fn check_served(row: &ActionInfo) -> Result<(), QueryError> {
     if row.state.is_served() { Ok(()) } else { Err(QueryError::action_not_implemented(row.name)) }
+}
+
+/// Refuses an action that has secrets to whoever others may listen to.
+fn check_privacy(request: &ActionRequest<'_>, row: &ActionInfo) -> Result<(), QueryError> {
+    let ActionRequest { gateway, cx, .. } = request;
+    if row.secrets != Secrets::Plain && !gateway.secrets_in_clear && !is_private(cx) {
+        return Err(in_clear(row));
+    }
+    Ok(())
 }
 
 /// True if nobody on the way can read the answer: TLS, this machine, a unix socket.

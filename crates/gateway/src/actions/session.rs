@@ -6,7 +6,7 @@ use std::sync::Arc;
 use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, Tags};
 use iam::{
     AccountId, AccountState, Claims, Decision, Identities as _, Issued, KeyKind, Language, PosixOf,
-    PrincipalKind, SessionKind, UniqueId, Who,
+    PrincipalKind, SessionKind, Snapshot, UniqueId, Who,
 };
 use iam_wire::api::{
     self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
@@ -23,7 +23,7 @@ use super::perform::{Perform, rendered};
 use super::target::Target;
 
 /// The seconds of a role's session if none are asked for, and the most if a session asks for it.
-const ROLE_SECONDS: u32 = 3_600;
+pub(super) const ROLE_SECONDS: u32 = 3_600;
 /// The seconds of a session of a user if none are asked for.
 const USER_SECONDS: u32 = 43_200;
 /// The most seconds of a session of root.
@@ -111,7 +111,8 @@ fn claims(
     Claims::new(kind, account, whose, name, issued, issued.saturating_add(i64::from(seconds)))
 }
 
-fn credentials<'a>(issued: &'a Issued, claims: &Claims) -> Credentials<'a> {
+/// Returns the key of a session, as answers show it.
+pub(super) fn credentials<'a>(issued: &'a Issued, claims: &Claims) -> Credentials<'a> {
     Credentials {
         access_key_id: issued.access_key.as_str().into(),
         secret_access_key: Secret::new(issued.secret_key.expose()),
@@ -138,7 +139,7 @@ impl Perform<'_> for api::GetSessionToken {
 }
 
 /// Checks the policy of a session.
-fn session_policy(text: Option<&str>) -> Result<Option<Document>, QueryError> {
+pub(super) fn session_policy(text: Option<&str>) -> Result<Option<Document>, QueryError> {
     let Some(text) = text else { return Ok(None) };
     let document = Document::new(text).map_err(|why| error::of_text("Policy", why))?;
     match Language.check(PolicyUse::Session, text) {
@@ -152,7 +153,7 @@ fn session_policy(text: Option<&str>) -> Result<Option<Document>, QueryError> {
 }
 
 /// Checks the managed policies of a session: they are of the session's account, or built in.
-fn session_policies(sent: &[&str], account: &AccountState) -> Result<Vec<PolicyArn>, QueryError> {
+pub(super) fn session_policies(sent: &[&str], account: &AccountState) -> Result<Vec<PolicyArn>, QueryError> {
     let known = |text: &&str| {
         let arn = policy_arn(text)?;
         if account.document().has_policy(&arn) { Ok(arn) } else { Err(error::no_policy(text)) }
@@ -194,17 +195,17 @@ impl<'f> Perform<'f> for api::GetFederationToken<'f> {
 }
 
 /// A role that is to be assumed, and its account.
-struct Wanted<'s> {
-    account: &'s Arc<AccountState>,
-    name: &'s Name,
-    role: &'s Role,
-    trust: &'s policy::Policy,
+pub(super) struct Wanted<'s> {
+    pub account: &'s Arc<AccountState>,
+    pub name: &'s Name,
+    pub role: &'s Role,
+    pub trust: &'s policy::Policy,
 }
 
 /// Finds a role by its ARN, in which case and path count; `None` if there is none, or nobody may
 /// assume it.
-fn find<'s>(call: &'s ActionCall<'_>, arn: &str) -> Option<Wanted<'s>> {
-    let (account, identity) = call.state.by_arn(arn)?;
+pub(super) fn find<'s>(state: &'s Snapshot, arn: &str) -> Option<Wanted<'s>> {
+    let (account, identity) = state.by_arn(arn)?;
     // Users have no such policy.
     let trust = identity.trust.as_deref()?;
     let (name, role) = account.document().roles.get_key_value(&identity.name)?;
@@ -233,7 +234,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
             return Err(QueryError::parameter_not_implemented("TransitiveTagKeys"));
         }
         let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
-        let wanted = find(call, self.role_arn).ok_or_else(no_grant)?;
+        let wanted = find(&call.state, self.role_arn).ok_or_else(no_grant)?;
         let source = self.source(call)?;
         // Nobody is told whether there is no such role, or its policy denies it.
         self.check(call, &wanted, source.as_deref()).map_err(|_| no_grant())?;

@@ -19,6 +19,7 @@ use iam::{
     AccessKeyId, Account, AccountId, Authorizer, BucketRules, ConditionKey, Credential, Decision, Identities,
     KnownObject, MemoryDocuments, Policies, Principal, Question, Registry, RootIdentity, SecretKey,
 };
+use iam_remote::{OpenId, Trust};
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
 use s3_wire::auth::{SigV2, SigningKeyCache, SigningPolicy};
@@ -154,6 +155,8 @@ impl Scene {
             registry,
             looks: Arc::default(),
             actions: Places::new(1),
+            unsigned_actions: Places::new(1),
+            openid: OpenId::new(Trust::default()),
             secrets_in_clear: false,
             unix: None,
             authorizer,

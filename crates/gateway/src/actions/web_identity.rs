@@ -1,0 +1,256 @@
+//! AssumeRoleWithWebIdentity: sessions of roles for those whom an OpenID provider vouches for
+//! (docs/decisions/0042-session-tokens.md). Nobody signs for it: the token is the proof.
+
+use http::HeaderMap;
+use iam::model::{Provider, ProviderArn, ProviderUrl, Role};
+use iam::{
+    AccountId, AccountState, ActionQuestion, Claims, Decision, Policies, Requester, SessionKind, Snapshot,
+    Values, WebIdentity, Who,
+};
+use iam_remote::{Expected, Refusal, Unverified, WebToken};
+use iam_wire::api::{self, AssumeRoleWithWebIdentityResult, AssumedRoleUser};
+use iam_wire::{Action, Form, Output as _, QueryCode, QueryError, Tag, parse};
+use policy::Value;
+
+use super::authorize::asker;
+use super::entities::new_tags;
+use super::error;
+use super::session::{ROLE_SECONDS, Wanted, credentials, find, session_policies, session_policy};
+use super::target::Target;
+use crate::access::{Asker, Subject};
+use crate::gateway::Gateway;
+use crate::request::RequestContext;
+
+const ACTION: Action = Action::AssumeRoleWithWebIdentity;
+/// The characters of a source identity, as STS's model has them.
+const SOURCE_IDENTITY_CHARS: (usize, usize) = (2, 256);
+
+type Input<'f> = api::AssumeRoleWithWebIdentity<'f>;
+
+/// A request for a session, by whoever has the token.
+pub(super) struct Login<'a> {
+    /// The gateway.
+    pub gateway: &'a Gateway,
+    /// The account of the tree.
+    pub account: &'a AccountId,
+    /// The facts about the request.
+    pub cx: &'a RequestContext,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+}
+
+/// The provider of a token, in the account of the role.
+struct Found<'s> {
+    account: &'s AccountState,
+    url: &'s str,
+    arn: String,
+    provider: &'s Provider,
+}
+
+fn invalid(message: impl Into<String>) -> QueryError {
+    QueryError::new(QueryCode::InvalidIdentityToken, message.into())
+}
+
+/// Makes the error for a role that is not there, or that does not trust whoever has the token:
+/// nobody is told which. The sentence is AWS's.
+fn denied() -> QueryError {
+    let message = "Not authorized to perform sts:AssumeRoleWithWebIdentity";
+    QueryError::new(QueryCode::AccessDenied, message)
+}
+
+fn refused(why: Refusal) -> QueryError {
+    match &why {
+        Refusal::Invalid(sentence) => invalid(*sentence),
+        Refusal::Expired { .. } => QueryError::new(QueryCode::ExpiredTokenException, why.to_string()),
+        Refusal::Unreachable(_) => {
+            let message = "The keys of the identity provider could not be fetched.";
+            QueryError::new(QueryCode::IDPCommunicationError, message).caused_by(why)
+        }
+    }
+}
+
+impl Login<'_> {
+    /// Performs the action: verifies the token by the keys of its provider, asks the policy of the
+    /// role, and gives out a session.
+    pub async fn perform(&self, form: &Form<'_>) -> Result<String, QueryError> {
+        let input: Input<'_> = parse(form)?;
+        let sent = Unverified::read(input.web_identity_token.expose()).map_err(refused)?;
+        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let found = self.find_provider(&state, &input, sent.issuer())?;
+        let expected = Expected { issuer: sent.issuer(), client_ids: &found.provider.client_ids };
+        let now = self.cx.now.as_second();
+        let token = self.gateway.openid.verify(&sent, expected, now).await.map_err(refused)?;
+        if token.has_transitive_tags {
+            return Err(QueryError::parameter_not_implemented("transitive_tag_keys"));
+        }
+        // Only those who have a token of the provider learn what roles there are.
+        let wanted = find(&state, input.role_arn).ok_or_else(denied)?;
+        self.check(&input, &wanted, &found, &token)?;
+        self.answer(&input, &wanted, &found, &token)
+    }
+
+    /// Finds the provider in the account that the ARN of the role names. The gateway fetches what a
+    /// provider names, so that only the account of the tree may have any, until there is an option
+    /// that says which hosts other accounts may have fetched.
+    fn find_provider<'s>(
+        &self,
+        state: &'s Snapshot,
+        input: &Input<'_>,
+        issuer: &str,
+    ) -> Result<Found<'s>, QueryError> {
+        let account = input.role_arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split(':').next());
+        let account = account.filter(|id| *id == self.account.as_str()).ok_or_else(denied)?;
+        let account = AccountId::new(account).ok().and_then(|id| state.account(&id)).ok_or_else(denied)?;
+        let providers = &account.document().providers;
+        let url = issuer.strip_prefix("https://").or_else(|| issuer.strip_prefix("http://"));
+        let found = url.and_then(|url| providers.get_key_value(url));
+        let found = found.filter(|(url, provider)| provider.issuer(url) == issuer);
+        let (url, provider) = found.ok_or_else(|| {
+            let issuer: String = issuer.chars().take(300).collect();
+            // AWS's sentence.
+            invalid(format!("No OpenIDConnect provider found in your account for {issuer}"))
+        })?;
+        if provider.disabled {
+            let message = "The identity provider is disabled.";
+            return Err(QueryError::new(QueryCode::IDPRejectedClaim, message));
+        }
+        let parsed = ProviderUrl::without_scheme(url).map_err(|why| invalid(why.to_string()))?;
+        let arn = ProviderArn::of(account.account().id(), &parsed).to_string();
+        Ok(Found { account, url, arn, provider })
+    }
+
+    /// Asks the policy of the role: for the session, and for what the token wants it to have.
+    fn check(
+        &self,
+        input: &Input<'_>,
+        wanted: &Wanted<'_>,
+        found: &Found<'_>,
+        token: &WebToken,
+    ) -> Result<(), QueryError> {
+        let tags = sent_tags(token);
+        let source = token.source_identity.as_deref();
+        let target = Target::new(input.role_arn)
+            .having_tags(&wanted.role.tags)
+            .sending_tags(&tags)
+            .sending("sts:RoleSessionName", Some(input.role_session_name))
+            .sending("sts:SourceIdentity", source)
+            .sending("aws:FederatedProvider", Some(&found.arn));
+        let claims = format!("{}:", found.url.to_ascii_lowercase());
+        let own_values = |key: &str, tag: &str| match key.strip_prefix(&claims) {
+            Some(claim) => value_of_claim(token, claim),
+            None => target.value(ACTION, key, tag),
+        };
+        let nobody = Requester::Anonymous;
+        let asker: Asker<'_> = asker(self.gateway, self.cx, self.headers, &nobody);
+        let of_operation: &Values<'_> = &|_| None;
+        let values = |key| asker.value_of(key, Subject::default(), of_operation);
+        let may = |permission: &str| {
+            let action = policy::Action::named(permission).ok_or_else(denied)?;
+            let decision = Policies.decide_action(&ActionQuestion {
+                requester: &nobody,
+                provider: Some(&found.arn),
+                action,
+                resource: input.role_arn,
+                trust: Some((wanted.trust, wanted.account.account().id().as_str())),
+                values: &values,
+                own_values: &own_values,
+            });
+            if decision == Decision::Allow { Ok(()) } else { Err(denied()) }
+        };
+        may("sts:AssumeRoleWithWebIdentity")?;
+        if !tags.is_empty() {
+            may("sts:TagSession")?;
+        }
+        if source.is_some() {
+            may("sts:SetSourceIdentity")?;
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &self,
+        input: &Input<'_>,
+        wanted: &Wanted<'_>,
+        found: &Found<'_>,
+        token: &WebToken,
+    ) -> Result<String, QueryError> {
+        let account = wanted.account.account().id();
+        let issued = self.cx.now.as_second();
+        let ends = issued.saturating_add(i64::from(seconds(input, wanted.role)?));
+        let (whose, name) = (Who::Id(wanted.role.id.clone()), input.role_session_name);
+        let mut claims = Claims::new(SessionKind::WebIdentity, account.clone(), whose, name, issued, ends);
+        claims.web = Some(WebIdentity {
+            provider: found.arn.as_str().into(),
+            subject: token.subject.clone(),
+            audience: token.audience.clone(),
+        });
+        claims.policy = session_policy(input.policy)?;
+        claims.managed = session_policies(&input.policy_arns, found.account)?;
+        claims.tags = new_tags(&sent_tags(token)).map_err(|why| invalid(why.message()))?;
+        claims.source = token.source_identity.as_deref().map(source_identity).transpose()?;
+        let session = self.gateway.registry.issue(&claims).map_err(error::of_iam)?;
+        let output = AssumeRoleWithWebIdentityResult {
+            credentials: credentials(&session, &claims),
+            subject_from_web_identity_token: (&*token.subject).into(),
+            assumed_role_user: AssumedRoleUser {
+                assumed_role_id: format!("{}:{name}", wanted.role.id.as_str()).into(),
+                arn: format!("arn:aws:sts::{account}:assumed-role/{}/{name}", wanted.name).into(),
+            },
+            packed_policy_size: session.packed_percent,
+            provider: found.arn.as_str().into(),
+            audience: (&*token.audience).into(),
+            source_identity: claims.source.as_deref().map(Into::into),
+        };
+        Ok(output.render(self.cx.id.as_str()))
+    }
+}
+
+/// The sentence is AWS's.
+fn seconds(input: &Input<'_>, role: &Role) -> Result<u32, QueryError> {
+    let seconds = input.duration_seconds.unwrap_or(ROLE_SECONDS);
+    if seconds > role.max_session {
+        let message = "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.";
+        return Err(QueryError::new(QueryCode::ValidationError, message));
+    }
+    Ok(seconds)
+}
+
+fn sent_tags(token: &WebToken) -> Vec<Tag<'_>> {
+    token.tags.iter().map(|(key, value)| Tag { key: (&**key).into(), value: (&**value).into() }).collect()
+}
+
+fn source_identity(text: &str) -> Result<Box<str>, QueryError> {
+    let is_one = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-".contains(c);
+    let (least, most) = SOURCE_IDENTITY_CHARS;
+    if (least..=most).contains(&text.len()) && text.chars().all(is_one) {
+        return Ok(text.into());
+    }
+    Err(invalid("The source identity of the token is not of its form."))
+}
+
+/// Returns the value of a condition key of the provider: `aud` is the client that the token was
+/// made for, as with AWS, and `oaud` what the token has as its audiences. Names of condition keys
+/// are in small letters, so that a claim whose name differs in case from another one has no value.
+///
+/// Source: "IAM and AWS STS condition context keys" in the IAM User Guide, "Available keys for AWS
+/// OIDC federation".
+fn value_of_claim<'v>(token: &'v WebToken, claim: &str) -> Value<'v> {
+    let many = |texts: &'v [Box<str>]| match texts {
+        [] => Value::Absent,
+        all => Value::Many(all.iter().map(|text| (&**text).into()).collect()),
+    };
+    match claim {
+        "sub" => Value::text(&token.subject),
+        "aud" => Value::text(&token.audience),
+        "oaud" => many(&token.audiences),
+        "azp" => token.authorized_party.as_deref().map_or(Value::Absent, Value::text),
+        "amr" => many(&token.methods),
+        _ => {
+            let mut named = token.others.iter().filter(|(name, _)| name.eq_ignore_ascii_case(claim));
+            match (named.next(), named.next()) {
+                (Some((_, value)), None) => Value::text(value),
+                _ => Value::Absent,
+            }
+        }
+    }
+}
