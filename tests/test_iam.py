@@ -473,7 +473,7 @@ class TestWire:
             ("Action=ListUsers&Action=ListUsers&Version=2010-05-08", "ValidationError", 400),
             ("Action=CreateVirtualMFADevice&Version=2010-05-08", "NotImplemented", 501),
             ("Action=AssumeRoleWithSAML&Version=2011-06-15", "NotImplemented", 501),
-            ("Action=CreateAccount&Version=slipway-1", "NotImplemented", 501),
+            ("Action=ExplainRequest&Version=slipway-1", "NotImplemented", 501),
             ("a=" + "b" * (64 << 10), "ValidationError", 400),
             ("&".join(f"a{number}=" for number in range(1001)), "ValidationError", 400),
             ("a=%zz", "ValidationError", 400),

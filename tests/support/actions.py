@@ -30,7 +30,7 @@ class Action:
     secrets: str
     """`plain`, `takes`, `gives` or `both`."""
     state: str
-    """`wave-1` to `wave-4`, `ours`, `empty-LIST`, `missing` or `refused`."""
+    """`wave-1` to `wave-4`, `ours`, `later`, `empty-LIST`, `missing` or `refused`."""
 
     @property
     def service(self) -> str:

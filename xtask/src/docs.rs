@@ -77,14 +77,15 @@ fn actions(text: &mut String) {
     let _ = write!(
         text,
         "\n## IAM and STS\n\nActions of the Query API, `POST /` on the same port ([IDENTITY.md](IDENTITY.md)). Those that \
-         are not listed are refused with 501 `NotImplemented`.\n\n| service | | actions |\n|---|---|---|\n"
+         are not listed are refused with 501 `NotImplemented`. Those of `slipway-1` are Slipway's own \
+         (`Version=slipway-1`, signed for `iam`), for the key that the server was started with alone.\n\n| service | | actions |\n|---|---|---|\n"
     );
-    for (service, name) in [(Service::Iam, "IAM"), (Service::Sts, "STS")] {
+    for (service, name) in [(Service::Iam, "IAM"), (Service::Sts, "STS"), (Service::Slipway, "`slipway-1`")] {
         type Is = fn(State) -> bool;
         let kinds: [(&str, Is); 2] = [
-            ("performed", |state| matches!(state, State::Wave(_))),
+            ("performed", |state| matches!(state, State::Wave(_) | State::Ours)),
             ("answered with nothing, since there are no such things", |state| {
-                !matches!(state, State::Wave(_))
+                !matches!(state, State::Wave(_) | State::Ours)
             }),
         ];
         for (kind, is) in kinds {

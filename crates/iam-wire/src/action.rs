@@ -64,8 +64,10 @@ pub enum Secrets {
 pub enum State {
     /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 3 are.
     Wave(u8),
-    /// It is one of ours, performed once `slipway admin` is built.
+    /// It is one of ours, and performed.
     Ours,
+    /// It is one of ours, and not built yet.
+    Later,
     /// The answer is a list of this name without anything in it: there are no such things here.
     Empty(&'static str),
     /// The answer is `NoSuchEntity`: there are no such things here.
@@ -79,8 +81,8 @@ impl State {
     pub const fn is_served(self) -> bool {
         match self {
             Self::Wave(number) => number <= WAVES_BUILT,
-            Self::Empty(_) | Self::Missing => true,
-            Self::Ours | Self::Refused => false,
+            Self::Ours | Self::Empty(_) | Self::Missing => true,
+            Self::Later | Self::Refused => false,
         }
     }
 }
@@ -294,7 +296,7 @@ macro_rules! for_each_action {
             GetWebIdentityToken Sts Own Changes Gives Refused
             AssumeRoleWithLDAPIdentity Sts Unasked Changes Both Wave5
 
-            CreateAccount Slipway Administrator Changes Plain Ours
+            CreateAccount Slipway Administrator Changes Gives Ours
             GetAccount Slipway Administrator Reads Plain Ours
             ListAccounts Slipway Administrator Reads Plain Ours
             UpdateAccount Slipway Administrator Changes Plain Ours
@@ -302,15 +304,15 @@ macro_rules! for_each_action {
             CreateRootAccessKey Slipway Administrator Changes Gives Ours
             ListRootAccessKeys Slipway Administrator Reads Plain Ours
             DeleteRootAccessKey Slipway Administrator Changes Plain Ours
-            CreateServiceKey Slipway (Of "iam:CreateAccessKey") Changes Gives Ours
-            ImportAccessKey Slipway Administrator Changes Takes Ours
+            CreateServiceKey Slipway (Of "iam:CreateAccessKey") Changes Gives Later
+            ImportAccessKey Slipway Administrator Changes Takes Later
             SetDisabled Slipway Administrator Changes Plain Ours
-            SetPosixIdentity Slipway Administrator Changes Plain Ours
-            SetGroupOfDirectory Slipway Administrator Changes Plain Ours
-            SetBucketOwner Slipway Administrator Changes Plain Ours
-            ExplainRequest Slipway Administrator Reads Plain Ours
-            ListMasterKeys Slipway Administrator Reads Plain Ours
-            RewrapSecrets Slipway Administrator Changes Plain Ours
+            SetPosixIdentity Slipway Administrator Changes Plain Later
+            SetGroupOfDirectory Slipway Administrator Changes Plain Later
+            SetBucketOwner Slipway Administrator Changes Plain Later
+            ExplainRequest Slipway Administrator Reads Plain Later
+            ListMasterKeys Slipway Administrator Reads Plain Later
+            RewrapSecrets Slipway Administrator Changes Plain Later
         }
     };
 }

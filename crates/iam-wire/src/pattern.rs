@@ -40,6 +40,8 @@ patterns! {
     WORD r"[\w]+" |text| some(text, is_word);
     /// Ids of keys in STS.
     WORD_OR_EMPTY r"[\w]*" |text| text.bytes().all(is_word);
+    /// Ids of accounts (ours).
+    ACCOUNT_ID r"[0-9]+" |text| some(text, |byte| byte.is_ascii_digit());
     /// Paths of users, groups and roles.
     PATH r"(\u002F)|(\u002F[\u0021-\u007E]+\u002F)" |text| {
         let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));

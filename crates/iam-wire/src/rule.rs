@@ -127,6 +127,10 @@ pub const TAG_KEY: Rule = Rule::new(1, 128, pattern::TAG_KEY);
 pub const TAG_VALUE: Rule = Rule::new(0, 256, pattern::TAG_VALUE);
 /// The alias of an account.
 pub const ALIAS: Rule = Rule::new(3, 63, pattern::ALIAS);
+/// The id of an account (ours).
+pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
+/// The name that people give an account (ours).
+pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
 /// A marker. Ours are longer than the 320 of the model: they have the last key of a page, and keys
 /// of tags have up to 512 bytes.
 pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);

@@ -35,6 +35,15 @@ words! {
         /// Its time has ended. It is only shown; nothing makes a key be so.
         Expired
     }
+    /// Whether the keys of an account may be used (ours).
+    AccountStatus {
+        /// They may.
+        Active
+        /// It was switched off.
+        Disabled
+        /// What is kept of it cannot be read at the moment. It is only shown.
+        Unreadable
+    }
     /// The policies that ListPolicies shows.
     PolicyScope {
         /// All.

@@ -29,7 +29,7 @@ macro_rules! read {
         }
     };
     (@row $form:ident $name:ident Wave4) => { None };
-    (@row $form:ident $name:ident Ours) => { None };
+    (@row $form:ident $name:ident Later) => { None };
     (@row $form:ident $name:ident Refused) => { None };
     (@row $form:ident $name:ident $state:tt) => { Some(shown::<api::$name>($form)) };
 }
@@ -68,7 +68,7 @@ fn each_action_has_its_forms() {
         let count = forms.iter().filter(|body| action_of(body) == row.action).count();
         let is_read = matches!(row.state, State::Wave(1..=3 | 5) | State::Empty(_) | State::Missing);
         assert_eq!(count, if is_read { 2 } else { 0 }, "{}", row.name);
-        assert_eq!(api::members(row.action).is_some(), is_read, "{}", row.name);
+        assert_eq!(api::members(row.action).is_some(), is_read || row.state == State::Ours, "{}", row.name);
     }
 }
 

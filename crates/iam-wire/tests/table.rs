@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use iam_wire::{ACTIONS, ActionInfo, Permission, QueryCode, Secrets, State, api};
+use iam_wire::{ACTIONS, ActionInfo, Permission, QueryCode, Secrets, Service, State, api};
 
 fn compare(name: &str, actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -35,6 +35,7 @@ fn line(row: &ActionInfo) -> String {
     let state = match row.state {
         State::Wave(wave) => format!("wave-{wave}"),
         State::Ours => "ours".to_owned(),
+        State::Later => "later".to_owned(),
         State::Empty(list) => format!("empty-{list}"),
         State::Missing => "missing".to_owned(),
         State::Refused => "refused".to_owned(),
@@ -50,7 +51,8 @@ fn the_table_is_what_the_file_says() {
 #[test]
 fn members_are_what_the_file_says() {
     let mut lines = String::new();
-    for row in ACTIONS {
+    // Those of ours are in no model, and in `ours.rs`.
+    for row in ACTIONS.iter().filter(|row| row.service != Service::Slipway) {
         let Some(members) = api::members(row.action) else { continue };
         let _ = writeln!(lines, "{}", row.name);
         for member in members {

@@ -8,12 +8,14 @@ use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Service};
 use s3_types::Timestamp;
 
 use super::error;
-use crate::access::Asker;
+use crate::access::{Asker, Storage};
 
 /// An action that is being performed.
 pub(super) struct ActionCall<'c> {
     /// The identities.
     pub registry: &'c Registry,
+    /// The buckets, which only what is done with whole accounts asks for.
+    pub storage: &'c Storage,
     /// Their present state.
     pub state: Arc<Snapshot>,
     /// The requester's account in it.

@@ -40,6 +40,7 @@ macro_rules! dispatch {
     (@arm $name:ident Wave2 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Wave3 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident (Empty $list:literal) $form:ident $call:ident) => { run::<api::$name>($form, $call) };
+    (@arm $name:ident Ours $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Missing $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident $state:tt $form:ident $call:ident) => {
         Box::pin(async { Err(QueryError::action_not_implemented(stringify!($name))) })

@@ -22,14 +22,14 @@ fn owner_name(owner: &KeyOwner) -> &str {
     }
 }
 
-fn key_id(text: &str) -> Result<AccessKeyId, QueryError> {
+pub(super) fn key_id(text: &str) -> Result<AccessKeyId, QueryError> {
     AccessKeyId::new(text).map_err(|_| {
         let message = format!("The Access Key with id {text} cannot be found.");
         QueryError::new(QueryCode::NoSuchEntity, message)
     })
 }
 
-fn shown(status: KeyStatus) -> iam_wire::KeyStatus {
+pub(super) fn shown(status: KeyStatus) -> iam_wire::KeyStatus {
     match status {
         KeyStatus::Active => iam_wire::KeyStatus::Active,
         KeyStatus::Inactive => iam_wire::KeyStatus::Inactive,

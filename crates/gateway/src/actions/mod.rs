@@ -5,6 +5,7 @@
 //! which values their conditions may ask for, and what they do.
 
 mod account;
+mod admin;
 mod attached;
 mod authorize;
 mod call;
@@ -129,6 +130,7 @@ async fn perform(
     let asker = authorize::asker(gateway, cx, &head.headers, &requester);
     let call = ActionCall {
         registry: &gateway.registry,
+        storage: &gateway.storage,
         state,
         account,
         session: &session,

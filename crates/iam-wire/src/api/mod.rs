@@ -2,6 +2,7 @@
 //! models: `CreateUser` is an input, `CreateUserResult` the answer to it.
 
 mod account;
+mod admin;
 mod attached;
 mod boundary;
 mod group;
@@ -15,6 +16,7 @@ mod unserved;
 mod user;
 
 pub use account::*;
+pub use admin::*;
 pub use attached::*;
 pub use boundary::*;
 pub use group::*;
@@ -40,7 +42,7 @@ macro_rules! members {
         }
     };
     (@row $name:ident Wave4) => { None };
-    (@row $name:ident Ours) => { None };
+    (@row $name:ident Later) => { None };
     (@row $name:ident Refused) => { None };
     (@row $name:ident $state:tt) => { Some(input::members::<$name>()) };
 }

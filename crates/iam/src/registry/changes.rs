@@ -59,6 +59,19 @@ fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>
     }
 }
 
+/// Refuses a name that another account has. As with aliases, two gateways that give one name in the
+/// same moment are not noticed: nothing depends on it.
+fn check_name_is_free(state: &Snapshot, name: &str, of: Option<&AccountId>) -> Result<(), IamError> {
+    let has_it = |other: &Arc<AccountState>| {
+        Some(other.account().id()) != of && other.document().name.eq_ignore_ascii_case(name)
+    };
+    if !state.accounts().any(has_it) {
+        return Ok(());
+    }
+    let message = format!("Account with name {name} already exists.");
+    Err(IamError::new(IamCode::EntityAlreadyExists, message))
+}
+
 impl Registry {
     fn context<'c>(&self, keys: &'c Keys) -> Context<'c> {
         let fill: &'c Fill<'c> = &system_random;
@@ -134,6 +147,16 @@ impl Registry {
 
     /// Makes an account, with a name that people know it by (ours).
     pub async fn create_account(&self, name: &str) -> Result<AccountId, IamError> {
+        self.create_account_with(name, &|_, _| Ok(())).await.map(|(id, ())| id)
+    }
+
+    /// Makes an account, and changes it before it is there for others (ours): so it has the first
+    /// key of its root from the beginning, or is not made.
+    pub async fn create_account_with<T: Send>(
+        &self,
+        name: &str,
+        change: &Change<'_, T>,
+    ) -> Result<(AccountId, T), IamError> {
         check_account_name(name)?;
         let _turn = self.turn().await?;
         for _ in 0..DRAWS_MAX {
@@ -141,21 +164,30 @@ impl Registry {
             if state.accounts_count() >= ACCOUNTS_MAX {
                 return Err(IamError::quota("AccountsPerTree", ACCOUNTS_MAX));
             }
+            check_name_is_free(&state, name, None)?;
             let mut random = [0; 8];
             system_random(&mut random)?;
             let id = AccountId::from_random(u64::from_be_bytes(random));
             if state.entry(&id).is_some() {
                 continue;
             }
-            let document = AccountDocument::new(id.clone(), name);
+            let mut document = AccountDocument::new(id.clone(), name);
+            let value = change(&mut document, &self.context(&self.keys.load()))?;
             let json = document.to_json().map_err(|why| {
                 IamError::new(IamCode::ServiceFailure, "The account was not made.").caused_by(why)
             })?;
             if self.write(&id, None, Some(json)).await? {
-                return Ok(id);
+                return Ok((id, value));
             }
         }
         Err(overtaken())
+    }
+
+    /// Gives an account another name (ours), which no other account may have.
+    pub async fn set_account_name(&self, id: &AccountId, name: &str) -> Result<(), IamError> {
+        let state = self.look().await?;
+        check_name_is_free(&state, name, Some(id))?;
+        self.change(id, &|document, _| document.set_name(name)).await
     }
 
     /// Refuses all keys and sessions of an account, or accepts them again (ours).

@@ -44,6 +44,35 @@ async fn an_alias_is_one_accounts() {
     );
 }
 
+#[tokio::test]
+async fn an_account_is_made_with_the_key_of_its_root() {
+    let [one, other] = gateways().await;
+    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+    let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
+    let (account, key) = one.registry.create_account_with("second", &change).await.unwrap();
+    assert_eq!(kind(&other.ask(&key, None).await), "session");
+
+    let taken = other.registry.create_account("SECOND").await.unwrap_err();
+    assert_eq!(
+        (taken.code, &*taken.message),
+        (IamCode::EntityAlreadyExists, "Account with name SECOND already exists.")
+    );
+    let third = other.registry.create_account("third").await.unwrap();
+    let taken = one.registry.set_account_name(&third, "Second").await.unwrap_err();
+    assert_eq!(taken.code, IamCode::EntityAlreadyExists);
+    one.registry.set_account_name(&account, "Second").await.unwrap();
+    one.registry.set_account_name(&third, "other").await.unwrap();
+    let state = other.registry.look().await.unwrap();
+    assert_eq!(&*state.account(&third).unwrap().document().name, "other");
+
+    // Without a master key there is no key, and so no account.
+    let (documents, clock) = (MemoryDocuments::default(), Arc::default());
+    let keyless = gateway_with(&documents, &clock, &[]).await;
+    let refused = keyless.registry.create_account_with("lab", &change).await.unwrap_err();
+    assert_eq!(refused.code, IamCode::NotImplemented);
+    assert!(documents.list().await.unwrap().is_empty());
+}
+
 /// Only what is needed is there: a tree without users has no document.
 #[tokio::test]
 async fn nothing_is_written_before_there_is_something() {

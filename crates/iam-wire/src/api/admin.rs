@@ -1,0 +1,86 @@
+//! Ours: the accounts of the tree, and what IAM does not have (`Version=slipway-1`).
+
+use super::key::{AccessKey, AccessKeyMetadata};
+use crate::input::inputs;
+use crate::output::{elements, outputs};
+use crate::page::Page;
+use crate::rule::{ACCESS_KEY_ID, ACCOUNT_ID, ACCOUNT_NAME, EXISTING_USER_NAME, ROLE_NAME};
+use crate::words::AccountStatus;
+use crate::xml::Text;
+
+inputs! {
+    CreateAccount<'f> {
+        account_name: &'f str = text("AccountName", &ACCOUNT_NAME),
+    }
+    GetAccount<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+    }
+    ListAccounts {
+        page: Page = page(),
+    }
+    UpdateAccount<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+        new_account_name: Option<&'f str> = optional("NewAccountName", &ACCOUNT_NAME),
+        status: Option<AccountStatus> = optional_word("Status"),
+    }
+    DeleteAccount<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+    }
+    CreateRootAccessKey<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+    }
+    ListRootAccessKeys<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+        page: Page = page(),
+    }
+    DeleteRootAccessKey<'f> {
+        account_id: &'f str = text("AccountId", &ACCOUNT_ID),
+        access_key_id: &'f str = text("AccessKeyId", &ACCESS_KEY_ID),
+    }
+    /// A user or a role is named; of the requester's account, if none is.
+    SetDisabled<'f> {
+        account_id: Option<&'f str> = optional("AccountId", &ACCOUNT_ID),
+        user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
+        role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
+        disabled: Option<bool> = flag("Disabled"),
+    }
+}
+
+elements! {
+    /// An account.
+    Account<'a> {
+        "AccountId" account_id: Text<'a>,
+        "AccountName" account_name: Text<'a>,
+        "AccountAlias" account_alias: Option<Text<'a>>,
+        "CanonicalId" canonical_id: Text<'a>,
+        "Status" status: AccountStatus,
+        "OwnsTree" owns_tree: bool,
+        "Users" users: u32,
+        "Groups" groups: u32,
+        "Roles" roles: u32,
+        "Policies" policies: u32,
+    }
+}
+
+outputs! {
+    CreateAccount => CreateAccountResult<'a> {
+        "Account" account: Account<'a>,
+        "AccessKey" access_key: AccessKey<'a>,
+    }
+    GetAccount => GetAccountResult<'a> {
+        "Account" account: Account<'a>,
+    }
+    ListAccounts => ListAccountsResult<'a> {
+        "Accounts" accounts: Vec<Account<'a>>,
+        "IsTruncated" is_truncated: bool,
+        "Marker" marker: Option<Text<'a>>,
+    }
+    CreateRootAccessKey => CreateRootAccessKeyResult<'a> {
+        "AccessKey" access_key: AccessKey<'a>,
+    }
+    ListRootAccessKeys => ListRootAccessKeysResult<'a> {
+        "AccessKeyMetadata" access_key_metadata: Vec<AccessKeyMetadata<'a>>,
+        "IsTruncated" is_truncated: bool,
+        "Marker" marker: Option<Text<'a>>,
+    }
+}
