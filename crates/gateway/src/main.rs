@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Upgrade(options) => commands::upgrade::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
+        Command::Admin(options) => commands::admin::run(&options),
         Command::Policy(command) => commands::policy::run(&command),
         Command::MasterKey(command) => commands::master_key::run(&command),
         Command::Man(options) => manual::run(&options),

@@ -1,5 +1,6 @@
 use clap::{Parser, Subcommand};
 
+use crate::commands::admin::AdminOptions;
 use crate::commands::bench::BenchOptions;
 use crate::commands::fsck::FsckOptions;
 use crate::commands::import::ImportCommand;
@@ -56,6 +57,10 @@ pub enum Command {
     /// rates and what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2
     /// could not predict it
     Plan(Box<PlanOptions>),
+    /// Make and change accounts, users, keys, groups, policies and roles at a gateway, with the
+    /// keys and profiles of the AWS CLI. Exit status: 0 done; 1 the gateway refused it; 2 it
+    /// could not be asked, or the command line is wrong
+    Admin(Box<AdminOptions>),
     /// Check and explain AWS policy documents in files, as the server decides
     #[command(subcommand)]
     Policy(PolicyCommand),

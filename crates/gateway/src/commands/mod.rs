@@ -4,6 +4,7 @@
 //! Findings go to standard output, one line each, so that they can be piped; progress and failures
 //! go to standard error.
 
+pub mod admin;
 pub mod bench;
 pub mod fsck;
 pub mod import;

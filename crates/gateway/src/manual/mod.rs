@@ -17,7 +17,7 @@ use crate::cli::reference::{CREDENTIALS, EXAMPLE, RULES, UNIX_ACCOUNT, key};
 use crate::commands::man::ManOptions;
 use crate::commands::{Console, OK};
 use crate::version;
-use pages::{PAGES, Page, STATUSES, Section, TOML};
+use pages::{ADMIN_STATUS, PAGES, Page, STATUSES, Section, TOML};
 
 /// Separates a command's description from its exit status, in its help.
 const STATUS: &str = " Exit status: ";
@@ -107,6 +107,9 @@ fn command_page(command: Command, date: &str) -> Result<Rendered> {
     let forms = forms.strip_prefix("Usage:").unwrap_or(&forms).to_owned();
     let subcommands: Vec<_> =
         shown(&command).map(|sub| (format!("{}(1)", name(sub)), about(sub).0)).collect();
+    // What help has at its end.
+    let given = command.get_after_help().map(ToString::to_string);
+    let given = given.as_deref().and_then(|text| text.strip_prefix("Example: ")).map(str::to_owned);
     let man = man(command.override_usage(forms), date);
 
     let mut text = Vec::new();
@@ -129,6 +132,10 @@ fn command_page(command: Command, date: &str) -> Result<Rendered> {
     man.render_options_section(&mut text)?;
     let mut end = Roff::new();
     sections(&mut end, extra.map_or(&[], |extra| extra.sections));
+    if let Some(given) = &given {
+        end.control("SH", ["EXAMPLES"]);
+        example(&mut end, given);
+    }
     exit_status(&mut end, &page, status.as_deref());
     see_also(&mut end, &page, extra, subcommands.iter().map(|(sub, _)| sub.as_str()));
     end.to_writer(&mut text)?;
@@ -215,7 +222,8 @@ fn sections(roff: &mut Roff, sections: &[Section]) {
 fn exit_status(roff: &mut Roff, page: &str, said: Option<&str>) {
     roff.control("SH", ["EXIT STATUS"]);
     let known = STATUSES.iter().find(|(name, _)| *name == page).map(|(_, statuses)| *statuses);
-    let statuses = said.or(known).unwrap_or("0 success; 2 the command line is wrong");
+    let of_admin = page.starts_with("slipway-admin-").then_some(ADMIN_STATUS);
+    let statuses = said.or(known).or(of_admin).unwrap_or("0 success; 2 the command line is wrong");
     for status in statuses.split("; ") {
         let (number, meaning) = status.split_once(' ').unwrap_or((status, ""));
         item(roff, number, &full(meaning));

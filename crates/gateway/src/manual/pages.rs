@@ -49,6 +49,10 @@ pub const STATUSES: &[(&str, &str)] = &[
     ),
 ];
 
+/// That of all commands below `slipway admin`.
+pub const ADMIN_STATUS: &str =
+    "0 done; 1 the gateway refused it; 2 it could not be asked, or the command line is wrong";
+
 /// The pages, in the order of the commands.
 pub const PAGES: &[Page] = &[
     Page {
@@ -307,6 +311,32 @@ pub const PAGES: &[Page] = &[
         ],
         sections: &[],
         see_also: &["slipway-master-key-new(1)"],
+    },
+    Page {
+        name: "slipway-admin",
+        description: &[
+            "The commands call the actions of IAM at a gateway, as `aws iam` does, and those for accounts, which only Slipway \
+             has. What the key may do decides the server.",
+            "Server and keys are found as the AWS CLI finds them: options, then variables, then the profile in `~/.aws/config` \
+             and `~/.aws/credentials`. Profiles with `role_arn`, `sso_session` and the like have no keys of their own, and \
+             are refused.",
+            "A policy is named by its name or its ARN. Lists are whole, however long. With `--json` the members have \
+             the names of IAM's API.",
+        ],
+        sections: &[Section {
+            title: "EXAMPLES",
+            items: &[
+                ("", "A user who may read all buckets of the account, with an access key:"),
+                ("$", "slipway admin user create ann --policy AmazonS3ReadOnlyAccess --key"),
+                ("", "Another account, by the key that the server was started with:"),
+                (
+                    "$",
+                    "slipway admin --credentials-file /srv/s3/.slipway/credentials.toml --endpoint-url http://127.0.0.1:9000 \
+                     account create lab",
+                ),
+            ],
+        }],
+        see_also: &["slipway-policy-check(1)", "slipway-master-key-new(1)"],
     },
     Page {
         name: "slipway-policy-check",

@@ -1,0 +1,178 @@
+//! `slipway admin account`.
+
+use clap::{Args, Subcommand};
+use iam_wire::Service;
+
+use super::key::secret;
+use super::node::Node;
+use super::output::Output;
+use super::service::{Failure, Result, Server};
+
+const COLUMNS: [(&str, &str); 6] = [
+    ("ACCOUNT", "AccountId"),
+    ("NAME", "AccountName"),
+    ("ALIAS", "AccountAlias"),
+    ("STATUS", "Status"),
+    ("USERS", "Users"),
+    ("ROLES", "Roles"),
+];
+
+/// The commands for accounts.
+#[derive(Debug, Clone, Subcommand)]
+pub enum AccountCommand {
+    /// Make an account, and print the access key of its root, who may do everything in it. The
+    /// secret is shown this once
+    #[command(after_help = "Example: slipway admin account create lab")]
+    Create {
+        /// A name that people know it by
+        name: String,
+    },
+    /// List the accounts
+    #[command(after_help = "Example: slipway admin account list --json")]
+    List,
+    /// Show an account
+    #[command(after_help = "Example: slipway admin account show lab")]
+    Show(Which),
+    /// Give an account another name
+    #[command(after_help = "Example: slipway admin account rename lab physics")]
+    Rename {
+        /// The account.
+        #[command(flatten)]
+        which: Which,
+        /// The new name
+        name: String,
+    },
+    /// Refuse all keys and sessions of an account. Its data stays
+    #[command(after_help = "Example: slipway admin account disable lab")]
+    Disable(Which),
+    /// Accept the keys of an account again
+    #[command(after_help = "Example: slipway admin account enable lab")]
+    Enable(Which),
+    /// Delete an account that is disabled and owns no buckets, with its users and roles
+    #[command(after_help = "Example: slipway admin account delete lab")]
+    Delete(Which),
+    /// Make another access key of an account's root; it has two at most
+    #[command(after_help = "Example: slipway admin account create-key lab")]
+    CreateKey(Which),
+    /// List the access keys of an account's root
+    #[command(after_help = "Example: slipway admin account list-keys lab")]
+    ListKeys(Which),
+    /// Delete an access key of an account's root
+    #[command(after_help = "Example: slipway admin account delete-key lab AKIAIOSFODNN7EXAMPLE")]
+    DeleteKey {
+        /// The account.
+        #[command(flatten)]
+        which: Which,
+        /// The id of the key
+        key: String,
+    },
+}
+
+/// An account.
+#[derive(Debug, Clone, Args)]
+pub struct Which {
+    /// The number of the account, or its name
+    #[arg(value_name = "ACCOUNT")]
+    pub account: String,
+}
+
+impl Which {
+    /// Finds the number.
+    fn id(&self, server: &Server) -> Result<String> {
+        if self.account.len() == 12 && self.account.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(self.account.clone());
+        }
+        let all = accounts(server)?;
+        let mut named =
+            all.iter().filter(|account| account.text_of("AccountName").eq_ignore_ascii_case(&self.account));
+        match (named.next(), named.next()) {
+            (Some(found), None) => Ok(found.text_of("AccountId")),
+            (None, _) => Err(refused("NoSuchEntity", format!("there is no account {}", self.account))),
+            _ => {
+                let why = format!("several accounts have the name {}: give a number", self.account);
+                Err(refused("InvalidInput", why))
+            }
+        }
+    }
+}
+
+fn refused(code: &str, message: String) -> Failure {
+    Failure::Refused { code: code.to_owned(), message }
+}
+
+fn accounts(server: &Server) -> Result<Vec<Node>> {
+    server.list_of(Service::Slipway, "ListAccounts", &[], "Accounts")
+}
+
+/// Runs a command.
+pub fn run(command: &AccountCommand, server: &Server, output: &Output<'_>) -> Result<()> {
+    match command {
+        AccountCommand::Create { name } => {
+            let made = server.own("CreateAccount", &[("AccountName", name)])?;
+            let (account, key) =
+                (made.child("Account").cloned().unwrap_or_default(), made.child("AccessKey").cloned());
+            let lines = [("account", account.text_of("AccountId")), ("name", account.text_of("AccountName"))];
+            secret(&lines, &key.unwrap_or_default(), &made.json(), output);
+        }
+        AccountCommand::List => output.list(&accounts(server)?, &COLUMNS),
+        AccountCommand::Show(which) => {
+            let found = server.own("GetAccount", &[("AccountId", &which.id(server)?)])?;
+            show(&found.child("Account").cloned().unwrap_or_default(), output);
+        }
+        AccountCommand::Rename { which, name } => {
+            let id = which.id(server)?;
+            server.own("UpdateAccount", &[("AccountId", &id), ("NewAccountName", name)])?;
+            output.done(&format!("{id}: has the name {name}"));
+        }
+        AccountCommand::Disable(which) => {
+            let id = which.id(server)?;
+            server.own("UpdateAccount", &[("AccountId", &id), ("Status", "Disabled")])?;
+            output.done(&format!("{id}: its keys and sessions are refused, by all gateways within a second"));
+        }
+        AccountCommand::Enable(which) => {
+            let id = which.id(server)?;
+            server.own("UpdateAccount", &[("AccountId", &id), ("Status", "Active")])?;
+            output.done(&format!("{id}: its keys are accepted"));
+        }
+        AccountCommand::Delete(which) => {
+            let id = which.id(server)?;
+            server.own("DeleteAccount", &[("AccountId", &id)])?;
+            output.done(&format!("{id}: deleted"));
+        }
+        AccountCommand::CreateKey(which) => {
+            let made = server.own("CreateRootAccessKey", &[("AccountId", &which.id(server)?)])?;
+            let key = made.child("AccessKey").cloned().unwrap_or_default();
+            secret(&[], &key, &key.json(), output);
+        }
+        AccountCommand::ListKeys(which) => {
+            let id = which.id(server)?;
+            let members = [("AccountId", id.as_str())];
+            let keys =
+                server.list_of(Service::Slipway, "ListRootAccessKeys", &members, "AccessKeyMetadata")?;
+            output.list(&keys, &super::key::COLUMNS);
+        }
+        AccountCommand::DeleteKey { which, key } => {
+            let id = which.id(server)?;
+            server.own("DeleteRootAccessKey", &[("AccountId", &id), ("AccessKeyId", key)])?;
+            output.done(&format!("{key}: deleted"));
+        }
+    }
+    Ok(())
+}
+
+fn show(account: &Node, output: &Output<'_>) {
+    let own = if account.text_of("OwnsTree") == "true" { "yes" } else { "" };
+    let lines = [
+        ("account", account.text_of("AccountId")),
+        ("name", account.text_of("AccountName")),
+        ("alias", account.text_of("AccountAlias")),
+        ("status", account.text_of("Status")),
+        ("canonical id", account.text_of("CanonicalId")),
+        ("of the directory", own.to_owned()),
+        ("users", account.text_of("Users")),
+        ("groups", account.text_of("Groups")),
+        ("roles", account.text_of("Roles")),
+        ("policies", account.text_of("Policies")),
+    ];
+    output.facts(&lines, &account.json());
+}

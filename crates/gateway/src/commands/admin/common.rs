@@ -1,0 +1,56 @@
+//! What the commands of several nouns have in common.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use iam_wire::limits::FORM_BYTES_MAX;
+
+use super::node::Node;
+use super::service::{Failure, Result, Server};
+use crate::commands::shown;
+
+/// Finds the ARN of a policy by its name: first of those of the account, whose names win over those
+/// of built-in ones.
+pub fn arn_of(policy: &str, server: &Server) -> Result<String> {
+    if policy.starts_with("arn:") {
+        return Ok(policy.to_owned());
+    }
+    for scope in ["Local", "AWS"] {
+        let all = server.list("ListPolicies", &[("Scope", scope)], "Policies")?;
+        let found = all.iter().find(|there| there.text_of("PolicyName").eq_ignore_ascii_case(policy));
+        if let Some(found) = found {
+            return Ok(found.text_of("Arn"));
+        }
+    }
+    let message = format!("there is no policy {policy}: `slipway admin policy list` shows all");
+    Err(Failure::Refused { code: "NoSuchEntity".to_owned(), message })
+}
+
+/// Takes what is not there for what was removed.
+pub fn gone(removed: Result<Node>) -> Result<()> {
+    match removed {
+        Err(failure) if failure.is_missing() => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// Writes a tag in a word.
+pub fn tag(tag: &Node) -> String {
+    format!("{}={}", tag.text_of("Key"), tag.text_of("Value"))
+}
+
+/// Reads a policy document; `-` is standard input.
+pub fn document(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    // More than any form may have; what is too long is refused by the server, in its words.
+    let most = 2 * FORM_BYTES_MAX as u64;
+    let read = if path == Path::new("-") {
+        std::io::stdin().take(most).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::NotAsked(format!("{}: {error}", shown(path)))),
+    }
+}

@@ -1,0 +1,140 @@
+//! `slipway admin group`.
+
+use clap::Subcommand;
+
+use super::common::gone;
+use super::output::{Output, array, joined, with};
+use super::rights::{Holder, Rights, RightsCommand, with_hint};
+use super::service::{Result, Server};
+
+const COLUMNS: [(&str, &str); 4] =
+    [("NAME", "GroupName"), ("PATH", "Path"), ("ID", "GroupId"), ("MADE", "CreateDate")];
+
+/// The commands for groups.
+#[derive(Debug, Clone, Subcommand)]
+pub enum GroupCommand {
+    /// Make a group
+    #[command(after_help = "Example: slipway admin group create staff")]
+    Create {
+        /// The name
+        name: String,
+        /// A path, which policies may name
+        #[arg(long, default_value = "/")]
+        path: String,
+    },
+    /// List the groups
+    #[command(after_help = "Example: slipway admin group list")]
+    List {
+        /// Those whose path begins so
+        #[arg(long, default_value = "/")]
+        path: String,
+    },
+    /// Show a group with its users and policies
+    #[command(after_help = "Example: slipway admin group show staff")]
+    Show {
+        /// The name
+        name: String,
+    },
+    /// Give a group another name
+    #[command(after_help = "Example: slipway admin group rename staff people")]
+    Rename {
+        /// The name
+        name: String,
+        /// The new name
+        new_name: String,
+    },
+    /// Delete a group
+    #[command(after_help = "Example: slipway admin group delete --all staff")]
+    Delete {
+        /// The name
+        name: String,
+        /// Take its users out of it, and delete its policies as well
+        #[arg(long)]
+        all: bool,
+    },
+    /// Put users in a group
+    #[command(after_help = "Example: slipway admin group add staff ann bob")]
+    Add {
+        /// The name
+        name: String,
+        /// The users
+        #[arg(required = true)]
+        users: Vec<String>,
+    },
+    /// Take users out of a group
+    #[command(after_help = "Example: slipway admin group remove staff bob")]
+    Remove {
+        /// The name
+        name: String,
+        /// The users
+        #[arg(required = true)]
+        users: Vec<String>,
+    },
+    /// Those for policies.
+    #[command(flatten)]
+    Rights(RightsCommand),
+}
+
+/// Runs a command.
+pub fn run(command: &GroupCommand, server: &Server, output: &Output<'_>) -> Result<()> {
+    match command {
+        GroupCommand::Create { name, path } => {
+            let made = server.iam("CreateGroup", &[("GroupName", name), ("Path", path)])?;
+            let group = made.child("Group").cloned().unwrap_or_default();
+            output.facts(
+                &[("group", group.text_of("GroupName")), ("arn", group.text_of("Arn"))],
+                &group.json(),
+            );
+        }
+        GroupCommand::List { path } => {
+            output.list(&server.list("ListGroups", &[("PathPrefix", path)], "Groups")?, &COLUMNS);
+        }
+        GroupCommand::Show { name } => show(name, server, output)?,
+        GroupCommand::Rename { name, new_name } => {
+            server.iam("UpdateGroup", &[("GroupName", name), ("NewGroupName", new_name)])?;
+            output.done(&format!("{name}: has the name {new_name}"));
+        }
+        GroupCommand::Delete { name, all } => {
+            if *all {
+                for user in server.list("GetGroup", &[("GroupName", name)], "Users")? {
+                    let user = user.text_of("UserName");
+                    gone(server.iam("RemoveUserFromGroup", &[("GroupName", name), ("UserName", &user)]))?;
+                }
+                Rights::of(Holder::Group, name, server)?.take(Holder::Group, name, server)?;
+            }
+            with_hint(server.iam("DeleteGroup", &[("GroupName", name)]), Holder::Group, name)?;
+            output.done(&format!("{name}: deleted"));
+        }
+        GroupCommand::Add { name, users } => {
+            for user in users {
+                server.iam("AddUserToGroup", &[("GroupName", name), ("UserName", user)])?;
+                output.done(&format!("{user}: is in {name}"));
+            }
+        }
+        GroupCommand::Remove { name, users } => {
+            for user in users {
+                server.iam("RemoveUserFromGroup", &[("GroupName", name), ("UserName", user)])?;
+                output.done(&format!("{user}: is no longer in {name}"));
+            }
+        }
+        GroupCommand::Rights(command) => return super::rights::run(command, Holder::Group, server, output),
+    }
+    Ok(())
+}
+
+fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
+    let found = server.iam("GetGroup", &[("GroupName", name), ("MaxItems", "1")])?;
+    let group = found.child("Group").cloned().unwrap_or_default();
+    let users = server.list("GetGroup", &[("GroupName", name)], "Users")?;
+    let rights = Rights::of(Holder::Group, name, server)?;
+    let mut lines = vec![
+        ("group", group.text_of("GroupName")),
+        ("arn", group.text_of("Arn")),
+        ("id", group.text_of("GroupId")),
+        ("made", group.text_of("CreateDate")),
+        ("users", joined(&users, "UserName")),
+    ];
+    lines.extend(rights.lines());
+    output.facts(&lines, &with(with(group.json(), [("Users", array(&users))]), rights.json()));
+    Ok(())
+}

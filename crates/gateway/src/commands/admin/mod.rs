@@ -1,0 +1,97 @@
+//! `slipway admin`: accounts, users, keys, groups, policies and roles, by the actions of IAM and
+//! our own (docs/decisions/0043-iam-and-sts-on-the-port.md). What it does, `aws iam` and boto3 do
+//! as well, except what only Slipway has.
+
+mod account;
+mod common;
+mod group;
+mod ini;
+mod key;
+mod node;
+mod output;
+mod policy;
+mod profile;
+mod rights;
+mod role;
+mod service;
+mod user;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use self::account::AccountCommand;
+use self::group::GroupCommand;
+use self::key::KeyCommand;
+use self::output::Output;
+use self::policy::PolicyCommand;
+use self::profile::ConnectionOptions;
+use self::role::RoleCommand;
+use self::service::{Failure, Server};
+use self::user::UserCommand;
+use super::{Console, FAILED, FOUND, OK};
+
+/// Options of `slipway admin`.
+#[derive(Debug, Clone, Args)]
+pub struct AdminOptions {
+    /// The server.
+    #[command(flatten)]
+    pub connection: ConnectionOptions,
+
+    /// JSON with the names of IAM's API, in place of tables
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// What it is about.
+    #[command(subcommand)]
+    pub command: AdminCommand,
+}
+
+/// What `slipway admin` is about.
+#[derive(Debug, Clone, Subcommand)]
+pub enum AdminCommand {
+    /// Accounts (tenants) in one directory, for the key that the server was started with
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Users of an account: that of the key that signs
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Access keys of users
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Groups of users who have the same policies
+    #[command(subcommand)]
+    Group(GroupCommand),
+    /// Managed policies, which users, groups and roles are given
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Roles, which others take on for some time
+    #[command(subcommand)]
+    Role(RoleCommand),
+}
+
+/// Runs a command.
+pub fn run(options: &AdminOptions) -> ExitCode {
+    let console = Console::new();
+    let found = profile::find(&options.connection, &|name| std::env::var(name).ok());
+    let server = match found.and_then(Server::new) {
+        Ok(server) => server,
+        Err(why) => return console.fail(&why),
+    };
+    let output = Output { console: &console, json: options.json };
+    let done = match &options.command {
+        AdminCommand::Account(command) => account::run(command, &server, &output),
+        AdminCommand::User(command) => user::run(command, &server, &output),
+        AdminCommand::Key(command) => key::run(command, &server, &output),
+        AdminCommand::Group(command) => group::run(command, &server, &output),
+        AdminCommand::Policy(command) => policy::run(command, &server, &output),
+        AdminCommand::Role(command) => role::run(command, &server, &output),
+    };
+    match done {
+        Ok(()) => OK.into(),
+        Err(failure) => {
+            console.complain(&failure.to_string());
+            if matches!(failure, Failure::Refused { .. }) { FOUND.into() } else { FAILED.into() }
+        }
+    }
+}

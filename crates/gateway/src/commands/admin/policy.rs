@@ -1,0 +1,234 @@
+//! `slipway admin policy`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::common::{arn_of, document, gone};
+use super::node::Node;
+use super::output::{Output, array, joined, with};
+use super::service::{Failure, Result, Server};
+
+const COLUMNS: [(&str, &str); 4] = [
+    ("NAME", "PolicyName"),
+    ("ATTACHED", "AttachmentCount"),
+    ("VERSION", "DefaultVersionId"),
+    ("ARN", "Arn"),
+];
+const VERSION_COLUMNS: [(&str, &str); 3] =
+    [("VERSION", "VersionId"), ("COUNTS", "IsDefaultVersion"), ("MADE", "CreateDate")];
+/// How many versions a policy has at most.
+const VERSIONS_MAX: usize = 5;
+
+/// The commands for managed policies.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PolicyCommand {
+    /// Make a managed policy of a document
+    #[command(after_help = "Example: slipway admin policy create readers readers.json")]
+    Create {
+        /// The name
+        name: String,
+        /// The policy document; - for standard input
+        file: PathBuf,
+        /// A path, which policies may name
+        #[arg(long, default_value = "/")]
+        path: String,
+        /// What it is for
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+    },
+    /// List the managed policies
+    #[command(after_help = "Example: slipway admin policy list --own")]
+    List {
+        /// Those of the account, without those that are built in
+        #[arg(long)]
+        own: bool,
+    },
+    /// Show a managed policy: who has it, and its document
+    #[command(after_help = "Example: slipway admin policy show AmazonS3ReadOnlyAccess")]
+    Show {
+        /// The policy.
+        #[command(flatten)]
+        which: Which,
+        /// A version, such as v2 [default: the one that counts]
+        #[arg(long)]
+        version: Option<String>,
+    },
+    /// Give a managed policy another document, which counts from now on. The oldest of five
+    /// versions is deleted
+    #[command(after_help = "Example: slipway admin policy update readers readers.json")]
+    Update {
+        /// The policy.
+        #[command(flatten)]
+        which: Which,
+        /// The policy document; - for standard input
+        file: PathBuf,
+    },
+    /// List the versions of a managed policy
+    #[command(after_help = "Example: slipway admin policy versions readers")]
+    Versions(Which),
+    /// Let another version of a managed policy count
+    #[command(after_help = "Example: slipway admin policy set-version readers v1")]
+    SetVersion {
+        /// The policy.
+        #[command(flatten)]
+        which: Which,
+        /// The version
+        version: String,
+    },
+    /// Delete a managed policy
+    #[command(after_help = "Example: slipway admin policy delete --all readers")]
+    Delete {
+        /// The policy.
+        #[command(flatten)]
+        which: Which,
+        /// Take it from whoever has it, and delete its other versions as well
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+/// A policy.
+#[derive(Debug, Clone, Args)]
+pub struct Which {
+    /// The name or the ARN of the policy
+    #[arg(value_name = "POLICY")]
+    pub policy: String,
+}
+
+/// Runs a command.
+pub fn run(command: &PolicyCommand, server: &Server, output: &Output<'_>) -> Result<()> {
+    match command {
+        PolicyCommand::Create { name, file, path, description } => {
+            let text = document(file)?;
+            let mut members = vec![("PolicyName", name.as_str()), ("PolicyDocument", &text), ("Path", path)];
+            members.extend(description.as_deref().map(|text| ("Description", text)));
+            let made = server.iam("CreatePolicy", &members)?.child("Policy").cloned().unwrap_or_default();
+            let lines = [("policy", made.text_of("PolicyName")), ("arn", made.text_of("Arn"))];
+            output.facts(&lines, &made.json());
+        }
+        PolicyCommand::List { own } => {
+            let scope = if *own { "Local" } else { "All" };
+            output.list(&server.list("ListPolicies", &[("Scope", scope)], "Policies")?, &COLUMNS);
+        }
+        PolicyCommand::Show { which, version } => {
+            show(&arn_of(&which.policy, server)?, version.as_deref(), server, output)?;
+        }
+        PolicyCommand::Update { which, file } => {
+            let (arn, text) = (arn_of(&which.policy, server)?, document(file)?);
+            let version = update(&arn, &text, server)?;
+            output.done(&format!("{arn}: {version} counts"));
+        }
+        PolicyCommand::Versions(which) => {
+            output.list(&versions(&arn_of(&which.policy, server)?, server)?, &VERSION_COLUMNS);
+        }
+        PolicyCommand::SetVersion { which, version } => {
+            let arn = arn_of(&which.policy, server)?;
+            server.iam("SetDefaultPolicyVersion", &[("PolicyArn", &arn), ("VersionId", version)])?;
+            output.done(&format!("{arn}: {version} counts"));
+        }
+        PolicyCommand::Delete { which, all } => {
+            let arn = arn_of(&which.policy, server)?;
+            if *all {
+                take_all(&arn, server)?;
+            }
+            server.iam("DeletePolicy", &[("PolicyArn", &arn)]).map_err(|failure| match failure {
+                Failure::Refused { code, message } if code == "DeleteConflict" => {
+                    let hint = format!(
+                        "{message} `slipway admin policy delete --all` takes it from all who have it"
+                    );
+                    Failure::Refused { code, message: hint }
+                }
+                other => other,
+            })?;
+            output.done(&format!("{arn}: deleted"));
+        }
+    }
+    Ok(())
+}
+
+fn versions(arn: &str, server: &Server) -> Result<Vec<Node>> {
+    server.list("ListPolicyVersions", &[("PolicyArn", arn)], "Versions")
+}
+
+/// Makes a version that counts. Versions are listed newest first; if there is no place for one
+/// more, the oldest that does not count goes, once it is clear that the new one is a policy.
+fn update(arn: &str, text: &str, server: &Server) -> Result<String> {
+    let members = [("PolicyArn", arn), ("PolicyDocument", text), ("SetAsDefault", "true")];
+    let made = match server.iam("CreatePolicyVersion", &members) {
+        Err(Failure::Refused { code, message }) if code == "LimitExceeded" => {
+            let there = versions(arn, server)?;
+            let oldest = there.iter().rev().find(|one| one.text_of("IsDefaultVersion") != "true");
+            let Some(oldest) = oldest.filter(|_| there.len() >= VERSIONS_MAX) else {
+                return Err(Failure::Refused { code, message });
+            };
+            let id = oldest.text_of("VersionId");
+            server.iam("DeletePolicyVersion", &[("PolicyArn", arn), ("VersionId", &id)])?;
+            server.iam("CreatePolicyVersion", &members)
+        }
+        made => made,
+    }?;
+    Ok(made.child("PolicyVersion").map(|version| version.text_of("VersionId")).unwrap_or_default())
+}
+
+/// The lists of who has a policy, with the names in them.
+const HOLDERS: [(&str, &str, &str); 3] = [
+    ("PolicyUsers", "UserName", "User"),
+    ("PolicyGroups", "GroupName", "Group"),
+    ("PolicyRoles", "RoleName", "Role"),
+];
+
+fn show(arn: &str, version: Option<&str>, server: &Server, output: &Output<'_>) -> Result<()> {
+    let policy = server.iam("GetPolicy", &[("PolicyArn", arn)])?.child("Policy").cloned().unwrap_or_default();
+    let id = version.map_or_else(|| policy.text_of("DefaultVersionId"), str::to_owned);
+    let found = server.iam("GetPolicyVersion", &[("PolicyArn", arn), ("VersionId", &id)])?;
+    let version = found.child("PolicyVersion").cloned().unwrap_or_default();
+    let mut held = Vec::new();
+    for (list, name, _) in HOLDERS {
+        let holders = server.list("ListEntitiesForPolicy", &[("PolicyArn", arn)], list)?;
+        held.push((list, joined(&holders, name), array(&holders)));
+    }
+    let lines = [
+        ("policy", policy.text_of("PolicyName")),
+        ("arn", policy.text_of("Arn")),
+        ("id", policy.text_of("PolicyId")),
+        ("made", policy.text_of("CreateDate")),
+        ("description", policy.text_of("Description")),
+        ("version", id),
+        ("users", held[0].1.clone()),
+        ("groups", held[1].1.clone()),
+        ("roles", held[2].1.clone()),
+    ];
+    let more = held.into_iter().map(|(list, _, json)| (list, json));
+    let json = with(with(policy.json(), [("PolicyVersion", version.json())]), more);
+    output.facts(&lines, &json);
+    if !output.json {
+        output.console.say_lines(&version.text_of("Document"));
+    }
+    Ok(())
+}
+
+/// Takes from a policy all that keeps it from being deleted.
+fn take_all(arn: &str, server: &Server) -> Result<()> {
+    for (list, name, word) in HOLDERS {
+        for (usage, is_boundary) in [("PermissionsPolicy", false), ("PermissionsBoundary", true)] {
+            let members = [("PolicyArn", arn), ("PolicyUsageFilter", usage)];
+            for holder in server.list("ListEntitiesForPolicy", &members, list)? {
+                let holder = holder.text_of(name);
+                if is_boundary {
+                    // Without its boundary it may do more: that is for somebody to decide.
+                    let message = format!("{arn} is the boundary of {holder}: give that another one first");
+                    return Err(Failure::Refused { code: "DeleteConflict".to_owned(), message });
+                }
+                gone(server.iam(&format!("Detach{word}Policy"), &[(name, &holder), ("PolicyArn", arn)]))?;
+            }
+        }
+    }
+    for version in versions(arn, server)? {
+        if version.text_of("IsDefaultVersion") != "true" {
+            let id = version.text_of("VersionId");
+            gone(server.iam("DeletePolicyVersion", &[("PolicyArn", arn), ("VersionId", &id)]))?;
+        }
+    }
+    Ok(())
+}

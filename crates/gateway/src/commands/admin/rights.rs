@@ -1,0 +1,199 @@
+//! The policies of a user, group or role: attached ones, and those of its own.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::common::{arn_of, document, gone};
+use super::node::Node;
+use super::output::{Output, array, joined};
+use super::service::{Failure, Result, Server};
+
+/// A kind of what has policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+    /// A role.
+    Role,
+}
+
+impl Holder {
+    /// Returns the word in the names of actions.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::User => "User",
+            Self::Group => "Group",
+            Self::Role => "Role",
+        }
+    }
+
+    /// Returns the parameter that names it.
+    pub const fn parameter(self) -> &'static str {
+        match self {
+            Self::User => "UserName",
+            Self::Group => "GroupName",
+            Self::Role => "RoleName",
+        }
+    }
+
+    /// Returns the command's noun.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Role => "role",
+        }
+    }
+}
+
+/// The commands for policies of a user, group or role.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RightsCommand {
+    /// Give it a managed policy: by name, or by ARN
+    #[command(after_help = "Example: slipway admin user attach ann AmazonS3ReadOnlyAccess")]
+    Attach(Managed),
+    /// Take a managed policy from it
+    #[command(after_help = "Example: slipway admin user detach ann AmazonS3ReadOnlyAccess")]
+    Detach(Managed),
+    /// Give it a policy of its own, or replace that
+    #[command(after_help = "Example: slipway admin user put-policy ann home ann.json")]
+    PutPolicy {
+        /// Its name
+        name: String,
+        /// The name of the policy
+        policy: String,
+        /// The policy document; - for standard input
+        file: PathBuf,
+    },
+    /// Print a policy of its own
+    #[command(after_help = "Example: slipway admin user show-policy ann home")]
+    ShowPolicy(Own),
+    /// Delete a policy of its own
+    #[command(after_help = "Example: slipway admin user delete-policy ann home")]
+    DeletePolicy(Own),
+}
+
+/// A managed policy of something.
+#[derive(Debug, Clone, Args)]
+pub struct Managed {
+    /// Its name
+    pub name: String,
+    /// The name or the ARN of the policy
+    pub policy: String,
+}
+
+/// A policy of something's own.
+#[derive(Debug, Clone, Args)]
+pub struct Own {
+    /// Its name
+    pub name: String,
+    /// The name of the policy
+    pub policy: String,
+}
+
+/// Runs a command.
+pub fn run(command: &RightsCommand, of: Holder, server: &Server, output: &Output<'_>) -> Result<()> {
+    let (word, parameter) = (of.word(), of.parameter());
+    match command {
+        RightsCommand::Attach(Managed { name, policy }) => {
+            let arn = attach(of, name, policy, server)?;
+            output.done(&format!("{name}: has {arn}"));
+        }
+        RightsCommand::Detach(Managed { name, policy }) => {
+            let arn = arn_of(policy, server)?;
+            server.iam(&format!("Detach{word}Policy"), &[(parameter, name), ("PolicyArn", &arn)])?;
+            output.done(&format!("{name}: no longer has {arn}"));
+        }
+        RightsCommand::PutPolicy { name, policy, file } => {
+            let text = document(file)?;
+            let members = [
+                (parameter, name.as_str()),
+                ("PolicyName", policy.as_str()),
+                ("PolicyDocument", text.as_str()),
+            ];
+            server.iam(&format!("Put{word}Policy"), &members)?;
+            output.done(&format!("{name}: has its own policy {policy}"));
+        }
+        RightsCommand::ShowPolicy(Own { name, policy }) => {
+            let found =
+                server.iam(&format!("Get{word}Policy"), &[(parameter, name), ("PolicyName", policy)])?;
+            if output.json {
+                output.document(&found.json());
+            } else {
+                output.console.say_lines(&found.text_of("PolicyDocument"));
+            }
+        }
+        RightsCommand::DeletePolicy(Own { name, policy }) => {
+            server.iam(&format!("Delete{word}Policy"), &[(parameter, name), ("PolicyName", policy)])?;
+            output.done(&format!("{name}: no longer has its own policy {policy}"));
+        }
+    }
+    Ok(())
+}
+
+/// Attaches a policy by its name or its ARN, and returns the ARN.
+pub fn attach(of: Holder, name: &str, policy: &str, server: &Server) -> Result<String> {
+    let arn = arn_of(policy, server)?;
+    server.iam(&format!("Attach{}Policy", of.word()), &[(of.parameter(), name), ("PolicyArn", &arn)])?;
+    Ok(arn)
+}
+
+/// What a user, group or role has.
+pub struct Rights {
+    /// The attached policies.
+    pub attached: Vec<Node>,
+    /// The names of those of its own.
+    pub own: Vec<Node>,
+}
+
+impl Rights {
+    /// Asks for them.
+    pub fn of(of: Holder, name: &str, server: &Server) -> Result<Self> {
+        let (word, members) = (of.word(), [(of.parameter(), name)]);
+        Ok(Self {
+            attached: server.list(&format!("ListAttached{word}Policies"), &members, "AttachedPolicies")?,
+            own: server.list(&format!("List{word}Policies"), &members, "PolicyNames")?,
+        })
+    }
+
+    /// Returns the lines that show them.
+    pub fn lines(&self) -> [(&'static str, String); 2] {
+        let own: Vec<&str> = self.own.iter().map(|name| name.text.as_str()).collect();
+        [("policies", joined(&self.attached, "PolicyName")), ("own policies", own.join(", "))]
+    }
+
+    /// Returns the members of JSON that show them.
+    pub fn json(&self) -> [(&'static str, serde_json::Value); 2] {
+        [("AttachedPolicies", array(&self.attached)), ("PolicyNames", array(&self.own))]
+    }
+
+    /// Takes them all away. What is gone meanwhile is no failure.
+    pub fn take(&self, of: Holder, name: &str, server: &Server) -> Result<()> {
+        let (word, parameter) = (of.word(), of.parameter());
+        for policy in &self.attached {
+            let arn = policy.text_of("PolicyArn");
+            gone(server.iam(&format!("Detach{word}Policy"), &[(parameter, name), ("PolicyArn", &arn)]))?;
+        }
+        for policy in &self.own {
+            let members = [(parameter, name), ("PolicyName", policy.text.as_str())];
+            gone(server.iam(&format!("Delete{word}Policy"), &members))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a hint to the refusal to delete something that still has something.
+pub fn with_hint(deleted: Result<Node>, of: Holder, name: &str) -> Result<()> {
+    deleted.map(|_| ()).map_err(|failure| match failure {
+        Failure::Refused { code, message } if code == "DeleteConflict" => {
+            let noun = of.noun();
+            let message =
+                format!("{message} `slipway admin {noun} delete --all {name}` deletes those as well");
+            Failure::Refused { code, message }
+        }
+        other => other,
+    })
+}

@@ -1,0 +1,152 @@
+//! `slipway admin role`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::common::{document, tag};
+use super::output::{Output, with};
+use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
+use super::service::{Result, Server};
+
+const COLUMNS: [(&str, &str); 4] =
+    [("NAME", "RoleName"), ("PATH", "Path"), ("ID", "RoleId"), ("MADE", "CreateDate")];
+
+/// The commands for roles.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RoleCommand {
+    /// Make a role
+    #[command(
+        after_help = "Example: slipway admin role create reader trust.json --policy AmazonS3ReadOnlyAccess"
+    )]
+    Create {
+        /// The name
+        name: String,
+        /// The trust policy, which says who may take it on; - for standard input
+        trust: PathBuf,
+        /// A path, which policies may name
+        #[arg(long, default_value = "/")]
+        path: String,
+        /// How long its sessions may last at most, from 3600 to 43200
+        #[arg(long, value_name = "SECONDS")]
+        max_session: Option<u32>,
+        /// What it is for
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+        /// The name or the ARN of a managed policy that the role is given. May be repeated
+        #[arg(long, value_name = "POLICY")]
+        policy: Vec<String>,
+    },
+    /// List the roles
+    #[command(after_help = "Example: slipway admin role list")]
+    List {
+        /// Those whose path begins so
+        #[arg(long, default_value = "/")]
+        path: String,
+    },
+    /// Show a role with its policies, and its trust policy
+    #[command(after_help = "Example: slipway admin role show reader")]
+    Show {
+        /// The name
+        name: String,
+    },
+    /// Replace the trust policy of a role. Sessions that there are go on
+    #[command(after_help = "Example: slipway admin role set-trust reader trust.json")]
+    SetTrust {
+        /// The name
+        name: String,
+        /// The trust policy; - for standard input
+        trust: PathBuf,
+    },
+    /// Delete a role
+    #[command(after_help = "Example: slipway admin role delete --all reader")]
+    Delete {
+        /// The name
+        name: String,
+        /// Delete its policies as well
+        #[arg(long)]
+        all: bool,
+    },
+    /// Refuse all sessions of a role. Only with the key that the server was started with
+    #[command(after_help = "Example: slipway admin role disable reader")]
+    Disable {
+        /// The name
+        name: String,
+    },
+    /// Accept sessions of a role again
+    #[command(after_help = "Example: slipway admin role enable reader")]
+    Enable {
+        /// The name
+        name: String,
+    },
+    /// Those for policies.
+    #[command(flatten)]
+    Rights(RightsCommand),
+}
+
+/// Runs a command.
+pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Result<()> {
+    match command {
+        RoleCommand::Create { name, trust, path, max_session, description, policy } => {
+            let (trust, seconds) = (document(trust)?, max_session.map(|seconds| seconds.to_string()));
+            let mut members =
+                vec![("RoleName", name.as_str()), ("AssumeRolePolicyDocument", &trust), ("Path", path)];
+            members.extend(seconds.as_deref().map(|seconds| ("MaxSessionDuration", seconds)));
+            members.extend(description.as_deref().map(|text| ("Description", text)));
+            let made = server.iam("CreateRole", &members)?.child("Role").cloned().unwrap_or_default();
+            for policy in policy {
+                attach(Holder::Role, name, policy, server)?;
+            }
+            output.facts(&[("role", made.text_of("RoleName")), ("arn", made.text_of("Arn"))], &made.json());
+        }
+        RoleCommand::List { path } => {
+            output.list(&server.list("ListRoles", &[("PathPrefix", path)], "Roles")?, &COLUMNS);
+        }
+        RoleCommand::Show { name } => show(name, server, output)?,
+        RoleCommand::SetTrust { name, trust } => {
+            let trust = document(trust)?;
+            server.iam("UpdateAssumeRolePolicy", &[("RoleName", name), ("PolicyDocument", &trust)])?;
+            output.done(&format!("{name}: has another trust policy"));
+        }
+        RoleCommand::Delete { name, all } => {
+            if *all {
+                Rights::of(Holder::Role, name, server)?.take(Holder::Role, name, server)?;
+            }
+            with_hint(server.iam("DeleteRole", &[("RoleName", name)]), Holder::Role, name)?;
+            output.done(&format!("{name}: deleted"));
+        }
+        RoleCommand::Disable { name } => {
+            server.own("SetDisabled", &[("RoleName", name), ("Disabled", "true")])?;
+            output.done(&format!("{name}: its sessions are refused, by all gateways within a second"));
+        }
+        RoleCommand::Enable { name } => {
+            server.own("SetDisabled", &[("RoleName", name), ("Disabled", "false")])?;
+            output.done(&format!("{name}: its sessions are accepted"));
+        }
+        RoleCommand::Rights(command) => return super::rights::run(command, Holder::Role, server, output),
+    }
+    Ok(())
+}
+
+fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
+    let role = server.iam("GetRole", &[("RoleName", name)])?.child("Role").cloned().unwrap_or_default();
+    let rights = Rights::of(Holder::Role, name, server)?;
+    let boundary = role.child("PermissionsBoundary").cloned().unwrap_or_default();
+    let tags: Vec<String> = role.members("Tags").iter().map(tag).collect();
+    let mut lines = vec![
+        ("role", role.text_of("RoleName")),
+        ("arn", role.text_of("Arn")),
+        ("id", role.text_of("RoleId")),
+        ("made", role.text_of("CreateDate")),
+        ("description", role.text_of("Description")),
+        ("longest session", format!("{} s", role.text_of("MaxSessionDuration"))),
+        ("tags", tags.join(", ")),
+    ];
+    lines.extend(rights.lines());
+    lines.push(("boundary", boundary.text_of("PermissionsBoundaryArn")));
+    output.facts(&lines, &with(role.json(), rights.json()));
+    if !output.json {
+        output.console.say_lines(&role.text_of("AssumeRolePolicyDocument"));
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+"""`slipway admin`, with the real program at a real server."""
+
+import json
+import os
+import subprocess
+import uuid
+from pathlib import Path
+
+import pytest
+
+from support.identities import ROOT, allow, client, code_of, master_key, policy
+from support.server import binary
+from support.wire import poll
+
+REFUSED, FAILED = 1, 2
+
+
+@pytest.fixture
+def server(make_server, tmp_path):
+    return make_server("--durability", "none", "--master-key-file", str(master_key(tmp_path)))
+
+
+@pytest.fixture
+def home(server, tmp_path) -> Path:
+    """A home with the files of the AWS CLI: root's key and the server in the profile `default`."""
+    folder = tmp_path / "home" / ".aws"
+    folder.mkdir(parents=True)
+    (folder / "credentials").write_text(profile("default", ROOT))
+    (folder / "config").write_text(f"[default]\nendpoint_url = {server.endpoint}\n")
+    return folder.parent
+
+
+def profile(name: str, key: tuple) -> str:
+    return f"[{name}]\naws_access_key_id = {key[0]}\naws_secret_access_key = {key[1]}\n"
+
+
+class Admin:
+    """Runs the command with a home, and nothing else of AWS in the environment."""
+
+    def __init__(self, home: Path, **environment: str) -> None:
+        mine = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SLIPWAY_"))
+        }
+        self.environment = mine | {"HOME": str(home)} | environment
+
+    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [binary(), "admin", *words],
+            input=given,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=60,
+            check=False,
+        )
+
+    def __call__(self, *words: str, given: str = "") -> str:
+        done = self.run(*words, given=given)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return done.stdout
+
+    def json(self, *words: str, given: str = ""):
+        return json.loads(self("--json", *words, given=given))
+
+    def refused(self, *words: str, given: str = "", status: int = REFUSED) -> str:
+        done = self.run(*words, given=given)
+        assert (done.returncode, done.stdout) == (status, ""), done
+        return done.stderr.removeprefix("slipway: ").rstrip()
+
+
+@pytest.fixture
+def admin(home) -> Admin:
+    return Admin(home)
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def facts(text: str) -> dict[str, str]:
+    pairs = (line.split("  ", 1) for line in text.splitlines() if "  " in line)
+    return {name: value.strip() for name, value in pairs}
+
+
+def key_in(made: dict) -> tuple:
+    return (made["AccessKeyId"], made["SecretAccessKey"], None)
+
+
+class TestUsers:
+    def test_one_line_makes_a_user_who_may_read(self, server, admin):
+        client(server, "s3").create_bucket(Bucket="data")
+        made = facts(admin("user", "create", "ann", "--policy", "AmazonS3ReadOnlyAccess", "--key"))
+        ann = (made["access key"], made["secret key"], None)
+        client(server, "s3", ann).list_objects_v2(Bucket="data")
+        assert code_of(client(server, "s3", ann).put_object, Bucket="data", Key="a") == "AccessDenied"
+        shown = facts(admin("user", "show", "ann"))
+        assert shown["user"] == "ann" and shown["policies"] == "AmazonS3ReadOnlyAccess"
+        assert shown["keys"] == f"{ann[0]} (Active)" and "own policies" not in shown
+        assert rows(admin("user", "list"))[1][:2] == ["ann", "/"]
+        assert ann[1] not in admin("user", "show", "ann") + admin("--json", "key", "list", "ann")
+
+    def test_a_life(self, server, admin):
+        iam = client(server, "iam")
+        admin("group", "create", "staff")
+        admin("user", "create", "bob", "--path", "/lab/", "--group", "staff", "--key")
+        document = policy(allow("s3:ListAllMyBuckets"))
+        admin("user", "put-policy", "bob", "own", "-", given=document)
+        assert json.loads(admin("user", "show-policy", "bob", "own")) == json.loads(document)
+        admin("user", "attach", "bob", "iamreadonlyaccess")
+        admin("user", "set-boundary", "bob", "AmazonS3FullAccess")
+        shown = admin.json("user", "show", "bob")
+        assert shown["Path"] == "/lab/" and shown["PolicyNames"] == ["own"]
+        assert [group["GroupName"] for group in shown["Groups"]] == ["staff"]
+        assert shown["PermissionsBoundary"]["PermissionsBoundaryArn"].endswith("/AmazonS3FullAccess")
+        assert admin.refused("user", "delete", "bob") == (
+            "DeleteConflict: Cannot delete entity, must detach all policies first. "
+            "`slipway admin user delete --all bob` deletes those as well"
+        )
+        admin("user", "rename", "bob", "rob")
+        admin("user", "detach", "rob", "IAMReadOnlyAccess")
+        admin("user", "delete-boundary", "rob")
+        assert iam.list_attached_user_policies(UserName="rob")["AttachedPolicies"] == []
+        admin("user", "delete", "--all", "rob")
+        assert code_of(iam.get_user, UserName="rob") == "NoSuchEntity"
+        assert iam.get_group(GroupName="staff")["Users"] == []
+
+    def test_keys_are_switched_off_whosever_they_are(self, server, admin):
+        admin("user", "create", "ann")
+        key = admin.json("key", "create", "ann")
+        sts = client(server, "sts", key_in(key))
+        sts.get_caller_identity()
+        admin("key", "disable", key["AccessKeyId"])
+        assert code_of(sts.get_caller_identity) == "InvalidClientTokenId"
+        admin("key", "enable", key["AccessKeyId"])
+        assert facts(admin("key", "show", key["AccessKeyId"]))["user"] == "ann"
+        admin("user", "disable", "ann")
+        assert code_of(sts.get_caller_identity) == "InvalidClientTokenId"
+        admin("user", "enable", "ann")
+        sts.get_caller_identity()
+        admin("key", "delete", key["AccessKeyId"])
+        assert admin.json("key", "list", "ann") == []
+        # Root's own, which have no user.
+        mine = admin.json("key", "create")
+        assert rows(admin("key", "list"))[1][0] == mine["AccessKeyId"]
+        admin("key", "delete", mine["AccessKeyId"])
+
+    def test_what_is_not_there_is_found_before_a_user_is_made(self, server, admin):
+        error = admin.refused("user", "create", "ann", "--policy", "Nope")
+        assert error == "NoSuchEntity: there is no policy Nope: `slipway admin policy list` shows all"
+        assert admin.refused("user", "create", "ann", "--group", "nope").startswith("NoSuchEntity")
+        assert admin.json("user", "list") == []
+
+    def test_lists_are_longer_than_a_page(self, server, admin):
+        admin("user", "create", "user-0")
+        (path,) = (server.tree / ".slipway" / "iam").glob("account-*.json")
+        document = json.loads(path.read_text())
+        (first,) = document["users"].values()
+        digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+        for number in range(1, 2102):
+            unique = (
+                "AIDA" + "A" * 14 + digits[number // 1024] + digits[number // 32 % 32] + digits[number % 32]
+            )
+            document["users"][f"user-{number}"] = first | {"id": unique}
+        document["revision"] += 1
+        new = path.with_name(f"{uuid.uuid4()}")
+        new.write_text(json.dumps(document))
+        new.chmod(0o600)
+        new.rename(path)
+        poll(lambda: len(admin.json("user", "list")) == 2102)
+        assert len(rows(admin("user", "list"))) == 2103
+
+
+class TestGroupsPoliciesRoles:
+    def test_a_group(self, server, admin):
+        admin("group", "create", "staff")
+        admin("user", "create", "ann")
+        admin("user", "create", "bob")
+        admin("group", "add", "staff", "ann", "bob")
+        admin("group", "attach", "staff", "AmazonS3FullAccess")
+        admin("group", "put-policy", "staff", "own", "-", given=policy(allow("iam:GetUser")))
+        shown = facts(admin("group", "show", "staff"))
+        assert (shown["users"], shown["policies"], shown["own policies"]) == (
+            "ann, bob",
+            "AmazonS3FullAccess",
+            "own",
+        )
+        admin("group", "remove", "staff", "bob")
+        assert [user["UserName"] for user in admin.json("group", "show", "staff")["Users"]] == ["ann"]
+        admin("group", "rename", "staff", "people")
+        assert admin.refused("group", "delete", "people").startswith("DeleteConflict")
+        admin("group", "delete", "--all", "people")
+        assert rows(admin("group", "list")) == [["NAME", "PATH", "ID", "MADE"]]
+
+    def test_a_policy(self, server, admin, tmp_path):
+        document = tmp_path / "readers.json"
+        document.write_text(policy(allow("s3:GetObject")))
+        admin("policy", "create", "readers", str(document), "--description", "who reads")
+        admin("user", "create", "ann", "--policy", "readers")
+        shown = admin.json("policy", "show", "readers")
+        assert shown["PolicyVersion"]["Document"] == json.loads(document.read_text())
+        assert shown["PolicyUsers"][0]["UserName"] == "ann" and shown["AttachmentCount"] == 1
+        assert policy(allow("s3:GetObject")) in admin("policy", "show", "readers")
+        for number in range(2, 8):
+            document.write_text(policy(allow(f"s3:Get{'*' * (number % 2 + 1)}")))
+            assert admin("policy", "update", "readers", str(document)).rstrip().endswith(f"v{number} counts")
+        versions = [version["VersionId"] for version in admin.json("policy", "versions", "readers")]
+        assert sorted(versions) == ["v3", "v4", "v5", "v6", "v7"]
+        # What is no policy costs no version.
+        document.write_text("{}")
+        assert admin.refused("policy", "update", "readers", str(document)).startswith("MalformedPolicy")
+        assert len(admin.json("policy", "versions", "readers")) == 5
+        admin("policy", "set-version", "readers", "v3")
+        assert admin.json("policy", "show", "readers")["DefaultVersionId"] == "v3"
+        own = [row[0] for row in rows(admin("policy", "list", "--own"))[1:]]
+        every = [row[0] for row in rows(admin("policy", "list"))[1:]]
+        assert own == ["readers"] and {"readers", "AdministratorAccess", "OwnBuckets"} <= set(every)
+        assert "--all" in admin.refused("policy", "delete", "readers")
+        admin("user", "set-boundary", "ann", "readers")
+        assert "is the boundary of ann" in admin.refused("policy", "delete", "--all", "readers")
+        admin("user", "delete-boundary", "ann")
+        admin("policy", "delete", "--all", "readers")
+        assert admin.json("policy", "list", "--own") == []
+
+    def test_a_role(self, server, admin, tmp_path):
+        made = facts(admin("user", "create", "ann", "--key"))
+        trust = tmp_path / "trust.json"
+        statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": made["arn"]}}
+        trust.write_text(policy(statement))
+        arguments = ("--max-session", "7200", "--policy", "AmazonS3ReadOnlyAccess")
+        role = facts(admin("role", "create", "reader", str(trust), *arguments))
+        sts = client(server, "sts", (made["access key"], made["secret key"], None))
+        session = sts.assume_role(RoleArn=role["arn"], RoleSessionName="ann")["Credentials"]
+        key = (session["AccessKeyId"], session["SecretAccessKey"], session["SessionToken"])
+        client(server, "s3", key).list_buckets()
+        # With a session the program signs as well.
+        token = Admin(
+            tmp_path,
+            AWS_ACCESS_KEY_ID=key[0],
+            AWS_SECRET_ACCESS_KEY=key[1],
+            AWS_SESSION_TOKEN=key[2],
+            AWS_ENDPOINT_URL=server.endpoint,
+        )
+        assert token.refused("user", "list").startswith("AccessDenied: User: arn:aws:sts::")
+        shown = facts(admin("role", "show", "reader"))
+        assert shown["longest session"] == "7200 s"
+        admin("role", "disable", "reader")
+        assert code_of(client(server, "s3", key).list_buckets) == "InvalidAccessKeyId"
+        admin("role", "enable", "reader")
+        trust.write_text(policy(statement | {"Effect": "Deny"}))
+        admin("role", "set-trust", "reader", str(trust))
+        assert code_of(sts.assume_role, RoleArn=role["arn"], RoleSessionName="ann") == "AccessDenied"
+        admin("role", "delete", "--all", "reader")
+        assert admin.json("role", "list") == []
+
+
+class TestAccounts:
+    def test_a_tenant(self, server, admin, home):
+        made = admin.json("account", "create", "lab")
+        (home / ".aws" / "credentials").open("a").write(profile("lab", key_in(made["AccessKey"])))
+        (home / ".aws" / "config").open("a").write(f"[profile lab]\nendpoint_url = {server.endpoint}\n")
+        admin("--profile", "lab", "user", "create", "ann")
+        assert admin.json("user", "list") == []
+        lab = Admin(home, AWS_PROFILE="lab")
+        assert [user["UserName"] for user in lab.json("user", "list")] == ["ann"]
+        assert lab.refused("account", "list").startswith("AccessDenied")
+        assert lab.refused("user", "disable", "ann").startswith("AccessDenied")
+        assert facts(admin("account", "show", "LAB"))["users"] == "1"
+        admin("account", "rename", "lab", "physics")
+        assert [row[1] for row in rows(admin("account", "list"))[1:] if len(row) == 5] == ["physics"]
+        admin("account", "disable", "physics")
+        why = f"(access key {made['AccessKey']['AccessKeyId']} of the profile lab)"
+        assert lab.refused("user", "list").endswith(why)
+        admin("account", "enable", made["Account"]["AccountId"])
+        second = admin.json("account", "create-key", "physics")
+        assert len(rows(admin("account", "list-keys", "physics"))) == 3
+        admin("account", "delete-key", "physics", second["AccessKeyId"])
+        assert admin.refused("account", "delete", "physics").startswith("DeleteConflict")
+        admin("account", "disable", "physics")
+        admin("account", "delete", "physics")
+        assert admin.refused("account", "show", "physics") == "NoSuchEntity: there is no account physics"
+
+
+class TestConnections:
+    def test_root_of_the_directory_by_its_file(self, make_server, tmp_path):
+        server = make_server(env={"SLIPWAY_ROOT_ACCESS_KEY": "", "SLIPWAY_ROOT_SECRET_KEY": ""})
+        file = server.tree / ".slipway" / "credentials.toml"
+        admin = Admin(tmp_path)
+        by = ("--credentials-file", str(file), "--endpoint-url", server.endpoint)
+        assert rows(admin("account", "list", *by))[0][0] == "ACCOUNT"
+
+    def test_what_cannot_be_asked(self, server, admin, home, tmp_path):
+        none = Admin(tmp_path / "nowhere")
+        assert none.refused("user", "list", status=FAILED).startswith("no keys: set AWS_ACCESS_KEY_ID")
+        assert "no profile nobody" in admin.refused("--profile", "nobody", "user", "list", status=FAILED)
+        closed = admin.refused("--endpoint-url", "http://127.0.0.1:1", "user", "list", status=FAILED)
+        assert closed.startswith("http://127.0.0.1:1: no connection: ")
+        assert admin.refused("user", "put-policy", "a", "b", "/nowhere", status=FAILED).startswith(
+            "/nowhere: "
+        )
+        (home / ".aws" / "credentials").write_text(profile("default", (ROOT[0], "wrong", None)))
+        assert admin.refused("user", "list").endswith(f"(access key {ROOT[0]} of the profile default)")
+        (home / ".aws" / "credentials").write_text("nonsense\n")
+        assert "line 1: a section is expected" in admin.refused("user", "list", status=FAILED)
+
+
+def commands(*above: str) -> list[tuple[str, ...]]:
+    text = subprocess.run(
+        [binary(), "admin", *above, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    below = text.partition("Commands:\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in below.splitlines() if line.startswith("  ") and line[2] != " "]
+    return [above, *(found for name in names if name != "help" for found in commands(*above, name))]
+
+
+def test_each_command_has_an_example():
+    found = commands()
+    assert ("user", "attach") in found and len(found) > 50
+    for words in found:
+        text = subprocess.run(
+            [binary(), "admin", *words, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        assert len(words) < 2 or "\nExample: " in text, words
