@@ -1,6 +1,7 @@
 """Several accounts in one tree: our own actions, which make them, and what an account may do with another's."""
 
 import json
+import os
 from contextlib import suppress
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
 from support.identities import ROOT, allow, client, code_of, error_of, master_key, policy
-from support.server import Server
+from support.server import KEYS, SIDECARS, Server
 from support.wire import poll
 
 NS = "{urn:slipway:1}"
@@ -259,3 +260,22 @@ def _is_allowed(call) -> bool:
         call()
         return True
     return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or SIDECARS, reason="--impersonate needs root, and no records in files")
+def test_who_cannot_see_all_buckets_deletes_no_account(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir(mode=0o755)
+    env = {**KEYS, "SLIPWAY_ROOT_UID": "12100", "SLIPWAY_ROOT_GID": "12100"}
+    key = ("--master-key-file", str(master_key(tmp_path)))
+    plain = make_server("--durability", "none", *key, tree=tree)
+    account, root = new_account(plain, "lab")
+    client(plain, "s3", root).create_bucket(Bucket="hidden")
+    (tree / "hidden").chmod(0o700)
+    done(plain, "UpdateAccount", AccountId=account, Status="Disabled")
+    server = make_server("--impersonate", "--durability", "none", *key, tree=tree, env=env)
+    assert refusal(server, "DeleteAccount", AccountId=account) == ("DeleteConflict", 409)
+    assert refusal(plain, "DeleteAccount", AccountId=account) == ("DeleteConflict", 409)
+    client(plain, "s3").delete_bucket(Bucket="hidden")
+    assert refusal(server, "DeleteAccount", AccountId=account) == ("DeleteConflict", 409)
+    done(plain, "DeleteAccount", AccountId=account)
