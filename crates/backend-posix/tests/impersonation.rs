@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-fn is_refused<T: std::fmt::Debug>(result: backend::Result<T>) {
+fn is_refused<T: std::fmt::Debug>(result: &backend::Result<T>) {
     assert!(matches!(result, Err(BackendError::NotAllowed)), "{result:?}");
 }
 
@@ -129,14 +129,14 @@ async fn the_kernel_decides() {
     for _ in 0..3 {
         // In turns on the same threads.
         assert_eq!(tree.get(&ann, "a").await.unwrap(), "2");
-        is_refused(tree.get(&bob, "a").await);
+        is_refused(&tree.get(&bob, "a").await);
         assert_eq!(tree.get(&bob, "d/e/b").await.unwrap(), "2");
-        is_refused(tree.get(&stranger, "d/e/b").await);
+        is_refused(&tree.get(&stranger, "d/e/b").await);
         assert_eq!(tree.list(&bob).await.unwrap(), 3);
-        is_refused(tree.list(&stranger).await);
-        is_refused(tree.put(&stranger, "new", b"1").await);
-        is_refused(tree.delete(&stranger, "d/e/b").await);
-        is_refused(tree.delete(&stranger, "missing").await);
+        is_refused(&tree.list(&stranger).await);
+        is_refused(&tree.put(&stranger, "new", b"1").await);
+        is_refused(&tree.delete(&stranger, "d/e/b").await);
+        is_refused(&tree.delete(&stranger, "missing").await);
     }
     assert!(tree.delete(&bob, "d/e/b").await.unwrap() && tree.delete(&bob, "d/").await.unwrap());
     assert!(!tree.path("d").exists());
@@ -148,20 +148,20 @@ async fn whoever_is_nobody_reaches_no_file() {
     tree.put(&user(ANN, &[]), "a", b"1").await.unwrap();
     fs::set_permissions(tree.path(""), Permissions::from_mode(0o777)).unwrap();
     let nobody = Context::default();
-    is_refused(tree.get(&nobody, "a").await);
-    is_refused(tree.put(&nobody, "b", b"1").await);
-    is_refused(tree.delete(&nobody, "a").await);
-    is_refused(tree.list(&nobody).await);
-    is_refused(tree.backend.list_buckets(&nobody, &ListBucketsQuery::default()).await);
-    is_refused(tree.backend.bucket_exists(&nobody, &tree.bucket).await);
-    is_refused(tree.backend.delete_bucket(&nobody, &tree.bucket).await);
+    is_refused(&tree.get(&nobody, "a").await);
+    is_refused(&tree.put(&nobody, "b", b"1").await);
+    is_refused(&tree.delete(&nobody, "a").await);
+    is_refused(&tree.list(&nobody).await);
+    is_refused(&tree.backend.list_buckets(&nobody, &ListBucketsQuery::default()).await);
+    is_refused(&tree.backend.bucket_exists(&nobody, &tree.bucket).await);
+    is_refused(&tree.backend.delete_bucket(&nobody, &tree.bucket).await);
     let other = BucketName::new("other").unwrap();
     assert!(!tree.backend.bucket_exists(&nobody, &other).await.unwrap());
     let new = CreateBucketRequest { name: &other, owner: None, documents: Documents::new() };
-    is_refused(tree.backend.create_bucket(&nobody, new).await);
+    is_refused(&tree.backend.create_bucket(&nobody, new).await);
     // Root is nobody here: the identity is refused before anything is done.
-    is_refused(tree.get(&user(0, &[]), "a").await);
-    is_refused(tree.get(&user(ANN, &[0]), "a").await);
+    is_refused(&tree.get(&user(0, &[]), "a").await);
+    is_refused(&tree.get(&user(ANN, &[0]), "a").await);
 }
 
 #[tokio::test]

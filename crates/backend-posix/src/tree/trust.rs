@@ -59,8 +59,8 @@ impl Bucket<'_> {
     /// Checks that an open directory with the name `path` in the bucket looks like one that the
     /// server makes in `.slipway`: it must belong to the server's account, the owner of the bucket
     /// (unless requests act as users) or that of `DIR/.slipway`, and others may not write there, as
-    /// far as its file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark. Otherwise returns EPERM, and
-    /// logs that.
+    /// far as its file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark.
+    /// Otherwise returns EPERM, and logs that.
     pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
         let stat = rustix::fs::fstat(opened)?;
         // Where requests act as users, the bucket's owner is one of them, and must not see what the
