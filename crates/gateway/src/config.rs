@@ -13,11 +13,11 @@ use clap::{ArgAction, Args};
 use iam::AccountId;
 use s3_types::{ETagSource, UnixName};
 
-use crate::access_log::Destination;
 use crate::choices::{
     self, AccessLogFormat, AccessPattern, ClientAddress, Durability, LogFormat, Metadata, SigV2, Symlinks,
 };
 use crate::clients::TrustedProxy;
+use crate::line_log::Destination;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
 use crate::values::{

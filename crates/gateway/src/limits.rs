@@ -155,7 +155,7 @@ pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
 pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
 /// The interval at which writing them is tried if the kernel does not report that there is room.
 pub const LOG_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest time between two writes of the access log to its file.
+/// The longest time between two writes of a log of lines to its file.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
 /// A buffer with this many bytes is written at once.
 pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;

@@ -1,5 +1,6 @@
 //! Applies new options, certificates and keys while requests go on (decision 0020).
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::clients::Clients;
 use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
+use crate::line_log::Destination;
 use crate::log::{LogFilter, read_filter};
 use crate::master_key;
 use crate::openid;
@@ -93,11 +95,8 @@ impl Reload {
             // A restart would fail with what is wrong, and turn TLS on with what is not.
             None => Certificates::read(&options.tls_cert, &options.tls_key).map(|_| None)?,
         };
-        let access_log = match (&self.parts.access_log, &options.access_log) {
-            (Some(access_log), Some(to)) => Some((access_log, to.open()?)),
-            (None, Some(to)) => to.check().map(|()| None)?,
-            (_, None) => None,
-        };
+        let access_log =
+            reopened("--access-log", self.parts.access_log.as_ref(), options.access_log.as_ref())?;
         if let Some(traces) = &options.traces {
             // As above.
             Collector::new(traces, |name| std::env::var(name).ok())?;
@@ -109,10 +108,8 @@ impl Reload {
         if new_master_keys {
             outcome.taken.push("master keys".to_owned());
         }
-        if self.parts.access_log.is_some() != options.access_log.is_some() {
-            outcome.taken.retain(|flag| flag != "--access-log");
-            outcome.needs_restart.push("--access-log (turning it on or off)".to_owned());
-        }
+        let is_on = self.parts.access_log.is_some();
+        Self::note_switch(&mut outcome, "--access-log", is_on, options.access_log.is_some());
         if let Some((access_log, file)) = access_log {
             // The same one as well: its file was renamed to begin a new one, mostly.
             access_log.replace(file);
@@ -190,6 +187,14 @@ impl Reload {
         credentials::find_again(options.credentials_file.as_deref().map(Path::new), env, state_dir)
     }
 
+    /// Notes that a log was turned on or off, which needs a restart.
+    fn note_switch(outcome: &mut Outcome, flag: &str, is_on: bool, is_wanted: bool) {
+        if is_on != is_wanted {
+            outcome.taken.retain(|taken| taken != flag);
+            outcome.needs_restart.push(format!("{flag} (turning it on or off)"));
+        }
+    }
+
     fn compare(&self, values: &Values) -> Outcome {
         let mut outcome = Outcome::default();
         let names =
@@ -200,6 +205,19 @@ impl Reload {
             list.push(flag);
         }
         outcome
+    }
+}
+
+/// Opens the file of a log that is on. Of one that is off, only checks whether it could be.
+fn reopened<'l, L>(
+    flag: &str,
+    log: Option<&'l L>,
+    to: Option<&Destination>,
+) -> Result<Option<(&'l L, File)>, String> {
+    match (log, to) {
+        (Some(log), Some(to)) => Ok(Some((log, to.open(flag)?))),
+        (None, Some(to)) => to.check(flag).map(|()| None),
+        (_, None) => Ok(None),
     }
 }
 

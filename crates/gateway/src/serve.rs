@@ -233,7 +233,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
     let ops_listener = self::listeners("--ops-listen", ops, ops_inherited, &listeners).await?.pop();
     let access_log = match &options.access_log {
-        Some(to) => Some(Arc::new(AccessLog::start(to.open()?, options.access_log_format)?)),
+        Some(to) => Some(Arc::new(AccessLog::start(to.open("--access-log")?, options.access_log_format)?)),
         None => None,
     };
     let names: Vec<_> = listeners.iter().map(Listener::name).collect();

@@ -8,6 +8,8 @@ use crate::per_thread::PerThread;
 /// State that requests and the log's thread share.
 #[derive(Debug)]
 pub struct Shared {
+    /// What the log is called.
+    pub name: &'static str,
     pub buffers: PerThread<Mutex<Buffer>>,
     /// A file to continue with, after a reload.
     pub next_file: Mutex<Option<File>>,

@@ -1,4 +1,4 @@
-//! The access log's thread, which writes lines from memory to the file.
+//! The thread of a log, which writes lines from memory to the file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Write as _};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::shared::{Counts, Shared, Wanted, lock};
+use super::shared::{Shared, Wanted, lock};
 use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL};
 
 /// The thread's own state.
@@ -25,7 +25,7 @@ pub(super) struct Writer {
 }
 
 /// The lines that were lost, and the warnings about them. Numbers are values of the counter of
-/// dropped lines, [`Counts::dropped`].
+/// dropped lines, [`super::Counts::dropped`].
 #[derive(Default)]
 struct Losses {
     /// The value at the last warning.
@@ -84,8 +84,8 @@ impl Writer {
         if let Some(file) = next_file {
             self.go_on_with(file);
         }
-        self.losses.log_losses(&shared.counts);
-        self.losses.end(&shared.counts, shared.counts.written.load(Relaxed) > written_before);
+        self.losses.log_losses(&shared);
+        self.losses.end(&shared, shared.counts.written.load(Relaxed) > written_before);
     }
 
     fn go_on_with(&mut self, file: File) {
@@ -131,7 +131,7 @@ impl Writer {
     /// Waits until a full pipe has room, for at most [`ACCESS_LOG_INTERVAL`]. Returns the file to
     /// continue with, if there is one by then.
     fn wait_for_room(&mut self) -> Option<File> {
-        self.losses.log_losses(&self.shared.counts);
+        self.losses.log_losses(&self.shared);
         let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
         // However it ends, the next write tells.
         let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref());
@@ -169,8 +169,8 @@ fn whole_lines(lines: &[u8], bytes: usize) -> usize {
 
 impl Losses {
     /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
-    fn log_losses(&mut self, counts: &Counts) {
-        let dropped = counts.dropped.load(Relaxed);
+    fn log_losses(&mut self, shared: &Shared) {
+        let (name, dropped) = (shared.name, shared.counts.dropped.load(Relaxed));
         let lines = dropped - self.at_warning;
         if lines == 0 || self.warned.is_some_and(|at| at.elapsed() < ACCESS_LOG_WARN_INTERVAL) {
             return;
@@ -181,20 +181,20 @@ impl Losses {
             .map_or("the file cannot be written as fast as requests finish".into(), |error| {
                 error.to_string()
             });
-        tracing::error!(lines, why, "lines of the access log were dropped: they could not be written");
+        tracing::error!(lines, why, "lines of the {name} were dropped: they could not be written");
         self.before_loss.get_or_insert(self.at_warning);
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
     /// Called at the end of a round. If some lines were `written` and none was dropped since, logs
     /// that lines are no longer lost.
-    fn end(&mut self, counts: &Counts, written: bool) {
-        let dropped = counts.dropped.load(Relaxed);
+    fn end(&mut self, shared: &Shared, written: bool) {
+        let (name, dropped) = (shared.name, shared.counts.dropped.load(Relaxed));
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;
         if let Some(before) = self.before_loss.filter(|_| written && none_was) {
             tracing::info!(
                 lost = dropped - before,
-                "the access log can be written again; the lines counted as lost are missing from it"
+                "the {name} can be written again; the lines counted as lost are missing from it"
             );
             *self = Self { at_warning: dropped, at_last_round: dropped, ..Self::default() };
         }
