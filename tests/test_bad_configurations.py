@@ -111,10 +111,15 @@ def values() -> list[Bad]:
     bad += of("traces-ratio", ['"2"', '"half"', '"-1"'], "0 to 1")
     bad += of("traces", ['"ftp://127.0.0.1"', '"127.0.0.1:4318"'], "http")
     bad += of("access-log", ['""'], "a file, or stderr")
+    bad += of("audit-log", ['""'], "a file, or stderr")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += [
         Bad(f"{key} = {value}", f"or leave out --{key}", key)
-        for key, value in (("access-log-format", '"s3"'), ("traces-ratio", "0.5"), ("traces-from", '"unix"'))
+        for key, value in (
+            ("access-log-format", '"s3"'),
+            ("traces-ratio", "0.5"),
+            ("traces-from", '"unix"'),
+        )
     ]
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
     return bad
@@ -194,6 +199,7 @@ def files() -> list[Bad]:
         Bad('client-address = "forwarded"', "without --trusted-proxy", "client-address"),
         Bad('trusted-proxy = "10.0.0.0/8"', "without --client-address", "trusted-proxy"),
         Bad('access-log = "none/access.log"', "create its directory first", "access-log"),
+        Bad('audit-log = "none/audit.log"', "create its directory first", "audit-log"),
         Bad(pair.format("none", "none"), "create the file, or give the path of another", "tls-cert"),
         Bad(
             pair.format("empty", "empty"),
@@ -256,7 +262,9 @@ def test_at_the_start(tmp_path: Path, bad: Bad) -> None:
     # Nothing else is wrong, whoever listens on the default port.
     listen = [] if bad.option == "listen" else ["--listen", "127.0.0.1:0"]
     done = start(tmp_path / "tree", "--config", str(path), *listen)
-    assert done.returncode == (1 if bad.line.startswith('access-log = "none/') else 2), done
+    assert done.returncode == (
+        1 if bad.line.startswith(('access-log = "none/', 'audit-log = "none/')) else 2
+    ), done
     check(done.stderr, path, lines, bad)
     assert done.stdout == "" and not (tmp_path / "tree").exists()
 

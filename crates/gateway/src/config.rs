@@ -319,6 +319,13 @@ pub struct ServeOptions {
     )]
     pub access_log_format: AccessLogFormat,
 
+    /// Append a line for each decision about a permission to this file, or write it to `stderr`
+    /// (the journal, under systemd): who, from where, which action, on what, whether it is allowed,
+    /// and by which statement of which policy. A reload opens the file anew, after it was renamed.
+    /// There is nothing secret in it
+    #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_AUDIT_LOG", value_parser = Destination::parse)]
+    pub audit_log: Option<Destination>,
+
     /// Send an OpenTelemetry collector a span for each request, by OTLP over HTTP (Protocol
     /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
     /// path, or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or

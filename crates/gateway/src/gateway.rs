@@ -9,6 +9,7 @@ use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::access::Storage;
+use crate::audit::AuditLog;
 use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::identities::Looks;
@@ -72,6 +73,8 @@ pub struct Gateway {
     pub connections: Connections,
     /// The metrics, access log and traces that requests are reported to, if there are any.
     pub observers: Option<Arc<Observers>>,
+    /// The audit log, if there is one.
+    pub audit: Option<Arc<AuditLog>>,
 }
 
 /// A limited number of places, which can be taken and given back.

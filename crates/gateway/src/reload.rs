@@ -22,8 +22,9 @@ use crate::traces::Collector;
 
 /// Options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS is
 /// on.
-const TAKEN: [&str; 9] = [
+const TAKEN: [&str; 10] = [
     "access_log",
+    "audit_log",
     "config",
     "credentials_file",
     "domain",
@@ -97,6 +98,8 @@ impl Reload {
         };
         let access_log =
             reopened("--access-log", self.parts.access_log.as_ref(), options.access_log.as_ref())?;
+        let audit = self.parts.gateway.audit.as_ref();
+        let audit_log = reopened("--audit-log", audit, options.audit_log.as_ref())?;
         if let Some(traces) = &options.traces {
             // As above.
             Collector::new(traces, |name| std::env::var(name).ok())?;
@@ -110,9 +113,14 @@ impl Reload {
         }
         let is_on = self.parts.access_log.is_some();
         Self::note_switch(&mut outcome, "--access-log", is_on, options.access_log.is_some());
+        let is_on = self.parts.gateway.audit.is_some();
+        Self::note_switch(&mut outcome, "--audit-log", is_on, options.audit_log.is_some());
         if let Some((access_log, file)) = access_log {
             // The same one as well: its file was renamed to begin a new one, mostly.
             access_log.replace(file);
+        }
+        if let Some((audit_log, file)) = audit_log {
+            audit_log.replace(file);
         }
         if let (Some(current), Some((certificates, changed))) = (&self.parts.certificates, certificates) {
             current.replace(certificates);

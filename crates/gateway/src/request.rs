@@ -12,6 +12,7 @@ use s3_wire::operation::Operation;
 use s3_wire::{ErrorCode, Query, Target};
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::audit::Trail;
 use crate::effects::Effects;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
@@ -32,6 +33,8 @@ pub struct RequestContext {
     pub started: Instant,
     /// Its place in a trace, if it has one.
     pub trace: Option<Box<SpanContext>>,
+    /// Its lines in the audit log, if there is one.
+    pub trail: Option<Arc<Trail>>,
 }
 
 impl RequestContext {

@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::access::Storage;
-use crate::access_log::AccessLog;
+use crate::audit::AuditLog;
 use crate::body::DigestServices;
 use crate::cli::{Cli, Said};
 use crate::clients::{Clients, Trusted};
@@ -45,7 +45,8 @@ use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
 use crate::{
-    account, agreement, choices, identities, impersonation, master_key, openid, service_manager, sweep,
+    account, agreement, choices, identities, impersonation, logs_of_lines, master_key, openid,
+    service_manager, sweep,
 };
 
 /// How long blocking work may still run after the drain.
@@ -124,9 +125,12 @@ fn run_logged(
     // does not exist.
     runtime.shutdown_timeout(SHUTDOWN_TIME_MAX);
     // Now that the last request has ended.
-    let Stopped { observers, serving } = outcome?;
+    let Stopped { observers, audit, serving } = outcome?;
     if let Some(observers) = observers {
         finish(&observers);
+    }
+    if audit.is_some_and(|audit| !audit.finish(SHUTDOWN_TIME_MAX)) {
+        tracing::warn!("the last lines of the audit log were dropped: they could not be written in time");
     }
     drop(serving);
     tracing::info!("stopped");
@@ -145,6 +149,7 @@ fn finish(observers: &Observers) {
 /// What is left of a server that accepts no more requests.
 struct Stopped {
     observers: Option<Arc<Observers>>,
+    audit: Option<Arc<AuditLog>>,
     serving: Option<Serving>,
 }
 
@@ -158,7 +163,8 @@ async fn serve(
     let running = start(&options, inherited).await.map_err(|failure| failure.located(&said.arguments))?;
     greet(&options, &running);
     let Running { server, gateway, stopping, certificates, account, root, serving, .. } = running;
-    let (observers, registry) = (gateway.observers.clone(), gateway.registry.clone());
+    let (observers, audit) = (gateway.observers.clone(), gateway.audit.clone());
+    let registry = gateway.registry.clone();
     let parts = reload::Parts {
         gateway,
         account,
@@ -188,7 +194,7 @@ async fn serve(
         }
     }
     identities::last_use::finish(&registry).await;
-    Ok(Stopped { observers, serving })
+    Ok(Stopped { observers, audit, serving })
 }
 
 fn log_stopping(delay: Duration, timeout: Duration) {
@@ -232,10 +238,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
     let (ops, ops_inherited) = (options.ops_listen.as_slice(), inherited.operations.into_iter().collect());
     let ops_listener = self::listeners("--ops-listen", ops, ops_inherited, &listeners).await?.pop();
-    let access_log = match &options.access_log {
-        Some(to) => Some(Arc::new(AccessLog::start(to.open("--access-log")?, options.access_log_format)?)),
-        None => None,
-    };
+    let (access_log, audit) = logs_of_lines::open(options)?;
     let names: Vec<_> = listeners.iter().map(Listener::name).collect();
     let state_dir = state_dir(options);
     let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
@@ -270,6 +273,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         host_id,
         clients,
         observers: observers.map(Arc::new),
+        audit,
         ..gateway(options, backend.clone(), registry, account.clone())
     };
     let gateway = Arc::new(gateway);
@@ -467,6 +471,7 @@ fn gateway(
         clients: Clients::default(),
         connections: Connections::default(),
         observers: None,
+        audit: None,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Decisions about the actions of IAM and STS, which are done with users, roles and policies and
 //! not with buckets.
 
-use policy::{
-    Action, Documents, Facts, Key, Party, PartyKind, Policy, Request, Resource, Value, Verdict, all_keys,
-};
+use policy::{Action, Documents, Facts, Key, Party, PartyKind, Policy, Request, Resource, Value, all_keys};
 
-use crate::authorize::{Decision, KnownObject, Values};
+use crate::authorize::{KnownObject, Values};
+use crate::decision::{DecidedBy, Decision, Explained};
+use crate::explained::{decision, explain};
 use crate::policies::{Policies, RequestFacts, party};
 use crate::session::Requester;
 
@@ -38,36 +38,61 @@ impl Policies {
     /// Decides about an action of IAM or STS. Without a signature nothing is allowed but what a
     /// role's policy grants to everybody.
     pub fn decide_action(&self, question: &ActionQuestion<'_>) -> Decision {
-        if question.requester.is_root() && question.trust.is_none() {
+        if is_of_root(question) {
             return Decision::Allow;
         }
-        let session = question.requester.session().filter(|_| question.provider.is_none());
-        let mut documents = Documents::default();
-        if let Some((policy, owner)) = question.trust {
-            documents.resource = Some(policy);
-            documents.owner = Some(owner);
-            documents.is_trust = true;
-        }
-        if let Some(session) = session {
-            documents.identity = &session.permissions.identity;
-            documents.boundary = session.permissions.boundary.as_deref();
-            documents.session = session.permissions.session.as_deref();
-        }
-        let facts = ActionFacts(question);
-        let party = match (question.provider, session) {
-            (Some(arn), _) => Party { kind: PartyKind::Federated, arn, ..Party::anonymous() },
-            (None, Some(session)) => party(&session.principal),
-            (None, None) => Party::anonymous(),
-        };
-        let resource = Resource::Arn(question.resource);
-        let request = Request { party, action: question.action, resource, facts: &facts };
-        match policy::decide(&request, &documents) {
-            Verdict::Allow => Decision::Allow,
-            Verdict::Deny => Decision::Deny,
-            // There are no objects here, and so no tags of them.
-            Verdict::NoGrant | Verdict::NeedsTags => Decision::NoGrant,
-        }
+        without_object(decision(with_documents(question, policy::decide)))
     }
+
+    /// Decides as [`Self::decide_action`] does, and says what decided.
+    pub fn decide_action_explained(&self, question: &ActionQuestion<'_>) -> Explained {
+        if is_of_root(question) {
+            return Explained::without(Decision::Allow, DecidedBy::Root);
+        }
+        let names = question.requester.session().map(|session| &*session.permissions.names);
+        let explained = with_documents(question, |request, documents| explain(request, documents, names));
+        Explained { decision: without_object(explained.decision), ..explained }
+    }
+}
+
+/// True if the server's root asks, to whom all is allowed but to assume roles.
+fn is_of_root(question: &ActionQuestion<'_>) -> bool {
+    question.requester.is_root() && question.trust.is_none()
+}
+
+/// The decision about something that is no object, and has no tags of one.
+const fn without_object(decision: Decision) -> Decision {
+    match decision {
+        Decision::NeedsObject(_) => Decision::NoGrant,
+        decision => decision,
+    }
+}
+
+/// Makes of a question what the engine decides about.
+fn with_documents<T>(
+    question: &ActionQuestion<'_>,
+    decide: impl FnOnce(&Request<'_>, &Documents<'_>) -> T,
+) -> T {
+    let session = question.requester.session().filter(|_| question.provider.is_none());
+    let mut documents = Documents::default();
+    if let Some((policy, owner)) = question.trust {
+        documents.resource = Some(policy);
+        documents.owner = Some(owner);
+        documents.is_trust = true;
+    }
+    if let Some(session) = session {
+        documents.identity = &session.permissions.identity;
+        documents.boundary = session.permissions.boundary.as_deref();
+        documents.session = session.permissions.session.as_deref();
+    }
+    let facts = ActionFacts(question);
+    let party = match (question.provider, session) {
+        (Some(arn), _) => Party { kind: PartyKind::Federated, arn, ..Party::anonymous() },
+        (None, Some(session)) => party(&session.principal),
+        (None, None) => Party::anonymous(),
+    };
+    let resource = Resource::Arn(question.resource);
+    decide(&Request { party, action: question.action, resource, facts: &facts }, &documents)
 }
 
 struct ActionFacts<'a, 'q>(&'a ActionQuestion<'q>);

@@ -1,10 +1,11 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use s3_types::{BucketName, NeededFacts, ObjectFacts, ObjectKey, S3Action};
+use s3_types::{BucketName, ObjectFacts, ObjectKey, S3Action};
 
 use crate::bucket_rules::BucketRules;
 use crate::condition_key::ConditionKey;
+use crate::decision::{DecidedBy, Decision, Explained};
 use crate::session::Requester;
 
 /// The target of an action.
@@ -60,26 +61,17 @@ pub struct Question<'q> {
     pub values: &'q Values<'q>,
 }
 
-/// The answer to a [`Question`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// A statement allows the action, and none denies it.
-    Allow,
-    /// A statement denies the action, whatever others allow.
-    Deny,
-    /// No statement allows the action, and none denies it.
-    NoGrant,
-    /// The decision depends on these facts of the object. The storage looks at them, and the
-    /// question is asked again. As the answer to a question with the facts, or about something that
-    /// is not an object, it allows nothing.
-    NeedsObject(NeededFacts),
-}
-
 /// Decides what a requester may do.
 pub trait Authorizer: Debug + Send + Sync {
     /// Decides about an action. It never waits: everything that the decision depends on is in
     /// memory.
     fn decide(&self, question: &Question<'_>) -> Decision;
+
+    /// Decides as [`Self::decide`] does, and says what decided.
+    fn decide_explained(&self, question: &Question<'_>) -> Explained {
+        let by = if question.requester.is_root() { DecidedBy::Root } else { DecidedBy::NoStatement };
+        Explained::without(self.decide(question), by)
+    }
 
     /// Returns the sentence that tells the requester why an action is not allowed; `None` for a
     /// requester who is told nothing.

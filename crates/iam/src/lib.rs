@@ -17,8 +17,10 @@ mod condition_key;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod credential;
+mod decision;
 mod directory;
 mod documents;
+mod explained;
 mod identities;
 mod language;
 mod memory;
@@ -34,22 +36,23 @@ mod unique_id;
 
 pub use account::{Account, AccountId, InvalidAccountId};
 pub use action_question::{ActionQuestion, OwnValues};
-pub use authorize::{Authorizer, Decision, KnownObject, Question, Resource, RootOnly, Values};
+pub use authorize::{Authorizer, KnownObject, Question, Resource, RootOnly, Values};
 pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
+pub use decision::{DecidedBy, DecidingStatement, Decision, Explained};
 pub use directory::{Directory, LoginError, Person, SecretText};
 pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreError, Tag};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};
 pub use language::Language;
 pub use memory::MemoryDocuments;
 pub use policies::{Policies, is_always_absent};
-pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy};
+pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy, Source as PolicySource};
 pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, Unavailable, UsedService};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
-    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag, TokenFacts,
-    UseMark,
+    KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
+    TokenFacts, UseMark,
 };
 pub use state::{AccountState, Closed, Identity, Snapshot, Trouble, UnknownPrincipal};
 pub use tokens::{

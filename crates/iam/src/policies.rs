@@ -7,10 +7,12 @@ use policy::{
     Action, Certainty, Documents, Explanation, Facts, Key, Party, PartyKind, Request, Value, Verdict,
     all_keys,
 };
-use s3_types::{NeededFacts, S3Action};
+use s3_types::S3Action;
 
-use crate::authorize::{Authorizer, Decision, KnownObject, Question, Values};
+use crate::authorize::{Authorizer, KnownObject, Question, Values};
 use crate::condition_key::ConditionKey;
+use crate::decision::{DecidedBy, Decision, Explained};
+use crate::explained::{decision, explain};
 use crate::session::{Principal, PrincipalKind, Requester, Session};
 
 /// Decides by the policies of the session and of the bucket (docs/decisions/0039-policies.md).
@@ -23,14 +25,26 @@ impl Authorizer for Policies {
         if question.requester.is_root() {
             return Decision::Allow;
         }
-        let decided = with_documents(question, policy::decide);
-        match decided {
-            Ok(Verdict::Allow) => Decision::Allow,
-            Ok(Verdict::Deny) => Decision::Deny,
-            Ok(Verdict::NoGrant) => Decision::NoGrant,
-            Ok(Verdict::NeedsTags) => Decision::NeedsObject(NeededFacts { acl: false, tags: true }),
+        match with_documents(question, policy::decide) {
+            Ok(verdict) => decision(verdict),
             Err(instead) => instead,
         }
+    }
+
+    fn decide_explained(&self, question: &Question<'_>) -> Explained {
+        if question.requester.is_root() {
+            return Explained::without(Decision::Allow, DecidedBy::Root);
+        }
+        let names = question.requester.session().map(|session| &*session.permissions.names);
+        with_documents(question, |request, documents| explain(request, documents, names)).unwrap_or_else(
+            |instead| {
+                let by = match instead {
+                    Decision::Deny => DecidedBy::UnreadablePolicy,
+                    _ => DecidedBy::NoStatement,
+                };
+                Explained::without(instead, by)
+            },
+        )
     }
 
     /// The sentence is S3's own. As on S3, only a requester of the bucket's account gets it: it

@@ -80,6 +80,17 @@ pub struct Permissions {
     pub boundary: Option<Arc<Policy>>,
     /// The policies that limit the session, one of which has to allow; `None` if nothing limits it.
     pub session: Option<Arc<[Arc<Policy>]>>,
+    /// The names of the policies, which decide nothing.
+    pub names: Arc<PolicyNames>,
+}
+
+/// The names of policies, for people: ARNs of managed ones, and such as `inline:user/ann/Reads`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyNames {
+    /// Those of [`Permissions::identity`], in its order.
+    pub identity: Vec<Box<str>>,
+    /// That of the boundary.
+    pub boundary: Option<Box<str>>,
 }
 
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).

@@ -8,6 +8,7 @@ use s3_types::{ObjectKey, S3Action, Timestamp};
 use s3_wire::auth::SignatureFacts;
 
 use super::subject::Subject;
+use crate::audit::Trail;
 use crate::peer::Peer;
 
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
@@ -29,6 +30,8 @@ pub struct Asker<'a> {
     pub headers: &'a HeaderMap,
     /// The signature; `None` for an anonymous requester.
     pub signature: Option<SignatureFacts>,
+    /// The request's lines in the audit log, if there is one.
+    pub trail: Option<&'a Arc<Trail>>,
 }
 
 impl Asker<'_> {
@@ -36,6 +39,13 @@ impl Asker<'_> {
     /// request has are added here.
     pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
         self.asked(action, subject, values, |question| self.authorizer.decide(question))
+    }
+
+    /// Decides about an action that the request needs: as [`Self::decide`], with a line in the
+    /// audit log. A decision that depends on the object has its line once it is made.
+    pub fn decide_noted(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
+        let Some(trail) = self.trail else { return self.decide(action, subject, values) };
+        self.asked(action, subject, values, |question| decide_noted(&**self.authorizer, trail, question))
     }
 
     /// The sentence that tells the requester why an action is not allowed, if it is told anything.
@@ -117,6 +127,20 @@ impl Asker<'_> {
         let of_requester = || self.requester.session().map(|session| &*session.principal.account);
         subject.rules.map(|rules| &*rules.owner).or_else(of_requester)
     }
+}
+
+/// Decides, with a line in the audit log.
+#[cold]
+pub fn decide_noted(authorizer: &dyn Authorizer, trail: &Trail, question: &Question<'_>) -> Decision {
+    let explained = authorizer.decide_explained(question);
+    let Question { requester, action, resource, object, .. } = question;
+    let is_open = matches!(explained.decision, Decision::NeedsObject(_));
+    if is_open && resource.key.is_some() && *object == KnownObject::NotYet {
+        return explained.decision;
+    }
+    let arn = resource.arn();
+    trail.decided(requester, action.as_str(), arn.as_deref().unwrap_or("*"), &explained);
+    explained.decision
 }
 
 /// True if the requester's session has ended by now. Reads the clock only if the session has an

@@ -9,8 +9,9 @@ use iam::{
 };
 use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey};
 
-use super::asker::{Asker, has_ended};
+use super::asker::{Asker, decide_noted, has_ended};
 use super::subject::Subject;
+use crate::audit::Trail;
 
 /// Questions that are asked again once the storage has looked at the object. They are copies of the
 /// request's questions with their values, so that the check may outlive the request.
@@ -24,6 +25,7 @@ pub struct Deferred {
     actions: ActionSet,
     needs: NeededFacts,
     values: Vec<(ConditionKey, Box<str>)>,
+    trail: Option<Arc<Trail>>,
 }
 
 impl Deferred {
@@ -48,6 +50,7 @@ impl Deferred {
             actions,
             needs,
             values: ConditionKey::ALL.iter().filter_map(value).collect(),
+            trail: asker.trail.cloned(),
         }
     }
 }
@@ -72,7 +75,11 @@ impl ObjectCheck for Deferred {
                 object,
                 values: &value,
             };
-            self.authorizer.decide(&question) == Decision::Allow
+            let decision = match &self.trail {
+                Some(trail) => decide_noted(&*self.authorizer, trail, &question),
+                None => self.authorizer.decide(&question),
+            };
+            decision == Decision::Allow
         };
         // A write may have gone on for long.
         if !has_ended(&self.requester) && self.actions.iter().all(allows) { Ok(()) } else { Err(NotAllowed) }

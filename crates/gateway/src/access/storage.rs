@@ -43,7 +43,7 @@ impl Storage {
         }
         let mut waiting: Option<(ActionSet, NeededFacts)> = None;
         for action in actions.iter() {
-            match asker.decide(action, subject, values) {
+            match asker.decide_noted(action, subject, values) {
                 Decision::Allow => {}
                 Decision::NeedsObject(facts) if subject.resource.key.is_some() => {
                     let (others, needs) = waiting.unwrap_or((ActionSet::NONE, NeededFacts::default()));

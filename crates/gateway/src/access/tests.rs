@@ -95,6 +95,7 @@ impl Scene {
             now: Timestamp::UNIX_EPOCH,
             headers: &self.headers,
             signature: None,
+            trail: None,
         }
     }
 

@@ -1,20 +1,21 @@
 //! Whether a requester may do an action.
 
 use http::HeaderMap;
-use iam::{ActionQuestion, Decision, KeyKind, Policies, Requester, Values};
-use iam_wire::{Action, ActionInfo, Permission, QueryCode, QueryError};
+use iam::{ActionQuestion, DecidedBy, Decision, Explained, KeyKind, Policies, Requester, Values};
+use iam_wire::{Action, ActionInfo, Permission, QueryCode, QueryError, Service};
 
 use super::call::ActionCall;
 use super::perform::Perform;
 use super::target::Target;
 use crate::access::{Asker, Subject};
+use crate::audit::NoPolicy;
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
 /// Returns who asks, with where and how the request came in.
 pub(super) fn asker<'a>(
     gateway: &'a Gateway,
-    cx: &RequestContext,
+    cx: &'a RequestContext,
     headers: &'a HeaderMap,
     requester: &'a Requester,
 ) -> Asker<'a> {
@@ -27,6 +28,7 @@ pub(super) fn asker<'a>(
         headers,
         // Conditions of IAM's actions have no keys of signatures.
         signature: None,
+        trail: cx.trail.as_ref(),
     }
 }
 
@@ -37,9 +39,15 @@ pub(super) fn check<'f, P: Perform<'f>>(
     call: &ActionCall<'_>,
 ) -> Result<(), QueryError> {
     let permission = match row.permission {
-        Permission::Unasked => return Ok(()),
-        Permission::Administrator if call.session.key_kind == KeyKind::Root => return Ok(()),
-        Permission::Administrator => return Err(denied(call, row.name, "*", Decision::NoGrant)),
+        Permission::Unasked => {
+            note(call, row, NoPolicy::Anybody, true);
+            return Ok(());
+        }
+        Permission::Administrator => {
+            let is_root = call.session.key_kind == KeyKind::Root;
+            note(call, row, NoPolicy::Administrator, is_root);
+            return if is_root { Ok(()) } else { Err(denied(call, row.name, "*", Decision::NoGrant)) };
+        }
         Permission::Of(name) => name,
     };
     may(call, row.action, permission, &input.target(call)?, None)
@@ -59,7 +67,7 @@ pub(super) fn may(
     let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
     for arn in target.arns() {
         let decision = policy::Action::named(permission).map_or(Decision::NoGrant, |permission| {
-            Policies.decide_action(&ActionQuestion {
+            let question = ActionQuestion {
                 requester: call.requester,
                 provider: None,
                 action: permission,
@@ -67,13 +75,26 @@ pub(super) fn may(
                 trust,
                 values: &values,
                 own_values: &own_values,
-            })
+            };
+            decide(call.asker, &question)
         });
         if decision != Decision::Allow {
             return Err(denied(call, permission, &as_sent(call, arn), decision));
         }
     }
     Ok(())
+}
+
+/// Adds a line to the audit log about an action that no policy decides about.
+fn note(call: &ActionCall<'_>, row: &ActionInfo, by: NoPolicy, is_allowed: bool) {
+    if let Some(trail) = call.asker.trail {
+        let service = match row.service {
+            Service::Sts => "sts",
+            Service::Iam => "iam",
+            Service::Slipway => "slipway",
+        };
+        trail.decided_without(call.requester, &format!("{service}:{}", row.name), by, is_allowed);
+    }
 }
 
 /// Returns the ARN of a user, group or role as the requester could have made it of the parameters.
@@ -86,6 +107,22 @@ fn as_sent(call: &ActionCall<'_>, arn: &str) -> String {
         }
     }
     arn.to_owned()
+}
+
+/// Decides, with a line in the audit log, if there is one.
+pub(super) fn decide(asker: &Asker<'_>, question: &ActionQuestion<'_>) -> Decision {
+    let Some(trail) = asker.trail else { return Policies.decide_action(question) };
+    let explained = Policies.decide_action_explained(question);
+    trail.decided(question.requester, &question.action.to_string(), question.resource, &explained);
+    explained.decision
+}
+
+/// Adds a line to the audit log about something that is not there, and is denied for that.
+pub(super) fn note_missing(call: &ActionCall<'_>, permission: &str, about: &str) {
+    if let Some(trail) = call.asker.trail {
+        let explained = Explained::without(Decision::NoGrant, DecidedBy::NoStatement);
+        trail.decided(call.requester, permission, about, &explained);
+    }
 }
 
 /// Makes the error of an action that is not allowed, which says nothing that the caller did not

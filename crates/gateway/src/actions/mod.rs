@@ -28,7 +28,7 @@ mod web_identity;
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use iam::{Requester, Session, Unidentified, UsedService};
 use iam_wire::limits::FORM_BYTES_MAX;
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Secrets, Service};
@@ -70,6 +70,7 @@ pub async fn answer(request: ActionRequest<'_>, body: &mut RequestBody, by: &mut
         Ok(document) => reply::ok_xml(document),
         Err(error) => {
             log(&request, &error);
+            note_refusal(&request, &error, by.as_ref());
             reply::xml(error.status(), error.render(service, id))
         }
     };
@@ -94,6 +95,15 @@ fn log(request: &ActionRequest<'_>, error: &QueryError) {
     }
 }
 
+/// Adds a line to the audit log for a request that is refused without one.
+fn note_refusal(request: &ActionRequest<'_>, error: &QueryError, by: Option<&Requester>) {
+    let is_refusal =
+        error.status() == StatusCode::FORBIDDEN || error.code() == QueryCode::ExpiredTokenException;
+    if let Some(trail) = request.cx.trail.as_ref().filter(|_| is_refusal) {
+        trail.refused(by, None, error.code().as_str());
+    }
+}
+
 async fn perform(
     request: &ActionRequest<'_>,
     body: &mut RequestBody,
@@ -113,6 +123,9 @@ async fn perform(
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
     let row = Action::of(&form)?.info();
     *service = Some(row.service);
+    if let Some(trail) = &cx.trail {
+        trail.set_operation(row.name);
+    }
     check_served(row)?;
     check_privacy(request, row)?;
     if row.action == Action::AssumeRoleWithWebIdentity {

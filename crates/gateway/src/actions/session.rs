@@ -15,7 +15,7 @@ use iam_wire::api::{
 use iam_wire::{Input as _, QueryCode, QueryError, Secret, Tag};
 use s3_types::Timestamp;
 
-use super::authorize::{denied, may};
+use super::authorize::{denied, may, note_missing};
 use super::call::ActionCall;
 use super::entities::{new_tags, policy_arn};
 use super::error;
@@ -234,7 +234,10 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
             return Err(QueryError::parameter_not_implemented("TransitiveTagKeys"));
         }
         let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
-        let wanted = find(&call.state, self.role_arn).ok_or_else(no_grant)?;
+        let Some(wanted) = find(&call.state, self.role_arn) else {
+            note_missing(call, "sts:AssumeRole", self.role_arn);
+            return Err(no_grant());
+        };
         let source = self.source(call)?;
         // Nobody is told whether there is no such role, or its policy denies it.
         self.check(call, &wanted, source.as_deref()).map_err(|_| no_grant())?;

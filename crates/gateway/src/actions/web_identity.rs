@@ -4,15 +4,15 @@
 use http::HeaderMap;
 use iam::model::{Provider, ProviderArn, ProviderUrl, Role};
 use iam::{
-    AccountId, AccountState, ActionQuestion, Claims, Decision, Policies, Requester, SessionKind, Snapshot,
-    Values, WebIdentity, Who,
+    AccountId, AccountState, ActionQuestion, Claims, Decision, Requester, SessionKind, Snapshot, Values,
+    WebIdentity, Who,
 };
 use iam_remote::{Expected, Refusal, Unverified, WebToken};
 use iam_wire::api::{self, AssumeRoleWithWebIdentityResult, AssumedRoleUser};
 use iam_wire::{Action, Form, Output as _, QueryCode, QueryError, Tag, parse};
 use policy::Value;
 
-use super::authorize::asker;
+use super::authorize::{asker, decide};
 use super::entities::new_tags;
 use super::error;
 use super::session::{ROLE_SECONDS, Wanted, credentials, find, session_policies, session_policy};
@@ -146,15 +146,18 @@ impl Login<'_> {
         let values = |key| asker.value_of(key, Subject::default(), of_operation);
         let may = |permission: &str| {
             let action = policy::Action::named(permission).ok_or_else(denied)?;
-            let decision = Policies.decide_action(&ActionQuestion {
-                requester: &nobody,
-                provider: Some(&found.arn),
-                action,
-                resource: input.role_arn,
-                trust: Some((wanted.trust, wanted.account.account().id().as_str())),
-                values: &values,
-                own_values: &own_values,
-            });
+            let decision = decide(
+                &asker,
+                &ActionQuestion {
+                    requester: &nobody,
+                    provider: Some(&found.arn),
+                    action,
+                    resource: input.role_arn,
+                    trust: Some((wanted.trust, wanted.account.account().id().as_str())),
+                    values: &values,
+                    own_values: &own_values,
+                },
+            );
             if decision == Decision::Allow { Ok(()) } else { Err(denied()) }
         };
         may("sts:AssumeRoleWithWebIdentity")?;

@@ -120,6 +120,8 @@ metrics! {
         "What is not as it should be in the documents of users, keys and policies, such as accounts whose document cannot be read; the log names it."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
         "Lines of --access-log: written, or dropped, because its file could not be written in time."
+    AUDIT_LOG "slipway_audit_log_lines_total" Counter ["result"]
+        "Lines of --audit-log: written, or dropped, because its file could not be written in time."
     SPANS "slipway_trace_spans_total" Counter ["result"]
         "Spans of --traces: exported, dropped (the buffers were full), or failed (the collector did not accept them). Only with --traces."
     CPU "process_cpu_seconds_total" Counter []

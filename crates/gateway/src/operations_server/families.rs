@@ -39,6 +39,7 @@ pub async fn text(
     sweeps(&mut page, metrics);
     identities(&mut page, gateway);
     access_log(&mut page, gateway);
+    audit_log(&mut page, gateway);
     traces(&mut page, gateway);
     process::write(&mut page, descriptors);
     page.text()
@@ -175,6 +176,14 @@ fn access_log(page: &mut Page, gateway: &Gateway) {
     let access_log = gateway.observers.as_ref().and_then(|observers| observers.access_log.as_ref());
     let mut family = page.family(&table::ACCESS_LOG);
     if let Some(counts) = access_log.map(|access_log| access_log.counts()) {
+        family.sample(["written"], counts.written.load(Relaxed));
+        family.sample(["dropped"], counts.dropped.load(Relaxed));
+    }
+}
+
+fn audit_log(page: &mut Page, gateway: &Gateway) {
+    let mut family = page.family(&table::AUDIT_LOG);
+    if let Some(counts) = gateway.audit.as_ref().map(|log| log.counts()) {
         family.sample(["written"], counts.written.load(Relaxed));
         family.sample(["dropped"], counts.dropped.load(Relaxed));
     }

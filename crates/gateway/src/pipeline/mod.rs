@@ -27,6 +27,7 @@ use preflight::preflight;
 
 use crate::access::Asker;
 use crate::actions::{self, ActionRequest};
+use crate::audit::Trail;
 use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::call::{self, Call};
 use crate::errors::{self, ErrorSite};
@@ -53,7 +54,8 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let observers = gateway.observers.as_ref();
     let traces = observers.and_then(|observers| observers.traces.as_ref());
     let trace = traces.and_then(|traces| traces.begin(id, peer, &head.headers));
-    let mut cx = RequestContext { id, now, peer, place, started, trace };
+    let trail = gateway.audit.as_ref().map(|log| Arc::new(Trail::new(log, id, peer)));
+    let mut cx = RequestContext { id, now, peer, place, started, trace, trail };
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let mut known = Known::default();
     let outcome = if cx.place.is_some() {
@@ -65,6 +67,9 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let mut code = None;
     let mut reply = outcome.unwrap_or_else(|error| {
         code = Some(error.code());
+        if let Some(trail) = &cx.trail {
+            note_refusal(trail, &head, &known, &error);
+        }
         // A refused request gives up its place before the rest of its body is read and dropped.
         cx.place = None;
         errors::render(&ErrorSite::new(gateway, &cx, &head, known.target.as_ref()), &error)
@@ -124,6 +129,9 @@ async fn perform<'h>(
     };
     if let Some(Route::Operation(operation)) = &route {
         known.operation = Some(*operation);
+        if let Some(trail) = &cx.trail {
+            trail.set_operation(operation.name());
+        }
     }
     let by = authenticate(gateway, settings.identities.as_ref(), cx, &signed).await?;
     (known.requester, known.signed) = (Some(by.requester.clone()), Some(by.signed));
@@ -163,6 +171,9 @@ async fn operate(
         Some(identities) => identities.of(&requester).await?,
         None => None,
     };
+    if let (Some(trail), Some(unix)) = (&cx.trail, &unix) {
+        trail.set_unix(unix.account);
+    }
     let backend_cx = cx.backend_context(&requester, unix);
     let bucket = RequestBucket::of(&gateway.storage, &backend_cx, &settings.account, call::resource(target));
     let operation = match route {
@@ -183,6 +194,7 @@ async fn operate(
         now: cx.now,
         headers: &headers,
         signature,
+        trail: cx.trail.as_ref(),
     };
     let call = Call {
         gateway,
@@ -262,6 +274,18 @@ fn check_head(head: &Parts) -> Result<Option<&str>> {
         return Err(S3Error::header_not_implemented("Transfer-Encoding"));
     }
     Ok(host)
+}
+
+/// Adds a line to the audit log for a request that is refused without one.
+#[cold]
+fn note_refusal(trail: &Trail, head: &Parts, known: &Known<'_>, error: &S3Error) {
+    // A browser's question about another origin asks for no permission.
+    let is_refusal = error.status() == StatusCode::FORBIDDEN
+        || matches!(error.code(), ErrorCode::ExpiredToken | ErrorCode::InvalidToken);
+    if is_refusal && head.method != Method::OPTIONS {
+        let resource = known.target.as_ref().and_then(|target| call::resource(target).arn());
+        trail.refused(known.requester.as_ref(), resource.as_deref(), error.code().into());
+    }
 }
 
 /// Adds the headers that every answer has.

@@ -1,8 +1,10 @@
+mod explained;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use policy::{Kind, Policy};
-use s3_types::{BucketName, ObjectFacts, ObjectKey};
+use s3_types::{BucketName, NeededFacts, ObjectFacts, ObjectKey};
 
 use super::*;
 use crate::account::{Account, AccountId};
@@ -68,6 +70,7 @@ fn decide(
     };
     let question = Question { requester, action, resource, rules: Some(rules), object, values: &values };
     let decision = Policies.decide(&question);
+    assert_eq!(Policies.decide_explained(&question).decision, decision);
     if let Some(explanation) = Policies.explain(&question) {
         assert_eq!(explanation.verdict == Verdict::Allow, decision == Decision::Allow);
     }

@@ -18,7 +18,7 @@ use crate::model::{
     SecretError, Tags, User, arn_of,
 };
 use crate::sealing::SealedShut;
-use crate::session::{KeyKind, Permissions, Principal, PrincipalKind, Session, SessionTag};
+use crate::session::{KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, Session, SessionTag};
 use crate::unique_id::UniqueId;
 
 /// Something in a document that is not as it should be, for the operator.
@@ -146,24 +146,38 @@ impl Making<'_> {
 
     fn add_policies(
         &mut self,
-        to: &mut Vec<Arc<Policy>>,
-        place: &str,
+        to: &mut (Vec<Arc<Policy>>, PolicyNames),
+        of: (&str, &Name),
         inline: &Inline,
         attached: &[PolicyArn],
     ) {
+        let ((policies, names), (kind, of)) = (to, of);
         for (name, text) in inline {
-            to.push(self.policy(|| format!("{place}.inline.{name}"), text));
+            policies.push(self.policy(|| format!("{kind}s.{of}.inline.{name}"), text));
+            names.identity.push(format!("inline:{kind}/{of}/{name}").into());
         }
-        to.extend(attached.iter().map(|arn| self.by_arn(arn)));
+        policies.extend(attached.iter().map(|arn| self.by_arn(arn)));
+        names.identity.extend(attached.iter().map(|arn| arn.as_str().into()));
+    }
+
+    /// Puts the policies of a user or role together.
+    fn permissions(
+        &self,
+        (identity, mut names): (Vec<Arc<Policy>>, PolicyNames),
+        boundary: Option<&PolicyArn>,
+    ) -> Permissions {
+        names.boundary = boundary.map(|arn| arn.as_str().into());
+        let boundary = boundary.map(|arn| self.by_arn(arn));
+        Permissions { identity: identity.into(), boundary, session: None, names: Arc::new(names) }
     }
 
     fn user(&mut self, account: &Arc<Account>, name: &Name, user: &User) -> Identity {
-        let mut policies = Vec::new();
-        self.add_policies(&mut policies, &format!("users.{name}"), &user.inline, &user.attached);
+        let mut policies = Default::default();
+        self.add_policies(&mut policies, ("user", name), &user.inline, &user.attached);
         let document = self.document;
         let groups = user.groups.iter().filter_map(|group| document.groups.get_key_value(group));
         for (group_name, group) in groups {
-            self.add_policies(&mut policies, &format!("groups.{group_name}"), &group.inline, &group.attached);
+            self.add_policies(&mut policies, ("group", group_name), &group.inline, &group.attached);
         }
         let principal = Principal {
             account: Arc::clone(account),
@@ -177,11 +191,10 @@ impl Making<'_> {
                 user.posix.as_ref().map_or_else(|| UnixName::User(name.as_str().into()), Posix::unix_name),
             ),
         };
-        let boundary = user.boundary.as_ref().map(|arn| self.by_arn(arn));
         Identity {
             name: name.clone(),
             principal,
-            permissions: Permissions { identity: policies.into(), boundary, session: None },
+            permissions: self.permissions(policies, user.boundary.as_ref()),
             tags: session_tags(&user.tags),
             disabled: user.disabled,
             trust: None,
@@ -189,13 +202,13 @@ impl Making<'_> {
     }
 
     fn role(&mut self, account: &Arc<Account>, name: &Name, role: &Role) -> Identity {
-        let (place, mut policies) = (format!("roles.{name}"), Vec::new());
-        self.add_policies(&mut policies, &place, &role.inline, &role.attached);
+        let mut policies = Default::default();
+        self.add_policies(&mut policies, ("role", name), &role.inline, &role.attached);
         let trust = match self.compiler.compile(Form::Trust, role.trust.as_str()) {
             Ok(trust) => Some(trust),
             Err(why) => {
                 let why = format!("the policy cannot be read, and nobody may assume the role: {why}");
-                self.trouble(format!("{place}.trust"), why);
+                self.trouble(format!("roles.{name}.trust"), why);
                 None
             }
         };
@@ -210,11 +223,10 @@ impl Making<'_> {
             unique_id: Some(role.id.as_str().into()),
             unix: role.posix.as_ref().map(Posix::unix_name),
         };
-        let boundary = role.boundary.as_ref().map(|arn| self.by_arn(arn));
         Identity {
             name: name.clone(),
             principal,
-            permissions: Permissions { identity: policies.into(), boundary, session: None },
+            permissions: self.permissions(policies, role.boundary.as_ref()),
             tags: session_tags(&role.tags),
             disabled: role.disabled,
             trust,

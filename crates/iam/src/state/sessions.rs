@@ -13,7 +13,7 @@ use crate::credential::Credential;
 use crate::identities::Unidentified;
 use crate::model::{PolicyArn, ProviderArn, Tags};
 use crate::session::{
-    KeyKind, Permissions, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
+    KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
 };
 use crate::tokens::{Claims, PosixOf, SessionKind, Who};
 use crate::unique_id::{IdKind, UniqueId};
@@ -179,7 +179,8 @@ fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, U
 fn all_of(account: &AccountState) -> Permissions {
     let arn = PolicyArn::new(ADMINISTRATOR).ok();
     let all = arn.and_then(|arn| account.policy(&arn).cloned());
-    Permissions { identity: all.into_iter().collect(), ..Permissions::default() }
+    let names = PolicyNames { identity: all.iter().map(|_| ADMINISTRATOR.into()).collect(), boundary: None };
+    Permissions { identity: all.into_iter().collect(), names: Arc::new(names), ..Permissions::default() }
 }
 
 /// The policies that limit the session: its own, and managed ones as they are now. One that is gone

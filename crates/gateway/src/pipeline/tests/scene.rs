@@ -171,6 +171,7 @@ impl Scene {
             clients: Clients::default(),
             connections: Connections::default(),
             observers: None,
+            audit: None,
         };
         Self { gateway: Arc::new(gateway), recorder, signer: SIGNER, tree }
     }

@@ -17,6 +17,10 @@ fn a_users_key_has_what_the_user_has() {
     // Its own, the group's own, the group's attached one.
     let permissions = &session.permissions;
     assert_eq!(permissions.identity.len(), 3);
+    let managed = "arn:aws:iam::123456789012:policy/p";
+    let names: Vec<_> = permissions.names.identity.iter().map(|name| &**name).collect();
+    assert_eq!(names, ["inline:user/alice/own", "inline:group/dev/of-dev", managed]);
+    assert_eq!(permissions.names.boundary.as_deref(), Some(managed));
     assert!(permissions.boundary.is_some() && permissions.session.is_none());
     assert_eq!(*session.tags, [("Site".into(), "x".into()), ("Team".into(), "a".into())]);
     assert!(state.troubles().is_empty(), "{:?}", state.troubles());

@@ -3,8 +3,9 @@
 use s3_types::{BucketName, S3Action};
 
 use super::*;
-use crate::authorize::{Authorizer as _, Decision, KnownObject, Question, Resource};
+use crate::authorize::{Authorizer as _, KnownObject, Question, Resource};
 use crate::bucket_rules::BucketRules;
+use crate::decision::Decision;
 use crate::policies::Policies;
 use crate::session::{PrincipalKind, Requester, TokenFacts};
 use crate::tokens::{Claims, PosixOf, SessionKind, WebIdentity, Who};

@@ -1,0 +1,44 @@
+use std::fs::File;
+use std::time::Duration;
+
+use s3_types::Timestamp;
+
+use crate::line_log::{Counts, LineLog};
+
+/// An open audit log.
+#[derive(Debug)]
+pub struct AuditLog(LineLog);
+
+impl AuditLog {
+    /// Starts writing lines to the file.
+    pub fn start(file: File) -> Result<Self, String> {
+        LineLog::start(file, "audit log").map(Self)
+    }
+
+    /// Adds a line with this time; `fields` are all others.
+    pub(super) fn add(&self, time: Timestamp, fields: &[u8]) {
+        self.0.add(|buffer| {
+            let time = buffer.time(time);
+            buffer.bytes.extend_from_slice(b"{\"time\":\"");
+            buffer.bytes.extend_from_slice(time.as_bytes());
+            buffer.bytes.push(b'"');
+            buffer.bytes.extend_from_slice(fields);
+            buffer.bytes.push(b'}');
+        });
+    }
+
+    /// Continues with another file, or with a new one of the same name.
+    pub fn replace(&self, file: File) {
+        self.0.replace(file);
+    }
+
+    /// The numbers of lines so far.
+    pub fn counts(&self) -> &Counts {
+        self.0.counts()
+    }
+
+    /// Writes the remaining lines, and waits for that up to `limit`; false if it took longer.
+    pub fn finish(&self, limit: Duration) -> bool {
+        self.0.finish(limit)
+    }
+}

@@ -1,0 +1,11 @@
+//! The audit log: a line for each decision about a permission
+//! (docs/decisions/0057-audit-log.md).
+
+mod line;
+mod log;
+#[cfg(test)]
+mod tests;
+mod trail;
+
+pub use log::AuditLog;
+pub use trail::{NoPolicy, Trail};

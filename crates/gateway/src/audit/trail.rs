@@ -1,0 +1,104 @@
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use iam::{Decision, Explained, Requester};
+use s3_types::{Timestamp, UnixAccount};
+
+use super::line::Line;
+use super::log::AuditLog;
+use crate::peer::Peer;
+use crate::request_id::RequestId;
+
+/// What decided where no policy was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPolicy {
+    /// The action needs no permission.
+    Anybody,
+    /// The action is for the root of the server alone.
+    Administrator,
+}
+
+/// The lines that one request leaves in the audit log.
+#[derive(Debug)]
+pub struct Trail {
+    log: Arc<AuditLog>,
+    request: RequestId,
+    remote: Option<IpAddr>,
+    /// What the request asks for, once it is known.
+    operation: OnceLock<&'static str>,
+    /// Whom the requester is on the file system, once it is known.
+    unix: OnceLock<UnixAccount>,
+    /// True once a line says that something is not allowed.
+    has_denial: AtomicBool,
+}
+
+impl Trail {
+    /// Begins the lines of a request.
+    pub fn new(log: &Arc<AuditLog>, request: RequestId, peer: Peer) -> Self {
+        let (log, has_denial) = (Arc::clone(log), AtomicBool::new(false));
+        let (operation, unix) = (OnceLock::new(), OnceLock::new());
+        Self { log, request, remote: peer.ip(), operation, unix, has_denial }
+    }
+
+    /// Takes the name of what the request asks for.
+    pub fn set_operation(&self, name: &'static str) {
+        // It is known once.
+        let _ = self.operation.set(name);
+    }
+
+    /// Takes whom the requester is on the file system.
+    pub fn set_unix(&self, account: UnixAccount) {
+        // It is known once.
+        let _ = self.unix.set(account);
+    }
+
+    /// Adds the line of a decision by policies.
+    pub fn decided(&self, requester: &Requester, action: &str, resource: &str, explained: &Explained) {
+        let mut line = self.line(Some(requester), explained.decision == Decision::Allow);
+        line.permission(action, resource);
+        line.explained(explained);
+        self.add(&line);
+    }
+
+    /// Adds the line of a decision that no policy made.
+    pub fn decided_without(&self, requester: &Requester, action: &str, by: NoPolicy, is_allowed: bool) {
+        let mut line = self.line(Some(requester), is_allowed);
+        line.permission(action, "*");
+        line.decided_by(match by {
+            NoPolicy::Anybody => "anybody",
+            NoPolicy::Administrator => "administrator",
+        });
+        self.add(&line);
+    }
+
+    /// Adds the line of a request that was refused, unless one says so already: who asks could not
+    /// be verified (`requester` is `None`), or no policy decided. `resource` is what the request
+    /// names, and `error` the code of the answer.
+    pub fn refused(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
+        if self.has_denial.load(Relaxed) {
+            return;
+        }
+        let mut line = self.line(requester, false);
+        line.resource(resource);
+        line.decided_by(if requester.is_some() { "server" } else { "authentication" });
+        line.error(error);
+        self.add(&line);
+    }
+
+    fn line(&self, requester: Option<&Requester>, is_allowed: bool) -> Line {
+        if !is_allowed {
+            self.has_denial.store(true, Relaxed);
+        }
+        let mut line = Line::new(self.request, self.remote);
+        if let Some(requester) = requester {
+            line.requester(requester, self.unix.get().copied());
+        }
+        line.outcome(self.operation.get().copied(), is_allowed);
+        line
+    }
+
+    fn add(&self, line: &Line) {
+        self.log.add(Timestamp::now(), line.fields());
+    }
+}

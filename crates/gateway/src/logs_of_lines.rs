@@ -1,0 +1,20 @@
+//! The logs that requests leave lines in, by the options of the server.
+
+use std::sync::Arc;
+
+use crate::access_log::AccessLog;
+use crate::audit::AuditLog;
+use crate::config::ServeOptions;
+
+/// The access log and the audit log, if they are wanted.
+pub type LogsOfLines = (Option<Arc<AccessLog>>, Option<Arc<AuditLog>>);
+
+/// Opens them.
+pub fn open(options: &ServeOptions) -> Result<LogsOfLines, String> {
+    let access_log = options
+        .access_log
+        .as_ref()
+        .map(|to| AccessLog::start(to.open("--access-log")?, options.access_log_format).map(Arc::new));
+    let audit = options.audit_log.as_ref().map(|to| AuditLog::start(to.open("--audit-log")?).map(Arc::new));
+    Ok((access_log.transpose()?, audit.transpose()?))
+}
