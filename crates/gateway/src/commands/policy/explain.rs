@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ::policy::{
-    Action, Documents, Explanation, Facts as _, Finding, Note, PartyKind, Policy, Request, Source, Value,
-    Verdict,
+    Action, Documents, Explanation, Facts as _, Finding, Note, Party, PartyKind, Policy, Request, Source,
+    Value, Verdict,
 };
 use clap::Args;
 use iam::{AccountId, is_always_absent};
@@ -16,6 +16,7 @@ use serde_json::{Value as Json, json};
 use super::files::{PolicyType, compiled, title};
 use super::reasons::{Case, limits, reason};
 use super::request::{Given, Requester, Target, Values, account, action, condition, requester, target};
+use super::tree::{Read, Who};
 use crate::commands::{Console, FOUND, OK};
 
 /// Options of `slipway policy explain`.
@@ -31,8 +32,17 @@ pub struct ExplainOptions {
     pub resource: Target,
 
     /// Who asks: the ARN of a user, of an account's root or of a session; or anonymous
-    #[arg(long, value_name = "ARN", value_parser = requester)]
-    pub principal: Requester,
+    #[arg(long, value_name = "ARN", value_parser = requester, required_unless_present = "user")]
+    pub principal: Option<Requester>,
+
+    /// The directory of a gateway: policies of the principal, the bucket's and its owner are taken
+    /// from there. Gateways may go on serving it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["issuer", "identity", "boundary", "resource_policy", "bucket_account"])]
+    pub tree: Option<PathBuf>,
+
+    /// Who asks: a user of the account that owns the directory of --tree
+    #[arg(long, value_name = "NAME", requires = "tree", conflicts_with = "principal")]
+    pub user: Option<String>,
 
     /// The role of a session, if that has a path; the user who asked for the session of a
     /// federated user
@@ -69,16 +79,35 @@ pub struct ExplainOptions {
     pub json: bool,
 }
 
-/// The documents, compiled.
+/// What decides, wherever it comes from.
 struct Loaded {
-    identity: Vec<Arc<Policy>>,
-    boundary: Option<Policy>,
+    by: Requester,
+    identity: Arc<[Arc<Policy>]>,
+    boundary: Option<Arc<Policy>>,
     session: Vec<Arc<Policy>>,
     resource: Option<Policy>,
+    owner: Option<AccountId>,
+    no_public: bool,
+    /// The unique ids of the principal, and of the role of a session.
+    ids: [Option<String>; 2],
+    /// Values of condition keys besides those that are given and those that follow.
+    values: Vec<(String, String)>,
+    notes: Vec<String>,
+    names: Names,
+}
+
+/// Where documents come from: file names, or names of policies.
+#[derive(Default)]
+struct Names {
+    identity: Vec<String>,
+    boundary: String,
+    session: Vec<String>,
+    resource: String,
 }
 
 /// A decision with all that is said of it.
 struct Decided {
+    principal: String,
     verdict: Verdict,
     reason: String,
     statements: Vec<Found>,
@@ -87,7 +116,8 @@ struct Decided {
 
 /// What a statement had to do with the decision.
 struct Found {
-    file: PathBuf,
+    /// The file, or the name of the policy.
+    document: String,
     source: &'static str,
     statement: usize,
     sid: Option<String>,
@@ -116,32 +146,27 @@ pub fn run(options: &ExplainOptions) -> ExitCode {
 
 fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
     let ExplainOptions { action, resource, .. } = options;
-    let mut by = options.principal.clone();
-    if let Some(issuer) = &options.issuer {
-        by.set_issuer(issuer)?;
-    }
-    let has_own = !options.identity.is_empty() || !options.session.is_empty() || options.boundary.is_some();
-    if has_own && matches!(by.kind, PartyKind::Anonymous | PartyKind::Root) {
-        return Err("the anonymous, and the root of an account, have no policies: leave out --identity, --boundary and \
-            --session"
-            .to_owned());
-    }
     resource.fits(*action)?;
     let is_trust = action.service() == "sts" && resource.is_role();
-    let loaded = load(options, is_trust)?;
-    let owner = options.bucket_account.clone().or_else(|| resource.account());
+    let loaded = match &options.tree {
+        Some(dir) => of_tree(options, dir)?,
+        None => of_files(options, is_trust)?,
+    };
+    let Loaded { by, owner, .. } = &loaded;
     let canonical_id = by.canonical_id();
     let documents = Documents {
         identity: &loaded.identity,
-        boundary: loaded.boundary.as_ref(),
+        boundary: loaded.boundary.as_deref(),
         session: (!loaded.session.is_empty()).then_some(&loaded.session[..]),
         resource: loaded.resource.as_ref(),
         owner: owner.as_ref().map(AccountId::as_str),
         is_trust,
-        no_public: false,
+        no_public: loaded.no_public,
     };
-    let values = Values::new(&by, resource, documents.owner, &options.condition, now)?;
-    let (party, done_with) = (by.party(&canonical_id), resource.resource(*action));
+    let values = Values::new(by, resource, documents.owner, &options.condition, now)?.with(&loaded.values);
+    let [id, issuer_id] = loaded.ids.each_ref().map(Option::as_deref);
+    let party = Party { id, issuer_id, ..by.party(&canonical_id) };
+    let done_with = resource.resource(*action);
     let request = Request { party, action: *action, resource: done_with, facts: &values };
     let explanation = Explanation::new(&request, &documents);
     let case = Case {
@@ -152,16 +177,102 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
     };
     let is_clear = matches!(explanation.verdict, Verdict::Allow | Verdict::Deny);
     let decisive: Vec<Note> = explanation.decisive().filter(|_| is_clear).copied().collect();
-    let found = |note: &Note| found(note, &documents, &values, options, decisive.contains(note));
+    let found = |note: &Note| found(note, &documents, &values, &loaded.names, decisive.contains(note));
+    let notes = loaded.notes.iter().cloned().chain(notes(options));
     Ok(Decided {
+        principal: by.title().to_owned(),
         verdict: explanation.verdict,
         reason: reason(explanation.verdict, explanation.sums, case),
         statements: explanation.notes.iter().map(found).collect(),
-        notes: notes(options),
+        notes: notes.collect(),
     })
 }
 
-fn load(options: &ExplainOptions, is_trust: bool) -> Result<Loaded, String> {
+/// Takes who asks and the documents from options and files.
+fn of_files(options: &ExplainOptions, is_trust: bool) -> Result<Loaded, String> {
+    let mut by = options.principal.clone().ok_or("--principal is missing")?;
+    if let Some(issuer) = &options.issuer {
+        by.set_issuer(issuer)?;
+    }
+    refuse_own_policies(options, &by)?;
+    let owner = options.bucket_account.clone().or_else(|| options.resource.account());
+    let shown = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let names = Names {
+        identity: options.identity.iter().map(shown).collect(),
+        boundary: options.boundary.as_ref().map(shown).unwrap_or_default(),
+        session: options.session.iter().map(shown).collect(),
+        resource: options.resource_policy.as_ref().map(shown).unwrap_or_default(),
+    };
+    load(options, is_trust, Loaded { owner, names, ..Loaded::of(by) })
+}
+
+/// Takes them from a directory, but for the policies of a session.
+fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
+    let who = match (&options.user, &options.principal) {
+        (Some(name), _) => Who::User(name),
+        (None, Some(by)) => Who::Principal(by),
+        (None, None) => return Err("--principal or --user is missing".to_owned()),
+    };
+    let read = Read::new(dir, who, options.action, &options.resource)?;
+    refuse_own_policies(options, &read.by)?;
+    let session = |path: &PathBuf| compiled(path, PolicyType::Session, "").map(Arc::new);
+    let (permissions, names) = (read.permissions.clone(), &read.permissions.names);
+    let resource = match options.resource.bucket() {
+        Some(bucket) => format!("policy of the bucket {bucket}"),
+        None => "trust policy".to_owned(),
+    };
+    Ok(Loaded {
+        names: Names {
+            identity: names.identity.iter().map(ToString::to_string).collect(),
+            boundary: names.boundary.as_deref().unwrap_or_default().to_owned(),
+            session: options.session.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+            resource,
+        },
+        identity: permissions.identity,
+        boundary: permissions.boundary,
+        session: options.session.iter().map(session).collect::<Result<_, _>>()?,
+        resource: read.resource,
+        owner: read.owner.or_else(|| options.resource.account()),
+        no_public: read.no_public,
+        ids: [read.id, read.issuer_id],
+        values: read.values,
+        notes: read.notes,
+        ..Loaded::of(read.by)
+    })
+}
+
+/// Refuses policies of who has none.
+fn refuse_own_policies(options: &ExplainOptions, by: &Requester) -> Result<(), String> {
+    let has_own = !options.identity.is_empty() || !options.session.is_empty() || options.boundary.is_some();
+    if has_own && matches!(by.kind, PartyKind::Anonymous | PartyKind::Root) {
+        return Err("the anonymous, and the root of an account, have no policies: leave out --identity, --boundary and \
+            --session"
+            .to_owned());
+    }
+    Ok(())
+}
+
+impl Loaded {
+    /// No documents.
+    fn of(by: Requester) -> Self {
+        Self {
+            by,
+            identity: Arc::default(),
+            boundary: None,
+            session: Vec::new(),
+            resource: None,
+            owner: None,
+            no_public: false,
+            ids: [None, None],
+            values: Vec::new(),
+            notes: Vec::new(),
+            names: Names::default(),
+        }
+    }
+}
+
+/// Reads the files.
+fn load(options: &ExplainOptions, is_trust: bool, loaded: Loaded) -> Result<Loaded, String> {
     let files = options.identity.iter().chain(&options.session);
     let files = files.chain(&options.boundary).chain(&options.resource_policy);
     if files.filter(|path| *path == Path::new("-")).count() > 1 {
@@ -182,26 +293,22 @@ fn load(options: &ExplainOptions, is_trust: bool) -> Result<Loaded, String> {
     let all = |paths: &[PathBuf], of| -> Result<Vec<Arc<Policy>>, String> {
         paths.iter().map(|path| read(path, of).map(Arc::new)).collect()
     };
+    let one = |path: &Option<PathBuf>, of| path.as_ref().map(|path| read(path, of)).transpose();
     Ok(Loaded {
-        identity: all(&options.identity, PolicyType::Identity)?,
-        boundary: options.boundary.as_ref().map(|path| read(path, PolicyType::Boundary)).transpose()?,
+        identity: all(&options.identity, PolicyType::Identity)?.into(),
+        boundary: one(&options.boundary, PolicyType::Boundary)?.map(Arc::new),
         session: all(&options.session, PolicyType::Session)?,
-        resource: options.resource_policy.as_ref().map(|path| read(path, of_resource)).transpose()?,
+        resource: one(&options.resource_policy, of_resource)?,
+        ..loaded
     })
 }
 
-fn found(
-    note: &Note,
-    documents: &Documents<'_>,
-    values: &Values,
-    options: &ExplainOptions,
-    decides: bool,
-) -> Found {
-    let (source, file) = match note.source {
-        Source::Identity => ("identity", options.identity.get(note.document)),
-        Source::Boundary => ("boundary", options.boundary.as_ref()),
-        Source::Session => ("session", options.session.get(note.document)),
-        Source::Resource => ("resource", options.resource_policy.as_ref()),
+fn found(note: &Note, documents: &Documents<'_>, values: &Values, names: &Names, decides: bool) -> Found {
+    let (source, document) = match note.source {
+        Source::Identity => ("identity", names.identity.get(note.document)),
+        Source::Boundary => ("boundary", Some(&names.boundary)),
+        Source::Session => ("session", names.session.get(note.document)),
+        Source::Resource => ("resource", Some(&names.resource)),
     };
     let statement = note.statement(documents);
     let mut finding = note.found(documents);
@@ -216,7 +323,7 @@ fn found(
         };
     }
     Found {
-        file: file.cloned().unwrap_or_default(),
+        document: document.cloned().unwrap_or_default(),
         source,
         statement: note.statement + 1,
         sid: statement.and_then(|statement| statement.sid.as_deref()).map(str::to_owned),
@@ -259,9 +366,12 @@ fn as_lines(decided: &Decided) -> Vec<String> {
     let mut statements: Vec<&Found> = decided.statements.iter().collect();
     // What decided comes first, then what else applies.
     statements.sort_by_key(|found| (!found.decides, !found.applies));
-    for Found { file, statement, sid, line, finding, .. } in statements {
+    for Found { document, statement, sid, line, finding, .. } in statements {
         let sid = sid.as_ref().map(|sid| format!(" ({sid})")).unwrap_or_default();
-        lines.push(format!("{}: line {line}: statement {statement}{sid} {finding}", title(file)));
+        lines.push(format!(
+            "{}: line {line}: statement {statement}{sid} {finding}",
+            title(Path::new(document))
+        ));
     }
     if decided.statements.is_empty() {
         lines.push("no policies were given".to_owned());
@@ -271,9 +381,10 @@ fn as_lines(decided: &Decided) -> Vec<String> {
 }
 
 fn as_json(options: &ExplainOptions, decided: &Decided) -> Json {
+    let document_key = if options.tree.is_some() { "policy" } else { "file" };
     let statement = |found: &Found| {
         json!({
-            "file": found.file.to_string_lossy(),
+            document_key: found.document,
             "source": found.source,
             "statement": found.statement,
             "sid": found.sid,
@@ -286,7 +397,7 @@ fn as_json(options: &ExplainOptions, decided: &Decided) -> Json {
     json!({
         "decision": decision(decided.verdict),
         "reason": decided.reason,
-        "principal": options.principal.title(),
+        "principal": decided.principal,
         "action": options.action.to_string(),
         "resource": options.resource.to_string(),
         "statements": decided.statements.iter().map(statement).collect::<Vec<_>>(),
@@ -306,7 +417,9 @@ mod tests {
         ExplainOptions {
             action: action("s3:GetObject").unwrap(),
             resource: target("arn:aws:s3:::lab/x").unwrap(),
-            principal: requester("arn:aws:iam::111122223333:user/ann").unwrap(),
+            principal: Some(requester("arn:aws:iam::111122223333:user/ann").unwrap()),
+            tree: None,
+            user: None,
             issuer: None,
             identity: vec![file.to_owned()],
             boundary: None,

@@ -1,4 +1,5 @@
-//! `slipway policy`: what policy documents say, from files alone. No tree and no server is asked.
+//! `slipway policy`: what policy documents say, in files or in a directory that is served. No
+//! server is asked.
 
 pub mod check;
 pub mod explain;
@@ -6,6 +7,7 @@ mod files;
 mod notes;
 mod reasons;
 mod request;
+mod tree;
 
 use std::process::ExitCode;
 

@@ -321,6 +321,14 @@ impl Values {
         }
         Ok(Self { all, unknown_tags: !has_tags && matches!(target, Target::Object(..)) })
     }
+
+    /// Adds values of keys that have none.
+    pub fn with(mut self, values: &[(String, String)]) -> Self {
+        for (name, value) in values {
+            self.all.entry(name.to_ascii_lowercase()).or_insert_with(|| vec![value.clone()]);
+        }
+        self
+    }
 }
 
 impl Facts for Values {
