@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import pytest
 from botocore.exceptions import ClientError
-from test_operations import metrics
+from test_operations import look, metrics
 from test_reload import reload
 
+from support import expect
 from support.identities import (
     ROOT,
     allow,
@@ -421,6 +422,32 @@ def test_what_does_not_fit_is_counted(make_server):
     assert poll(lambda: metrics(server)['slipway_audit_log_lines_total{result="dropped"}'] == 5, 10)
     assert metrics(server)['slipway_audit_log_lines_total{result="written"}'] == 0
     assert server.log.count("lines of the audit log were dropped") == 1
+
+
+def test_what_is_required_is_kept(make_server, tmp_path):
+    """No request is served while its line could not be written, and no line is lost."""
+    config, log = tmp_path / "slipway.toml", tmp_path / "audit.log"
+    config.write_text("audit-log = '/dev/full'\naudit-log-required = true\nops-listen = '127.0.0.1:0'\n")
+    server = make_server("--config", str(config))
+    served = []
+
+    def is_refused() -> bool:
+        answer = server.raw.get("/")
+        if answer.status == 200:
+            served.append(answer.headers["x-amz-request-id"])
+        return answer.status == 503
+
+    assert poll(is_refused, 10)
+    assert served
+    expect.error(server.raw.get("/"), "ServiceUnavailable")
+    status, why = look(server, "/-/ready")
+    assert status == 503 and "the audit log cannot be written" in why
+    config.write_text(config.read_text().replace("/dev/full", str(log)))
+    assert "--audit-log" in reload(server)
+    assert poll(lambda: not is_refused(), 10)
+    assert metrics(server)['slipway_audit_log_lines_total{result="dropped"}'] == 0
+    server.stop()
+    assert sorted(line["request_id"] for line in all_lines(log)) == sorted(served)
 
 
 def test_off_there_is_nothing(make_server):

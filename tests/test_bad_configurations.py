@@ -28,6 +28,7 @@ SWITCHES = (
     "trust-versitygw",
     "rehash-on-read",
     "secrets-in-clear",
+    "audit-log-required",
     "read-only",
 )
 CHOICES = {
@@ -117,6 +118,7 @@ def values() -> list[Bad]:
         Bad(f"{key} = {value}", f"or leave out --{key}", key)
         for key, value in (
             ("access-log-format", '"s3"'),
+            ("audit-log-required", "true"),
             ("traces-ratio", "0.5"),
             ("traces-from", '"unix"'),
         )

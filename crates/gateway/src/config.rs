@@ -326,6 +326,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_AUDIT_LOG", value_parser = Destination::parse)]
     pub audit_log: Option<Destination>,
 
+    /// Answer requests 503 ServiceUnavailable while lines of the audit log cannot be written, in
+    /// place of dropping lines. Lines of requests in progress are kept until they can
+    #[arg(long, env = "SLIPWAY_AUDIT_LOG_REQUIRED", value_parser = switch)]
+    pub audit_log_required: bool,
+
     /// Send an OpenTelemetry collector a span for each request, by OTLP over HTTP (Protocol
     /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
     /// path, or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or

@@ -15,6 +15,9 @@ pub fn open(options: &ServeOptions) -> Result<LogsOfLines, String> {
         .access_log
         .as_ref()
         .map(|to| AccessLog::start(to.open("--access-log")?, options.access_log_format).map(Arc::new));
-    let audit = options.audit_log.as_ref().map(|to| AuditLog::start(to.open("--audit-log")?).map(Arc::new));
+    let audit = options
+        .audit_log
+        .as_ref()
+        .map(|to| AuditLog::start(to.open("--audit-log")?, options.audit_log_required).map(Arc::new));
     Ok((access_log.transpose()?, audit.transpose()?))
 }

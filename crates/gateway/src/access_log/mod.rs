@@ -32,7 +32,7 @@ pub struct AccessLog {
 impl AccessLog {
     /// Starts writing lines in this format to the file.
     pub fn start(file: File, format: AccessLogFormat) -> Result<Self, String> {
-        Ok(Self { format, lines: LineLog::start(file, "access log")? })
+        Ok(Self { format, lines: LineLog::start(file, "access log", false)? })
     }
 
     /// Begins the line of a request.

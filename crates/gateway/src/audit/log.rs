@@ -10,9 +10,15 @@ use crate::line_log::{Counts, LineLog};
 pub struct AuditLog(LineLog);
 
 impl AuditLog {
-    /// Starts writing lines to the file.
-    pub fn start(file: File) -> Result<Self, String> {
-        LineLog::start(file, "audit log").map(Self)
+    /// Starts writing lines to the file. If it is `required`, no request is served while the file
+    /// takes none.
+    pub fn start(file: File, required: bool) -> Result<Self, String> {
+        LineLog::start(file, "audit log", required).map(Self)
+    }
+
+    /// True if it is required, and cannot be written.
+    pub fn stops_requests(&self) -> bool {
+        self.0.is_stuck()
     }
 
     /// Adds a line with this time; `fields` are all others.

@@ -40,7 +40,7 @@ fn role_session() -> Requester {
 /// The lines that `with` adds.
 fn lines(with: impl FnOnce(&Trail)) -> Vec<Value> {
     let mut file = tempfile::tempfile().unwrap();
-    let log = Arc::new(AuditLog::start(file.try_clone().unwrap()).unwrap());
+    let log = Arc::new(AuditLog::start(file.try_clone().unwrap(), false).unwrap());
     let address = Some("192.0.2.7:5000".parse().unwrap());
     let peer = Peer { address, tls: None, secure: false, proxied: false };
     with(&Trail::new(&log, RequestIds::new().next(), peer));

@@ -16,8 +16,12 @@ use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
 /// Options that have an effect only with another option, each with that one.
-const NEEDS: [(&str, &str); 3] =
-    [("access_log_format", "access_log"), ("traces_ratio", "traces"), ("traces_from", "traces")];
+const NEEDS: [(&str, &str); 4] = [
+    ("access_log_format", "access_log"),
+    ("audit_log_required", "audit_log"),
+    ("traces_ratio", "traces"),
+    ("traces_from", "traces"),
+];
 
 /// The values of the options of `serve`, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;

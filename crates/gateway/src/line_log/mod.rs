@@ -29,10 +29,13 @@ use writer::Writer;
 pub struct LineLog(Arc<Shared>);
 
 impl LineLog {
-    /// Starts writing lines to the file. `name` is what the log is called.
-    pub fn start(file: File, name: &'static str) -> Result<Self, String> {
+    /// Starts writing lines to the file. `name` is what the log is called. If it `keeps` lines,
+    /// none is dropped as long as nobody adds lines while it [`Self::is_stuck`].
+    pub fn start(file: File, name: &'static str, keeps: bool) -> Result<Self, String> {
         let shared = Arc::new(Shared {
             name,
+            keeps,
+            stuck: AtomicBool::new(false),
             buffers: PerThread::new(|| Mutex::new(Buffer::default())),
             next_file: Mutex::new(None),
             wanted: Mutex::new(Wanted::default()),
@@ -59,12 +62,22 @@ impl LineLog {
         } else {
             self.0.counts.dropped.fetch_add(1, Relaxed);
         }
-        let is_much = buffer.bytes.len() >= ACCESS_LOG_WAKE_BYTES;
+        let bytes = buffer.bytes.len();
         drop(buffer);
+        // The other half is for requests in progress.
+        if self.0.keeps && bytes >= ACCESS_LOG_BUFFER_BYTES_MAX / 2 {
+            self.0.stuck.store(true, Relaxed);
+        }
+        let is_much = bytes >= ACCESS_LOG_WAKE_BYTES;
         if is_much && !self.0.woken.swap(true, Relaxed) {
             lock(&self.0.wanted).now = true;
             self.0.wake.notify_one();
         }
+    }
+
+    /// True if lines cannot be written, in a log that keeps them.
+    pub fn is_stuck(&self) -> bool {
+        self.0.stuck.load(Relaxed)
     }
 
     /// Continues with another file, or with a new one of the same name.
@@ -105,7 +118,7 @@ mod tests {
     }
 
     fn start(file: File) -> LineLog {
-        LineLog::start(file, "test log").unwrap()
+        LineLog::start(file, "test log", false).unwrap()
     }
 
     fn text(mut file: &File) -> String {
@@ -141,6 +154,38 @@ mod tests {
         assert!(log.finish(Duration::from_secs(10)));
         assert_eq!(log.counts().dropped.load(Relaxed), 3);
         assert_eq!(log.counts().written.load(Relaxed), 0);
+    }
+
+    /// A log that loses nothing keeps what its file does not take for the next one.
+    #[test]
+    fn what_is_kept_goes_to_the_next_file() {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let log = LineLog::start(full, "test log", true).unwrap();
+        let until = |stuck: bool| {
+            let end = Instant::now() + Duration::from_secs(10);
+            while log.is_stuck() != stuck && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(log.is_stuck(), stuck);
+        };
+        (0..3).for_each(|_| add(&log));
+        until(true);
+        add(&log);
+        let file = tempfile::tempfile().unwrap();
+        log.replace(file.try_clone().unwrap());
+        until(false);
+        assert!(log.finish(Duration::from_secs(10)));
+        assert_eq!((text(&file).lines().count(), log.counts().dropped.load(Relaxed)), (4, 0));
+    }
+
+    /// Its end does not wait for a file that takes nothing.
+    #[test]
+    fn what_is_kept_until_the_end_is_counted() {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let log = LineLog::start(full, "test log", true).unwrap();
+        (0..3).for_each(|_| add(&log));
+        assert!(log.finish(Duration::from_secs(10)));
+        assert_eq!(log.counts().dropped.load(Relaxed), 3);
     }
 
     /// With a pipe that nobody empties, requests continue, and lines that do not fit are counted.

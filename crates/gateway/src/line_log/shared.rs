@@ -10,6 +10,10 @@ use crate::per_thread::PerThread;
 pub struct Shared {
     /// What the log is called.
     pub name: &'static str,
+    /// True if the log must not lose lines: whoever adds them stops while it is stuck.
+    pub keeps: bool,
+    /// True if lines cannot be written, in a log that must not lose any.
+    pub stuck: AtomicBool,
     pub buffers: PerThread<Mutex<Buffer>>,
     /// A file to continue with, after a reload.
     pub next_file: Mutex<Option<File>>,

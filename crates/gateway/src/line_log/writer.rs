@@ -84,6 +84,9 @@ impl Writer {
         if let Some(file) = next_file {
             self.go_on_with(file);
         }
+        if shared.stuck.swap(false, Relaxed) {
+            tracing::info!("the {} can be written again", shared.name);
+        }
         self.losses.log_losses(&shared);
         self.losses.end(&shared, shared.counts.written.load(Relaxed) > written_before);
     }
@@ -98,28 +101,32 @@ impl Writer {
         let mut taken = 0;
         while taken < bytes.len() {
             let next = if self.torn { b"\n" } else { bytes.get(taken..).unwrap_or_default() };
-            match self.file.write(next) {
-                Ok(0) => {
-                    self.losses.error = Some(ErrorKind::WriteZero.into());
-                    break;
+            let error = match self.file.write(next) {
+                Ok(0) => ErrorKind::WriteZero.into(),
+                Ok(_) if self.torn => {
+                    self.torn = false;
+                    continue;
                 }
-                Ok(_) if self.torn => self.torn = false,
-                Ok(more) => taken += more,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if let Some(file) = self.wait_for_room() {
-                        // The old file has a part of this line; the new one gets all of it.
-                        let (written, rest) = bytes.split_at(whole_lines(bytes, taken));
-                        let lines_written = lines_in(written);
-                        self.count(lines_written, 0);
-                        (bytes, taken, lines) = (rest, 0, lines - lines_written);
-                        self.go_on_with(file);
-                    }
+                Ok(more) => {
+                    taken += more;
+                    continue;
                 }
-                Err(error) => {
-                    self.losses.error = Some(error);
-                    break;
-                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => error,
+            };
+            let is_full_pipe = error.kind() == ErrorKind::WouldBlock;
+            if !is_full_pipe && !self.may_hold() {
+                self.losses.error = Some(error);
+                break;
+            }
+            self.note_stuck(&error);
+            if let Some(file) = if is_full_pipe { self.wait_for_room() } else { self.wait_for_file() } {
+                // The old file has a part of this line; the new one gets all of it.
+                let (written, rest) = bytes.split_at(whole_lines(bytes, taken));
+                let lines_written = lines_in(written);
+                self.count(lines_written, 0);
+                (bytes, taken, lines) = (rest, 0, lines - lines_written);
+                self.go_on_with(file);
             }
         }
         let (written, lost) = bytes.split_at(taken);
@@ -135,6 +142,29 @@ impl Writer {
         let timeout = Timespec::try_from(ACCESS_LOG_INTERVAL).ok();
         // However it ends, the next write tells.
         let _ = poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref());
+        lock(&self.shared.next_file).take()
+    }
+
+    /// True if lines that cannot be written are kept: in a log that loses none, until the end.
+    fn may_hold(&self) -> bool {
+        self.shared.keeps && !lock(&self.shared.wanted).end
+    }
+
+    /// Lets requests know that lines cannot be written, if the log must not lose any.
+    fn note_stuck(&mut self, error: &io::Error) {
+        if self.shared.keeps && !self.shared.stuck.swap(true, Relaxed) {
+            let name = self.shared.name;
+            tracing::error!(%error, "the {name} cannot be written: requests are refused until it can");
+        }
+    }
+
+    /// Waits before a file that failed is tried again. Returns the file to continue with, if there
+    /// is another one.
+    fn wait_for_file(&self) -> Option<File> {
+        let wanted = lock(&self.shared.wanted);
+        let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
+        let slept = self.shared.wake.wait_timeout_while(wanted, ACCESS_LOG_INTERVAL, is_idle);
+        slept.unwrap_or_else(PoisonError::into_inner).0.now = false;
         lock(&self.shared.next_file).take()
     }
 

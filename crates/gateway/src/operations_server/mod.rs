@@ -188,6 +188,9 @@ async fn ready(observed: &Observed) -> Result<(), String> {
     if *observed.stopping.borrow() {
         return Err("the server is stopping".to_owned());
     }
+    if observed.gateway.audit.as_ref().is_some_and(|audit| audit.stops_requests()) {
+        return Err("the audit log cannot be written (--audit-log-required)".to_owned());
+    }
     // A storage that hangs is not ready, and must not hang who asks.
     let storage = timeout(READY_TIME_MAX, observed.gateway.storage.ready());
     let (descriptors, storage) = tokio::join!(observed.descriptors.get(), storage);

@@ -58,7 +58,9 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     let mut cx = RequestContext { id, now, peer, place, started, trace, trail };
     let mut body = RequestBody::new(incoming, &head.headers, gateway.stall_timeout);
     let mut known = Known::default();
-    let outcome = if cx.place.is_some() {
+    let outcome = if gateway.audit.as_ref().is_some_and(|audit| audit.stops_requests()) {
+        Err(ErrorCode::ServiceUnavailable.into())
+    } else if cx.place.is_some() {
         let settings = gateway.settings.load_full();
         perform(gateway, &settings, &cx, &head, &mut body, &mut known).await
     } else {
