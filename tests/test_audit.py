@@ -355,6 +355,17 @@ def test_no_secrets(server, account, lab, log):
     assert text.count("\n") > 20 and ann[0] in text and session[0] in text
 
 
+def test_no_line_is_forged(server, account, lab, log):
+    """What a client writes into a key or the name of a session stays there."""
+    key = 'k"}\n{"outcome":"allow","principal":"root"}\u2028\u001b[31m'
+    ann = new_user(server, "ann", allow("s3:GetObject"))
+    line = line_of(log, refusal(client(server, "s3", ann).put_object, Bucket="lab", Key=key, Body=b""))
+    assert (line["outcome"], line["resource"]) == ("deny", f"arn:aws:s3:::lab/{key}")
+    answer = server.raw.get("/lab/" + quote(key), anonymous=True)
+    assert raw_line(log, answer)["resource"] == f"arn:aws:s3:::lab/{key}"
+    assert "\u001b" not in log.read_text() and "\u2028" not in log.read_text()
+
+
 def test_rotation(lab, server, log):
     """No line is lost, and none is in both."""
     old = log.with_name("audit.log.1")

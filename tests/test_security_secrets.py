@@ -87,6 +87,7 @@ def run(request, make_server, tmp_path) -> Iterator[Run]:
             *("--durability", "none", "--master-key-file", str(key), "--sigv2", "all"),
             *("--log", "trace", "--log-format", log_format, "--ops-listen", "127.0.0.1:0"),
             *("--access-log", str(access_log), "--access-log-format", access_format),
+            *("--audit-log", str(access_log.with_name("audit.log"))),
             *("--traces", receiver.url),
         )
         run = Run(server, access_log, lambda: b"".join(received.body for received in receiver.received))
@@ -243,6 +244,7 @@ class TestARun:
             "the log": server.log,
             "standard output": server.output,
             "the access log": run.access_log.read_text(errors="replace"),
+            "the audit log": run.access_log.with_name("audit.log").read_text(),
             "a span": run.spans().decode("latin-1"),
             "the metrics": exposed,
             "an error": b"\n".join(run.answers).decode("latin-1"),
@@ -250,7 +252,7 @@ class TestARun:
         files = [path for path in server.tree.rglob("*") if path.is_file()]
         places |= {str(path): path.read_bytes().decode("latin-1") for path in files}
         assert (
-            all(places[name] for name in ("the log", "the access log", "a span", "an error"))
+            all(places[name] for name in ("the log", "the access log", "the audit log", "a span", "an error"))
             and len(files) > 2
         )
         assert "ann" in places["the access log"] and len(run.secrets) > 100
