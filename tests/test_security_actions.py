@@ -1,6 +1,6 @@
 """Rights that are none: actions under the name of another one, who may administer a part, and policies in disguise."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from botocore.auth import SigV4Auth
@@ -13,6 +13,18 @@ from support.identities import allow, code_of, deny, error_of, policy
 from support.intruders import Who, bucket, role, root, unused, user
 
 BUILT_IN = "arn:aws:iam::aws:policy/"
+# What our own actions must be told.
+ACCOUNT = {"AccountId": "111122223333"}
+OURS = {
+    "CreateAccount": {"AccountName": "more"},
+    "GetAccount": ACCOUNT,
+    "UpdateAccount": ACCOUNT | {"Status": "Disabled"},
+    "DeleteAccount": ACCOUNT,
+    "CreateRootAccessKey": ACCOUNT,
+    "ListRootAccessKeys": ACCOUNT,
+    "DeleteRootAccessKey": ACCOUNT | {"AccessKeyId": "AKIAIOSFODNN7EXAMPLE"},
+    "SetDisabled": {"UserName": "ann", "Disabled": "true"},
+}
 SHUT = policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"})
 
 
@@ -30,7 +42,9 @@ class TestNamesOfActions:
     def members(self, guarded) -> dict:
         there = user(guarded)
         arn = role(guarded, there.arn)
+        provider = f"{arn.partition(':role/')[0]}:oidc-provider/idp.lab"
         named = {"UserName": there.name, "RoleName": arn.rpartition("/")[2], "RoleArn": arn}
+        named["OpenIDConnectProviderArn"] = provider
         return MEMBERS | named
 
     @pytest.mark.parametrize(
@@ -96,7 +110,8 @@ class TestNamesOfActions:
     def test_our_own_actions_are_roots(self, guarded, action):
         """An administrator by policy is not root. (Those that are not built yet are refused to all.)"""
         who = with_policy(guarded, "AdministratorAccess")
-        answer = post(who, f"Action={action.name}&Version={action.version}")
+        sent = urlencode({"Action": action.name, "Version": action.version} | OURS.get(action.name, {}))
+        answer = post(who, sent)
         refusals = (b"<Code>AccessDenied</Code>", b"<Code>NotImplemented</Code>")
         assert answer.status in (403, 501) and any(code in answer.body for code in refusals), answer.body
 
