@@ -4,6 +4,7 @@
 //! The tests that pass are listed in files that only grow: a run fails if one of them fails. What
 //! fails for another reason than a 501 needs a sentence in a file of reasons.
 
+mod identities;
 mod lists;
 pub mod model;
 pub mod recorded;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,8 @@ use super::{Options, root, succeed};
 pub const ACCESS_KEY: &str = "SLIPWAYCONFORMANCE01";
 pub const SECRET_KEY: &str = "conformance-secret-key-of-a-test-server";
 pub const ACCOUNT_ID: &str = "482915637204";
+/// Any 32 bytes that are not all equal.
+pub const MASTER_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// Buckets are hosts below this name, for suites that resolve names themselves.
 pub const DOMAIN: &str = "s3.conformance.test";
 
@@ -24,6 +26,11 @@ pub struct Server {
 }
 
 impl Server {
+    /// The tree of a server that was started with `work`.
+    pub fn data(work: &Path) -> PathBuf {
+        work.join("data")
+    }
+
     /// What `options` ask for.
     pub fn start(work: &Path, options: &Options<'_>) -> Result<Self, String> {
         if options.floor {
@@ -35,7 +42,7 @@ impl Server {
             let arguments = ["build", "--release", "--package", "gateway"];
             succeed(Command::new("cargo").current_dir(root()).args(arguments))?;
         }
-        let data = work.join("data");
+        let data = Self::data(work);
         if data.exists() {
             fs::remove_dir_all(&data).map_err(|e| format!("{}: {e}", data.display()))?;
         }
@@ -52,6 +59,7 @@ impl Server {
             .arg(&data)
             .env("SLIPWAY_ROOT_ACCESS_KEY", ACCESS_KEY)
             .env("SLIPWAY_ROOT_SECRET_KEY", SECRET_KEY)
+            .env("SLIPWAY_MASTER_KEY", MASTER_KEY)
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("cannot start {}: {e}", binary.display()))?;
