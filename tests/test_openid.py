@@ -513,6 +513,7 @@ class TestSecrets:
             "anonymous",
         )
         assert logins[0]["statements"][0]["source"] == "resource"
+        assert logins[0]["operation"] == "AssumeRoleWithWebIdentity"
 
     def test_no_session_in_clear(self, server):
         """A peer that is neither here nor uses TLS is refused before anything is looked at; other actions that

@@ -246,7 +246,6 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let serving = storage::keep_from_upgrade(options, &names)?;
     let access = Access::of(options.read_only);
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
-
     root.warn_of_chown(options.chown);
     impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
     let registry = open_identities(options, &root.identity(&account), master_keys).await?;

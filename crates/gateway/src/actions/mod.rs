@@ -185,6 +185,9 @@ async fn perform_unsigned(
 
 async fn login(request: &ActionRequest<'_>, form: &Form<'_>) -> Result<String, QueryError> {
     let ActionRequest { gateway, settings, cx, head, .. } = request;
+    if let Some(trail) = &cx.trail {
+        trail.set_operation(Action::AssumeRoleWithWebIdentity.info().name);
+    }
     Login { gateway, account: settings.account.id(), cx, headers: &head.headers }.perform(form).await
 }
 

@@ -146,19 +146,16 @@ impl Login<'_> {
         let values = |key| asker.value_of(key, Subject::default(), of_operation);
         let may = |permission: &str| {
             let action = policy::Action::named(permission).ok_or_else(denied)?;
-            let decision = decide(
-                &asker,
-                &ActionQuestion {
-                    requester: &nobody,
-                    provider: Some(&found.arn),
-                    action,
-                    resource: input.role_arn,
-                    trust: Some((wanted.trust, wanted.account.account().id().as_str())),
-                    values: &values,
-                    own_values: &own_values,
-                },
-            );
-            if decision == Decision::Allow { Ok(()) } else { Err(denied()) }
+            let question = ActionQuestion {
+                requester: &nobody,
+                provider: Some(&found.arn),
+                action,
+                resource: input.role_arn,
+                trust: Some((wanted.trust, wanted.account.account().id().as_str())),
+                values: &values,
+                own_values: &own_values,
+            };
+            if decide(&asker, &question) == Decision::Allow { Ok(()) } else { Err(denied()) }
         };
         may("sts:AssumeRoleWithWebIdentity")?;
         if !tags.is_empty() {
