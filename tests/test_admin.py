@@ -122,6 +122,7 @@ class TestAccounts:
             "ListRootAccessKeys": {"AccountId": account},
             "DeleteRootAccessKey": {"AccountId": account, "AccessKeyId": root[0]},
             "SetDisabled": {"UserName": "ann", "Disabled": "true"},
+            "SetPosixIdentity": {"UserName": "ann", "Identity": "12101:12101"},
         }
         for action, members in calls.items():
             for key in keys:

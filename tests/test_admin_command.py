@@ -7,9 +7,10 @@ import uuid
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from support.identities import ROOT, allow, client, code_of, master_key, policy
-from support.server import binary
+from support.server import KEYS, SIDECARS, binary
 from support.wire import poll
 
 REFUSED, FAILED = 1, 2
@@ -320,3 +321,41 @@ def test_each_command_has_an_example():
             [binary(), "admin", *words, "--help"], capture_output=True, text=True, check=True
         ).stdout
         assert len(words) < 2 or "\nExample: " in text, words
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or SIDECARS, reason="--impersonate needs root, and no records in files")
+def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
+    tree = tmp_path / "tree"
+    tree.mkdir(mode=0o755)
+    env = {**KEYS, "SLIPWAY_ROOT_UID": "12100", "SLIPWAY_ROOT_GID": "12100"}
+    key_file = str(master_key(tmp_path))
+    server = make_server("--impersonate", "--master-key-file", key_file, tree=tree, env=env)
+    root = {"AWS_ACCESS_KEY_ID": ROOT[0], "AWS_SECRET_ACCESS_KEY": ROOT[1]}
+    admin = Admin(tmp_path, AWS_ENDPOINT_URL=server.endpoint, **root)
+    made = admin.json("user", "create", "ann", "--policy", "AmazonS3FullAccess", "--key")["AccessKey"]
+    ann = client(server, "s3", (made["AccessKeyId"], made["SecretAccessKey"], None))
+    # Nobody, until it is said who.
+    assert code_of(ann.create_bucket, Bucket="anns") == "AccessDenied"
+    assert "12101:12101:12200" in admin("user", "set-posix", "ann", "12101:12101:12200")
+    poll(lambda: code_or_none(ann.create_bucket, Bucket="anns") is None, 10)
+    ann.put_object(Bucket="anns", Key="a", Body=b"1")
+    status = (tree / "anns" / "a").stat()
+    assert (status.st_uid, status.st_gid) == (12101, 12101)
+    # A supplementary group.
+    (tree / "anns" / "b").write_bytes(b"2")
+    os.chown(tree / "anns" / "b", 0, 12200)
+    (tree / "anns" / "b").chmod(0o040)
+    assert ann.get_object(Bucket="anns", Key="b")["Body"].read() == b"2"
+    admin("user", "delete-posix", "ann")
+    poll(lambda: code_or_none(ann.get_object, Bucket="anns", Key="a") == "AccessDenied", 10)
+    for wrong in ("0:100", "100:0", "12101:12101:0", "root", "12101:x", "4294967295:1", "-1:1", "a/b"):
+        assert "InvalidInput" in admin.refused("user", "set-posix", "--", "ann", wrong)
+    admin.refused("role", "set-posix", "nobody", "12101:12101")
+
+
+def code_or_none(call, **members) -> str | None:
+    try:
+        call(**members)
+    except ClientError as error:
+        return error.response["Error"]["Code"]
+    return None

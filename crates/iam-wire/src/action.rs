@@ -307,7 +307,7 @@ macro_rules! for_each_action {
             CreateServiceKey Slipway (Of "iam:CreateAccessKey") Changes Gives Later
             ImportAccessKey Slipway Administrator Changes Takes Later
             SetDisabled Slipway Administrator Changes Plain Ours
-            SetPosixIdentity Slipway Administrator Changes Plain Later
+            SetPosixIdentity Slipway Administrator Changes Plain Ours
             SetGroupOfDirectory Slipway Administrator Changes Plain Later
             SetBucketOwner Slipway Administrator Changes Plain Later
             ExplainRequest Slipway Administrator Reads Plain Later

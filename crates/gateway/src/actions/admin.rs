@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use backend::{BackendError, ListBucketsQuery};
-use iam::model::{AccountDocument, Context, IamError, Key, KeyOwner, NewKey};
+use iam::model::{AccountDocument, Context, Holder, IamError, Key, KeyOwner, NewKey, Posix};
 use iam::{Account, AccountId, AccountState, Closed, Credential, Snapshot};
 use iam_wire::api::{
     self, AccessKey, AccessKeyMetadata, CreateAccountResult, CreateRootAccessKeyResult, GetAccountResult,
@@ -297,18 +297,61 @@ impl<'f> Perform<'f> for api::SetDisabled<'f> {
     with_nothing! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let account = self.account_id.map_or_else(|| Ok(call.account_id().clone()), account_id)?;
         let disabled = self.disabled.ok_or_else(|| invalid("Must specify Disabled."))?;
-        let user = self.user_name.map(|text| name("UserName", text)).transpose()?;
-        let role = self.role_name.map(|text| name("RoleName", text)).transpose()?;
-        if user.is_some() == role.is_some() {
-            return Err(invalid("Must specify either UserName or RoleName."));
-        }
-        let change = |document: &mut AccountDocument, _: &Context<'_>| {
-            user.iter().try_for_each(|name| document.set_user_disabled(name, disabled))?;
-            role.iter().try_for_each(|name| document.set_role_disabled(name, disabled))
+        let change = |document: &mut AccountDocument, of: &Holder| match of {
+            Holder::Role(name) => document.set_role_disabled(name, disabled),
+            Holder::User(name) | Holder::Group(name) => document.set_user_disabled(name, disabled),
         };
-        call.registry.change(&account, &change).await.map_err(error::of_iam)?;
+        change_one(call, self.account_id, (self.user_name, self.role_name), &change).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+/// Changes the user or the role that is named, in the account that is named, or else the
+/// requester's.
+async fn change_one(
+    call: &ActionCall<'_>,
+    account: Option<&str>,
+    (user, role): (Option<&str>, Option<&str>),
+    change: &(dyn Fn(&mut AccountDocument, &Holder) -> Result<(), IamError> + Sync),
+) -> Result<(), QueryError> {
+    let account = account.map_or_else(|| Ok(call.account_id().clone()), account_id)?;
+    let of = match (user, role) {
+        (Some(text), None) => Holder::User(name("UserName", text)?),
+        (None, Some(text)) => Holder::Role(name("RoleName", text)?),
+        _ => return Err(invalid("Must specify either UserName or RoleName.")),
+    };
+    let change = |document: &mut AccountDocument, _: &Context<'_>| change(document, &of);
+    call.registry.change(&account, &change).await.map_err(error::of_iam)
+}
+
+/// Makes a POSIX identity of a parameter: `UID:GID`, `UID:GID:GROUP,GROUP` or the name of an
+/// account of the system.
+fn posix(text: &str) -> Result<Posix, QueryError> {
+    let id =
+        |text: &str| text.parse::<u32>().map_err(|_| invalid("A uid, a gid or a group is not a number."));
+    let made = match text.split_once(':') {
+        None => Posix::name(text),
+        Some((uid, rest)) => {
+            let (gid, groups) = rest.split_once(':').unwrap_or((rest, ""));
+            let groups = groups.split(',').filter(|group| !group.is_empty()).map(id);
+            Posix::ids(id(uid)?, id(gid)?, groups.collect::<Result<_, _>>()?)
+        }
+    };
+    made.map_err(invalid)
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
+    with_nothing! {}
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let identity = self.identity.map(posix).transpose()?;
+        let change = |document: &mut AccountDocument, of: &Holder| match of {
+            Holder::Role(name) => document.set_role_posix(name, identity.as_ref()),
+            Holder::User(name) | Holder::Group(name) => document.set_user_posix(name, identity.as_ref()),
+        };
+        change_one(call, self.account_id, (self.user_name, self.role_name), &change).await?;
         Ok(done::<Self>(call))
     }
 }

@@ -4,7 +4,7 @@ use super::key::{AccessKey, AccessKeyMetadata};
 use crate::input::inputs;
 use crate::output::{elements, outputs};
 use crate::page::Page;
-use crate::rule::{ACCESS_KEY_ID, ACCOUNT_ID, ACCOUNT_NAME, EXISTING_USER_NAME, ROLE_NAME};
+use crate::rule::{ACCESS_KEY_ID, ACCOUNT_ID, ACCOUNT_NAME, EXISTING_USER_NAME, POSIX_IDENTITY, ROLE_NAME};
 use crate::words::AccountStatus;
 use crate::xml::Text;
 
@@ -43,6 +43,13 @@ inputs! {
         user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
         role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
         disabled: Option<bool> = flag("Disabled"),
+    }
+    /// As [`SetDisabled`]; without an identity the one that is there is taken away.
+    SetPosixIdentity<'f> {
+        account_id: Option<&'f str> = optional("AccountId", &ACCOUNT_ID),
+        user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
+        role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
+        identity: Option<&'f str> = optional("Identity", &POSIX_IDENTITY),
     }
 }
 

@@ -79,6 +79,21 @@ pub enum RoleCommand {
         /// The name
         name: String,
     },
+    /// Say whom a role is on the file system, where servers act as their users. Only with
+    /// the key that the server was started with
+    #[command(after_help = "Example: slipway admin role set-posix ann 1001:100:27,44")]
+    SetPosix {
+        /// The name
+        name: String,
+        /// UID:GID, UID:GID:GROUP,GROUP or the name of an account of the system
+        identity: String,
+    },
+    /// Take away what was said by set-posix
+    #[command(after_help = "Example: slipway admin role delete-posix ann")]
+    DeletePosix {
+        /// The name
+        name: String,
+    },
     /// Those for policies.
     #[command(flatten)]
     Rights(RightsCommand),
@@ -122,6 +137,14 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
         RoleCommand::Enable { name } => {
             server.own("SetDisabled", &[("RoleName", name), ("Disabled", "false")])?;
             output.done(&format!("{name}: its sessions are accepted"));
+        }
+        RoleCommand::SetPosix { name, identity } => {
+            server.own("SetPosixIdentity", &[("RoleName", name), ("Identity", identity)])?;
+            output.done(&format!("{name}: is {identity} on the file system"));
+        }
+        RoleCommand::DeletePosix { name } => {
+            server.own("SetPosixIdentity", &[("RoleName", name)])?;
+            output.done(&format!("{name}: has no identity of its own on the file system"));
         }
         RoleCommand::Rights(command) => return super::rights::run(command, Holder::Role, server, output),
     }

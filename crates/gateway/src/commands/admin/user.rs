@@ -89,6 +89,21 @@ pub enum UserCommand {
         /// The name
         name: String,
     },
+    /// Say whom a user is on the file system, where servers act as their users. Only with
+    /// the key that the server was started with
+    #[command(after_help = "Example: slipway admin user set-posix ann 1001:100:27,44")]
+    SetPosix {
+        /// The name
+        name: String,
+        /// UID:GID, UID:GID:GROUP,GROUP or the name of an account of the system
+        identity: String,
+    },
+    /// Take away what was said by set-posix
+    #[command(after_help = "Example: slipway admin user delete-posix ann")]
+    DeletePosix {
+        /// The name
+        name: String,
+    },
     /// Those for policies.
     #[command(flatten)]
     Rights(RightsCommand),
@@ -132,6 +147,14 @@ pub fn run(command: &UserCommand, server: &Server, output: &Output<'_>) -> Resul
         UserCommand::DeleteBoundary { name } => {
             server.iam("DeleteUserPermissionsBoundary", &[("UserName", name)])?;
             output.done(&format!("{name}: has no boundary"));
+        }
+        UserCommand::SetPosix { name, identity } => {
+            server.own("SetPosixIdentity", &[("UserName", name), ("Identity", identity)])?;
+            output.done(&format!("{name}: is {identity} on the file system"));
+        }
+        UserCommand::DeletePosix { name } => {
+            server.own("SetPosixIdentity", &[("UserName", name)])?;
+            output.done(&format!("{name}: has no identity of its own on the file system"));
         }
         UserCommand::Rights(command) => return super::rights::run(command, Holder::User, server, output),
     }
