@@ -3,15 +3,11 @@
 All users here are allowed everything by their policies, so that whatever is refused the kernel refused."""
 
 import os
-import pwd
 import random
-import re
 import stat
 import struct
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,78 +15,29 @@ import pytest
 from botocore.exceptions import ClientError
 
 from support import tables
-from support.identities import allow, client, error_of, policy
-from support.registry import MASTER_KEY, Registry
-from support.server import KEYS, SIDECARS, Server, StartFailed
+from support.identities import error_of
+from support.impersonation import (
+    ANN,
+    BOB,
+    DENIED,
+    ENV,
+    EVE,
+    GROUP,
+    PART,
+    Scene,
+    keys,
+    owner,
+    read,
+    refusal,
+)
+from support.registry import Registry
+from support.server import SIDECARS
 from support.wire import poll
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users"),
     pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files"),
 ]
-
-# User id, group id, supplementary groups.
-ROOT_IDS = (12100, 12100)
-ANN = (12101, 12101)
-BOB = (12102, 12102, 12200)
-EVE = (12103, 12103)
-GROUP = 12200
-PART = 5 << 20
-ENV = {
-    **KEYS,
-    "SLIPWAY_MASTER_KEY": MASTER_KEY,
-    "SLIPWAY_ROOT_UID": str(ROOT_IDS[0]),
-    "SLIPWAY_ROOT_GID": str(ROOT_IDS[1]),
-}
-DENIED = ("AccessDenied", 403)
-
-
-class Scene:
-    """A server that acts as its requesters, and its users."""
-
-    def __init__(self, server: Server, registry: Registry) -> None:
-        self.server, self.registry = server, registry
-        self.root = client(server, "s3")
-        self.ann, self.bob, self.eve = (
-            self.user(name, *ids) for name, ids in (("ann", ANN), ("bob", BOB), ("eve", EVE))
-        )
-        # Of the group: ann owns it, bob may write, eve may do nothing.
-        self.root.create_bucket(Bucket="lab")
-        self.bucket = self.server.tree / "lab"
-        self.give(self.bucket, ANN[0], GROUP, 0o2770)
-
-    def user(self, name: str, *ids: int):
-        """A client of a new user with these ids, who is allowed everything."""
-        signer = self.registry.user(name)
-        if ids:
-            self.registry.do("set-posix", name, *map(str, ids))
-        self.registry.do("put-policy", name, policy(allow("*")))
-        found = client(self.server, "s3", (signer.access_key, signer.secret_key, None))
-        if ids:
-            wait_until_known(found)
-        return found
-
-    @staticmethod
-    def give(path: Path, uid: int, gid: int, mode: int) -> Path:
-        os.chown(path, uid, gid)
-        path.chmod(mode)
-        return path
-
-    def file(self, key: str) -> Path:
-        return self.bucket / key
-
-
-def wait_until_known(s3) -> None:
-    """The gateway looks for changes within a second."""
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            s3.list_buckets()
-            return
-        except ClientError as error:
-            assert error.response["Error"]["Code"] in ("InvalidAccessKeyId", "AccessDenied"), error
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -101,25 +48,6 @@ def scene(make_server, tmp_path) -> Iterator[Scene]:
     server = make_server("--impersonate", "--durability", "none", tree=tree, env=ENV)
     with Registry(server.tree, server.account) as registry:
         yield Scene(server, registry)
-
-
-def owner(path: Path) -> tuple[int, int]:
-    status = os.lstat(path)
-    return status.st_uid, status.st_gid
-
-
-def refusal(call, *arguments, **members) -> tuple[str, int]:
-    """The code and status of the error of a call; HEAD has no code."""
-    code, status, _ = error_of(call, *arguments, **members)
-    return ("AccessDenied" if code == "403" else code), status
-
-
-def read(s3, key: str) -> bytes:
-    return s3.get_object(Bucket="lab", Key=key)["Body"].read()
-
-
-def keys(s3, **members) -> list[str]:
-    return [found["Key"] for found in s3.list_objects_v2(Bucket="lab", **members).get("Contents", [])]
 
 
 class TestFiles:
@@ -497,89 +425,6 @@ def tree_of(path: Path) -> dict[str, tuple]:
                 status.st_mtime_ns,
             )
     return found
-
-
-class TestAnonymous:
-    OPEN = policy({"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}).replace(
-        '"Resource": "*"', '"Resource": ["arn:aws:s3:::lab", "arn:aws:s3:::lab/*"]'
-    )
-
-    @pytest.mark.parametrize("user", [None, f"{EVE[0]}:{EVE[1]}"])
-    def test_is_nobody_or_whom_the_operator_says(self, make_server, tmp_path, user):
-        tree = tmp_path / "tree"
-        tree.mkdir(mode=0o755)
-        options = ("--anonymous-user", user) if user else ()
-        server = make_server("--impersonate", *options, tree=tree, env=ENV)
-        root = client(server, "s3")
-        root.create_bucket(Bucket="lab")
-        root.put_object(Bucket="lab", Key="a", Body=b"1")
-        root.put_bucket_policy(Bucket="lab", Policy=self.OPEN)
-
-        def status() -> int:
-            try:
-                with urllib.request.urlopen(f"{server.endpoint}/lab/a", timeout=10) as answer:
-                    return answer.status
-            except urllib.error.HTTPError as error:
-                return error.code
-
-        assert status() == (200 if user else 403)
-        (tree / "lab/a").chmod(0o600)
-        assert status() == 403
-
-
-class TestStart:
-    @pytest.mark.parametrize(
-        ("options", "env", "says"),
-        [
-            (("--read-only",), {}, "--impersonate contradicts --read-only"),
-            (("--allow-same-names",), {}, "--impersonate contradicts --allow-same-names"),
-            (("--metadata", "sidecar"), {}, "--impersonate contradicts --metadata sidecar"),
-            ((), {"SLIPWAY_ROOT_UID": "0", "SLIPWAY_ROOT_GID": "0"}, "root cannot be 0:0"),
-            ((), {"SLIPWAY_ROOT_UID": "12", "SLIPWAY_ROOT_GID": "12"}, "its uid is below --uid-min"),
-        ],
-    )
-    def test_what_contradicts_it(self, make_server, options, env, says):
-        with pytest.raises(StartFailed, match=re.escape(says)):
-            make_server("--impersonate", *options, env=ENV | env)
-
-    def test_without_capabilities(self, make_server, tmp_path):
-        tree = tmp_path / "tree"
-        tree.mkdir()
-        os.chown(tree, 65534, 65534)
-        with pytest.raises(StartFailed, match="is not the superuser"):
-            make_server("--impersonate", tree=tree, env=ENV, as_nobody=True)
-
-    def test_the_process_gives_up_what_it_does_not_need(self, scene):
-        status = Path(f"/proc/{scene.server.pid}/status").read_text()
-        effective = int(re.search(r"CapEff:\s+(\w+)", status)[1], 16)
-        # SYS_ADMIN, SYS_RESOURCE, DAC_READ_SEARCH.
-        assert not effective & (1 << 21 | 1 << 24 | 1 << 2)
-        for task in Path(f"/proc/{scene.server.pid}/task").iterdir():
-            lines = (task / "status").read_text()
-            assert int(re.search(r"CapEff:\s+(\w+)", lines)[1], 16) & ~effective == 0, lines
-
-
-class TestNames:
-    def test_a_user_is_the_account_of_its_name(self, make_server, tmp_path):
-        """`games` is in each passwd, below the lowest uid that is allowed without --uid-min."""
-        tree = tmp_path / "tree"
-        tree.mkdir(mode=0o755)
-        server = make_server("--impersonate", "--posix-names", "--uid-min", "1", tree=tree, env=ENV)
-        with Registry(server.tree, server.account) as registry:
-            signer = registry.user("games")
-            registry.do("put-policy", "games", policy(allow("*")))
-            other = registry.user("no-such-account")
-            registry.do("put-policy", "no-such-account", policy(allow("*")))
-            games, nobody = (
-                client(server, "s3", (key.access_key, key.secret_key, None)) for key in (signer, other)
-            )
-            wait_until_known(games)
-            games.create_bucket(Bucket="lab")
-            account = pwd.getpwnam("games")
-            assert owner(tree / "lab") == (account.pw_uid, account.pw_gid)
-            time.sleep(1)
-            assert refusal(nobody.list_objects_v2, Bucket="lab") == DENIED
-            assert "the system has no account of this name" in server.log
 
 
 class TestLeaks:

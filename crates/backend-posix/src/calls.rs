@@ -396,6 +396,11 @@ impl Backend for PosixBackend {
 
 #[async_trait]
 impl Maintenance for PosixBackend {
+    async fn all_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage> {
+        let query = query.clone();
+        self.run(Who::Gateway, move |store| buckets::list(store, &query)).await
+    }
+
     async fn sweep(&self, _: &Context, bucket: &BucketName) -> Result<SweepReport> {
         self.sweep_with(bucket, self.store.options.sweep.clone()).await
     }

@@ -1,12 +1,18 @@
 use async_trait::async_trait;
 use s3_types::BucketName;
 
+use crate::bucket::{BucketPage, ListBucketsQuery};
 use crate::context::Context;
 use crate::error::Result;
 
 /// Maintains a storage. All calls are safe while the storage is in use.
 #[async_trait]
 pub trait Maintenance: Send + Sync + 'static {
+    /// Returns the buckets that the storage has, as [`Backend::list_buckets`] does, but all of them,
+    /// whoever may see them.
+    ///
+    /// [`Backend::list_buckets`]: crate::Backend::list_buckets
+    async fn all_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage>;
     /// Removes leftovers of crashes, and what has expired, from a bucket.
     async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport>;
     /// Removes leftovers that no longer belong to a bucket.

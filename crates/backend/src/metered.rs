@@ -265,6 +265,10 @@ struct MeteredMaintenance<O> {
 
 #[async_trait]
 impl<O: CallObserver> Maintenance for MeteredMaintenance<O> {
+    async fn all_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage> {
+        time(&*self.observer, Call::ListBuckets, self.inner.all_buckets(query)).await
+    }
+
     async fn sweep(&self, cx: &Context, bucket: &BucketName) -> Result<SweepReport> {
         time(&*self.observer, Call::Sweep, self.inner.sweep(cx, bucket)).await
     }

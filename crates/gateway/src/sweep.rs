@@ -15,9 +15,9 @@ const BUCKETS_PER_PAGE: usize = 1000;
 /// Sweeps all buckets at once and again every hour, until the runtime ends. Does nothing if the
 /// storage has no maintenance.
 pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>) {
-    let Some(maintenance) = Arc::clone(&backend).maintenance() else { return };
+    let Some(maintenance) = backend.maintenance() else { return };
     loop {
-        let outcome = sweep_all(backend.as_ref(), maintenance.as_ref()).await;
+        let outcome = sweep_all(maintenance.as_ref()).await;
         if let Some(metrics) = &metrics {
             metrics.sweeps.add(outcome.as_ref().ok().copied());
         }
@@ -41,7 +41,7 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
 }
 
 /// Sweeps all buckets, and the leftovers beside them.
-pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> Result<SweepReport> {
+pub async fn sweep_all(maintenance: &dyn Maintenance) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = maintenance.sweep_orphans(&cx).await.unwrap_or_else(|error| {
         tracing::warn!(%error, "leftovers of crashes beside the buckets could not be removed");
@@ -49,7 +49,7 @@ pub async fn sweep_all(backend: &dyn Backend, maintenance: &dyn Maintenance) -> 
     });
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
     loop {
-        let page = backend.list_buckets(&cx, &query).await?;
+        let page = maintenance.all_buckets(&query).await?;
         total.unswept += page.unreadable;
         for bucket in page.buckets {
             // One bucket that cannot be read must not keep the others from being swept.

@@ -56,7 +56,7 @@ fn sweep(options: &SweepOptions) -> Result<usize, String> {
     let backend = PosixBackend::open_as_tool(&options.dir, posix).map_err(|e| e.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|e| says(&e))?;
     let SweepReport { staging, completed, uploads, unswept } =
-        runtime.block_on(sweep_all(&backend, &backend)).map_err(|e| says(&e))?;
+        runtime.block_on(sweep_all(&backend)).map_err(|e| says(&e))?;
     // Nobody may be listening, which is no reason to fail.
     let _ = writeln!(
         std::io::stdout(),
