@@ -8,8 +8,8 @@ use crate::error::Result;
 /// Maintains a storage. All calls are safe while the storage is in use.
 #[async_trait]
 pub trait Maintenance: Send + Sync + 'static {
-    /// Returns the buckets that the storage has, as [`Backend::list_buckets`] does, but all of them,
-    /// whoever may see them.
+    /// Returns the buckets that the storage has, as [`Backend::list_buckets`] does, but all of
+    /// them, whoever may see them.
     ///
     /// [`Backend::list_buckets`]: crate::Backend::list_buckets
     async fn all_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage>;

@@ -8,6 +8,7 @@ use super::common::{document, tag};
 use super::output::{Output, with};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
+use crate::values::whole;
 
 const COLUMNS: [(&str, &str); 4] =
     [("NAME", "RoleName"), ("PATH", "Path"), ("ID", "RoleId"), ("MADE", "CreateDate")];
@@ -28,7 +29,7 @@ pub enum RoleCommand {
         #[arg(long, default_value = "/")]
         path: String,
         /// How long its sessions may last at most, from 3600 to 43200
-        #[arg(long, value_name = "SECONDS")]
+        #[arg(long, value_name = "SECONDS", value_parser = whole::<u32, 3_600, 43_200>)]
         max_session: Option<u32>,
         /// What it is for
         #[arg(long, value_name = "TEXT")]
