@@ -131,14 +131,15 @@ def bench(*given, seconds: float | None = None) -> None:
 
 
 @contextlib.contextmanager
-def server(options: argparse.Namespace, work: pathlib.Path, *more: str):
-    """Yields host and pid of a server on a fresh directory, with `more` options."""
+def server(options: argparse.Namespace, work: pathlib.Path, *more: str, env: dict[str, str] | None = None):
+    """Yields host and pid of a server on a fresh directory, with `more` options and variables."""
     binary = pathlib.Path(options.binary)
     if not binary.exists():
         sys.exit(f"{binary} does not exist: cargo build --release")
     where = "null:" if options.null else str(work / "data")
     command = [binary, "serve", "--listen", "127.0.0.1:0", "--durability", options.durability, *more, where]
-    env = dict(environment(), SLIPWAY_ROOT_ACCESS_KEY=ACCESS_KEY, SLIPWAY_ROOT_SECRET_KEY=SECRET_KEY)
+    keys = {"SLIPWAY_ROOT_ACCESS_KEY": ACCESS_KEY, "SLIPWAY_ROOT_SECRET_KEY": SECRET_KEY}
+    env = environment() | keys | (env or {})
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
