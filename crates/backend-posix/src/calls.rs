@@ -102,11 +102,11 @@ impl PosixBackend {
             body,
         };
         self.store.check_place_of(object.bucket)?;
-        // What is read inline, or is in memory, the gateway has read.
-        if let Who::Gateway = who
-            && let Some(result) = object::read_inline(&self.store, &self.caches.objects, &request)
-        {
-            return result.map_err(|error| missing(object, error));
+        // Where requests act as users, no object is in memory: the gateway would have read it.
+        let (store, cache) = (&self.store, &self.caches.objects);
+        let inline = who.call(|| object::read_inline(store, cache, &request).transpose());
+        if let Some(read) = inline.map_err(|error| missing(object, error))? {
+            return Ok(read);
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
         let read = self.run_in(object.bucket, who, move |store| object::read(store, &request)).await;
