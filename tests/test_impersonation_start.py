@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from test_admin import new_account
 
 from support.identities import allow, client, policy
 from support.impersonation import (
@@ -123,6 +124,20 @@ class TestNames:
             time.sleep(1)
             assert refusal(nobody.list_objects_v2, Bucket="lab") == DENIED
             assert "the system has no account of this name" in server.log
+
+    def test_a_user_of_another_account_is_nobody(self, make_server, tmp_path):
+        """Its root gives users the names that it likes."""
+        tree = tmp_path / "tree"
+        tree.mkdir(mode=0o755)
+        server = make_server("--impersonate", "--posix-names", "--uid-min", "1", tree=tree, env=ENV)
+        _, root = new_account(server, "tenant")
+        iam = client(server, "iam", root)
+        iam.create_user(UserName="games")
+        iam.put_user_policy(UserName="games", PolicyName="all", PolicyDocument=policy(allow("*")))
+        key = iam.create_access_key(UserName="games")["AccessKey"]
+        games = client(server, "s3", (key["AccessKeyId"], key["SecretAccessKey"], None))
+        assert refusal(games.create_bucket, Bucket="lab") == DENIED
+        assert not (tree / "lab").exists()
 
 
 def test_the_sweep_reaches_buckets_that_are_closed_to_root(make_server, tmp_path):

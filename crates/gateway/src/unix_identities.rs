@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use backend::seldom::SeldomEach;
-use iam::Requester;
+use iam::{AccountId, Requester};
 use kernel_calls::accounts::{Account, account_of};
 use s3_types::{UnixAccount, UnixIdentity, UnixName};
 use s3_wire::{ErrorCode, S3Error};
@@ -70,8 +70,13 @@ impl UnixIdentities {
     }
 
     /// Whom a requester is on the file system; `None` if nobody said so. `AccessDenied` for an
-    /// identity that nobody may have, and for a name that the system does not know.
-    pub async fn of(&self, requester: &Requester) -> s3_wire::Result<Option<Arc<UnixIdentity>>> {
+    /// identity that nobody may have, and for a name that the system does not know. Names of users
+    /// count in the account of the tree alone: another account's root makes users as it likes.
+    pub async fn of(
+        &self,
+        requester: &Requester,
+        tree: &AccountId,
+    ) -> s3_wire::Result<Option<Arc<UnixIdentity>>> {
         let unix = match requester.session() {
             Some(session) => session.facts.unix.as_ref(),
             None => self.anonymous.as_ref(),
@@ -79,7 +84,9 @@ impl UnixIdentities {
         let found = match unix {
             None => return Ok(None),
             Some(UnixName::Ids(identity)) => Arc::clone(identity),
-            Some(UnixName::User(_)) if !self.rules.posix_names => return Ok(None),
+            Some(UnixName::User(_)) if !(self.rules.posix_names && is_of(requester, tree)) => {
+                return Ok(None);
+            }
             Some(UnixName::Account(name) | UnixName::User(name)) => match self.accounts.find(name).await? {
                 Answer::Account(identity) => identity,
                 Answer::NoSuchAccount => return Err(refuse(name, "the system has no account of this name")),
@@ -94,6 +101,10 @@ impl UnixIdentities {
             Some(why) => Err(refuse(&found.account.to_string(), why)),
         }
     }
+}
+
+fn is_of(requester: &Requester, account: &AccountId) -> bool {
+    requester.session().is_some_and(|session| session.principal.account.id() == account)
 }
 
 impl Rules {

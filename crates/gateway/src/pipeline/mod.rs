@@ -170,7 +170,7 @@ async fn operate(
     let Verified { gateway, settings, cx, head, query, target, by } = request;
     let Authenticated { requester, payload, headers, signed, signature } = by;
     let unix = match &gateway.unix {
-        Some(identities) => identities.of(&requester).await?,
+        Some(identities) => identities.of(&requester, settings.account.id()).await?,
         None => None,
     };
     if let (Some(trail), Some(unix)) = (&cx.trail, &unix) {
