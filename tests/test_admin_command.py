@@ -289,6 +289,12 @@ class TestConnections:
         by = ("--credentials-file", str(file), "--endpoint-url", server.endpoint)
         assert rows(admin("account", "list", *by))[0][0] == "ACCOUNT"
 
+    def test_no_account_is_named_by_nothing(self, admin):
+        """The account of the directory has no name."""
+        for command in ("show", "disable", "enable", "list-keys", "create-key", "delete"):
+            assert "an account has a number or a name" in admin.refused("account", command, "")
+        assert [account["Status"] for account in admin.json("account", "list")] == ["Active"]
+
     def test_what_cannot_be_asked(self, server, admin, home, tmp_path):
         none = Admin(tmp_path / "nowhere")
         assert none.refused("user", "list", status=FAILED).startswith("no keys: set AWS_ACCESS_KEY_ID")

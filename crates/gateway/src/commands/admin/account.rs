@@ -85,6 +85,10 @@ impl Which {
         let all = accounts(server)?;
         let mut named =
             all.iter().filter(|account| account.text_of("AccountName").eq_ignore_ascii_case(&self.account));
+        // The account of the tree has no name: a script's variable that is not set is not it.
+        if self.account.is_empty() {
+            return Err(refused("InvalidInput", "an account has a number or a name".to_owned()));
+        }
         match (named.next(), named.next()) {
             (Some(found), None) => Ok(found.text_of("AccountId")),
             (None, _) => Err(refused("NoSuchEntity", format!("there is no account {}", self.account))),
