@@ -142,7 +142,9 @@ fn finish(observers: &Observers) {
         tracing::warn!("the last lines of the access log were dropped: they could not be written in time");
     }
     if observers.traces.as_ref().is_some_and(|traces| !traces.finish(TRACES_STOP_TIME_MAX)) {
-        tracing::warn!("the last spans were dropped: the traces collector did not accept them in time");
+        tracing::warn!(
+            "the last spans were dropped at the stop: the traces collector did not accept them in time"
+        );
     }
 }
 

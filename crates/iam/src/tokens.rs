@@ -273,7 +273,7 @@ impl From<NoRandomNumbers> for SealError {
 pub struct SessionToken(Zeroizing<String>);
 
 impl SessionToken {
-    /// Takes a token that came with a request, and opened.
+    /// Keeps the text of a token that came with a request and was opened already.
     pub(crate) fn received(text: &str) -> Self {
         Self(Zeroizing::new(text.to_owned()))
     }

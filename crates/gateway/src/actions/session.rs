@@ -22,7 +22,8 @@ use super::error;
 use super::perform::{Perform, rendered};
 use super::target::Target;
 
-/// The seconds of a role's session if none are asked for, and the most if a session asks for it.
+/// The seconds of a role's session if the request names none; also the most that may be named by
+/// who has a session already (role chaining).
 pub(super) const ROLE_SECONDS: u32 = 3_600;
 /// The seconds of a session of a user if none are asked for.
 const USER_SECONDS: u32 = 43_200;

@@ -71,8 +71,8 @@ pub enum Command {
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
-    /// Show live what gateways do, from their --ops-listen. Exit status: 0 shown; 1 some did not
-    /// answer at the end; 2 none did
+    /// Show live what gateways do, from their --ops-listen. Exit status: 0 if all answered at the
+    /// end; 1 if some did not; 2 if none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

@@ -129,7 +129,7 @@ pub struct PlanOptions {
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
 
-    /// Show the catalogue, with the smallest and largest clusters
+    /// List the kinds of nodes and volumes in the catalogue, with the smallest and largest clusters
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 

@@ -34,7 +34,7 @@ impl fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-/// An account whose document could be read, or could not.
+/// What was read of an account: its state, or the reason why it is closed.
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
     Open(Arc<AccountState>),
