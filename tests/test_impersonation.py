@@ -280,7 +280,7 @@ class TestUploads:
     def complete(self, s3, upload: dict):
         return s3.complete_multipart_upload(MultipartUpload={"Parts": self.parts}, **upload)
 
-    def test_the_object_belongs_to_who_completes_it(self, scene):
+    def test_the_object_belongs_to_its_user(self, scene):
         bodies = [bytes([number]) * PART for number in (1, 2)] + [b"end"]
         for key in ("a", "new/d/a", "a"):
             upload = self.upload(scene.bob, key, bodies)
@@ -290,11 +290,61 @@ class TestUploads:
             # Again, as a client whose answer was lost.
             assert self.complete(scene.bob, upload)["ETag"] == answer["ETag"]
             assert scene.bob.head_object(Bucket="lab", Key=key)["Metadata"] == {"m": "1"}
-        # One that another began.
-        upload = self.upload(scene.bob, "b", [b"1"])
-        self.complete(scene.ann, upload)
-        assert owner(scene.file("b")) == (ANN[0], GROUP)
         assert not os.listdir(scene.bucket / ".slipway/uploads")
+
+    def refused(self, s3, upload: dict) -> None:
+        calls = (
+            lambda: s3.upload_part(PartNumber=1, Body=b"2", **upload),
+            lambda: s3.upload_part(PartNumber=1, Body=bytes(2 << 20), **upload),
+            lambda: s3.list_parts(**upload),
+            lambda: self.complete(s3, upload),
+            lambda: s3.abort_multipart_upload(**upload),
+        )
+        for call in calls:
+            assert refusal(call) == DENIED
+        assert "Uploads" not in s3.list_multipart_uploads(Bucket="lab")
+
+    def test_who_may_write_at_the_key_does_not_take_it_over(self, scene):
+        """Neither by rights on the directory, nor by renaming it."""
+        upload = self.upload(scene.bob, "a", [b"1"])
+        self.refused(scene.ann, upload)
+        self.complete(scene.bob, upload)
+        # What the object was made of is not told either, although no upload is there any more.
+        assert refusal(self.complete, scene.ann, upload) == DENIED
+        secret = scene.file("secret")
+        secret.mkdir()
+        scene.give(secret, BOB[0], GROUP, 0o700)
+        upload = self.upload(scene.bob, "secret/a", [b"1"])
+        secret.rename(scene.file("moved"))
+        secret.mkdir()
+        scene.give(secret, ANN[0], GROUP, 0o700)
+        self.refused(scene.ann, upload)
+        assert refusal(self.complete, scene.bob, upload) == DENIED
+        # It is still there to be removed.
+        assert [found["Key"] for found in scene.bob.list_multipart_uploads(Bucket="lab")["Uploads"]] == [
+            "secret/a"
+        ]
+        scene.bob.abort_multipart_upload(**upload)
+        assert not os.listdir(scene.bucket / ".slipway/uploads")
+
+    def test_pages_name_no_upload_of_others(self, scene):
+        for number in range(4):
+            s3 = (scene.ann, scene.bob)[number % 2]
+            self.upload(s3, f"{number}/a", [])
+        for s3, own in ((scene.ann, ("0", "2")), (scene.bob, ("1", "3"))):
+            for delimiter in ({}, {"Delimiter": "/"}):
+                marker, seen = {}, []
+                for _ in range(2):
+                    page = s3.list_multipart_uploads(Bucket="lab", MaxUploads=1, **delimiter, **marker)
+                    seen += [found["Key"] for found in page.get("Uploads", [])]
+                    seen += [found["Prefix"] for found in page.get("CommonPrefixes", [])]
+                    marker = {
+                        name: page[f"Next{name}"]
+                        for name in ("KeyMarker", "UploadIdMarker")
+                        if page.get(f"Next{name}")
+                    }
+                    assert not marker or marker["KeyMarker"].startswith(own)
+                assert [key[0] for key in seen] == list(own) and not page["IsTruncated"]
 
     def test_nobody_else_works_on_it(self, scene):
         upload = self.upload(scene.bob, "a", [b"1"])
@@ -304,15 +354,10 @@ class TestUploads:
         source = {"Bucket": "lab", "Key": "open"}
         for call in (
             lambda: scene.eve.create_multipart_upload(Bucket="lab", Key="x"),
-            lambda: scene.eve.upload_part(PartNumber=1, Body=b"2", **upload),
-            lambda: scene.eve.upload_part(PartNumber=1, Body=bytes(2 << 20), **upload),
             lambda: scene.eve.upload_part_copy(PartNumber=1, CopySource=source, **upload),
-            lambda: scene.eve.list_parts(**upload),
-            lambda: self.complete(scene.eve, upload),
-            lambda: scene.eve.abort_multipart_upload(**upload),
         ):
             assert refusal(call) == DENIED
-        assert "Uploads" not in scene.eve.list_multipart_uploads(Bucket="lab")
+        self.refused(scene.eve, upload)
         assert [found["Key"] for found in scene.bob.list_multipart_uploads(Bucket="lab")["Uploads"]] == ["a"]
         # Whoever lost the right to the key does not complete it.
         scene.bucket.chmod(0o2755)

@@ -72,9 +72,14 @@ pub fn as_self<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// The user that the thread acts as: `Some` within [`acting`], except within [`as_self`].
+pub fn acting_user() -> Option<u32> {
+    STANDING.with(|standing| standing.acting.get().filter(|_| !standing.is_self.get()).map(|(uid, _)| uid))
+}
+
 /// True within [`acting`], except within [`as_self`].
 pub fn is_acting() -> bool {
-    STANDING.with(|standing| standing.acting.get().is_some() && !standing.is_self.get())
+    acting_user().is_some()
 }
 
 /// Gives the thread the own ids, whatever ids its maker had.

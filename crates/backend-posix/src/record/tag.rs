@@ -62,3 +62,5 @@ pub const PATH: u8 = 27;
 pub const UNSURE: u8 = 28;
 /// Length and text of an id, then the text of a name.
 pub const INITIATOR: u8 = 29;
+/// A user id. Critical, since a gateway that does not know it would give the upload to others.
+pub const USER: u8 = CRITICAL | 0x1e;

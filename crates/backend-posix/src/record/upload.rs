@@ -27,6 +27,8 @@ pub(crate) struct UploadRecord {
     pub predecessor: Option<Predecessor>,
     /// The requester who created it; `None` for the root of the tree's account.
     pub initiator: Option<Box<Initiator>>,
+    /// The user of the system whose it is: see [`CompletionRecord::user`].
+    pub user: Option<u32>,
     /// The fields that the object will have attached.
     pub attached: Attached,
     pub unknown: Unknown,
@@ -41,6 +43,7 @@ impl Kind for UploadRecord {
             metadata: ObjectMetadata::default(),
             predecessor: None,
             initiator: None,
+            user: None,
             attached: Attached::none(),
             unknown: Unknown::none(),
         }
@@ -67,13 +70,15 @@ impl Kind for UploadRecord {
                 let id = text(value.bytes()?)?.into();
                 self.initiator = Some(Box::new(Initiator { id, name: text(value.0)?.into() }));
             }
+            tag::USER => self.user = Some(get_user(bytes)?),
             _ => return Some(Taken::No),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, time_ns, checksum, metadata, predecessor, initiator, attached, unknown: _ } = self;
+        let Self { key, time_ns, checksum, metadata, predecessor, initiator, user, attached, unknown: _ } =
+            self;
         let Attached { unknown: _ } = attached;
         put_metadata(out, metadata);
         if let Some(time_ns) = time_ns {
@@ -95,6 +100,7 @@ impl Kind for UploadRecord {
             value.extend(initiator.name.as_bytes());
             field(out, tag::INITIATOR, &value);
         }
+        put_user(out, *user);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {
@@ -136,6 +142,16 @@ fn get_predecessor(bytes: &[u8]) -> Option<Predecessor> {
     Some(Predecessor::Object(ObjectIdentity { modified_ns, size_bytes, inode, etag }))
 }
 
+fn put_user(out: &mut Vec<u8>, user: Option<u32>) {
+    if let Some(user) = user {
+        field(out, tag::USER, &varint(u64::from(user)));
+    }
+}
+
+fn get_user(bytes: &[u8]) -> Option<u32> {
+    u32::try_from(Input(bytes).varint()?).ok()
+}
+
 /// The answer of a Complete: its journal before the object is published, its receipt afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletionRecord {
@@ -148,6 +164,9 @@ pub(crate) struct CompletionRecord {
     pub time_ns: Option<i64>,
     /// The file of the upload that becomes the object.
     pub assembly: Option<u8>,
+    /// The user of the system who began the upload, if that request's file calls were the user's
+    /// own. Requests whose file calls are another user's are refused.
+    pub user: Option<u32>,
     pub unknown: Unknown,
 }
 
@@ -160,6 +179,7 @@ impl Kind for CompletionRecord {
             size_bytes: None,
             time_ns: None,
             assembly: None,
+            user: None,
             unknown: Unknown::none(),
         }
     }
@@ -172,13 +192,14 @@ impl Kind for CompletionRecord {
             tag::KEY => self.key = Some(text(value)?),
             tag::SIZE => self.size_bytes = Some(Input(value).varint()?),
             tag::ASSEMBLY => self.assembly = Some(Input(value).byte()?),
+            tag::USER => self.user = Some(get_user(value)?),
             _ => return Some(Taken::No),
         }
         Some(Taken::Yes)
     }
 
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { key, etag, checksum, size_bytes, time_ns, assembly, unknown: _ } = self;
+        let Self { key, etag, checksum, size_bytes, time_ns, assembly, user, unknown: _ } = self;
         put_etag(out, etag.as_ref());
         put_checksum(out, checksum.as_ref());
         if let Some(time_ns) = time_ns {
@@ -193,6 +214,7 @@ impl Kind for CompletionRecord {
         if let Some(assembly) = assembly {
             field(out, tag::ASSEMBLY, &[*assembly]);
         }
+        put_user(out, *user);
     }
 
     fn unknown(&self) -> impl Iterator<Item = &Field> {

@@ -6,7 +6,7 @@ use s3_types::limits::{OBJECT_BYTES_MAX, PART_BYTES_MIN};
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, Checksummer, CompletedPart, ETag};
 
 use super::gather::{Gathered, gather};
-use super::in_progress::{Upload, UploadName};
+use super::in_progress::{Upload, UploadName, is_own};
 use super::part::Part;
 use super::{allowed, journal, receipt};
 use crate::error::{Fail, Op, retrying_times};
@@ -32,7 +32,7 @@ pub(crate) struct Complete {
 /// Makes the object from its parts. If repeated with the same parts, returns the same receipt.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
-    allowed::check_upload(store, name)?;
+    allowed::check(store, &name.bucket, &name.place)?;
     retrying_times(COPY_ATTEMPTS, || {
         let bucket = store.bucket(&name.bucket)?;
         check_access(store, &complete.target)?;
@@ -69,10 +69,12 @@ fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteRece
 
 /// The receipt of the upload, if it was completed before.
 fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
-    let receipt = receipt::receipt(bucket, name.id.as_str())?
-        .filter(|record| record.key.as_deref() == Some(&name.place.key))
-        .and_then(receipt::answer);
-    match receipt {
+    let record = receipt::receipt(bucket, name.id.as_str())?
+        .filter(|record| record.key.as_deref() == Some(&name.place.key));
+    if record.as_ref().is_some_and(|record| !is_own(record.user)) {
+        return Err(BackendError::NotAllowed);
+    }
+    match record.and_then(receipt::answer) {
         Some(receipt) => Ok(receipt),
         None => journal::published(bucket.store, name)?.ok_or(BackendError::NoSuchUpload),
     }
@@ -152,6 +154,7 @@ fn object_record(
         metadata,
         predecessor: _,
         initiator: _,
+        user: _,
         attached,
         unknown: _,
     } = &upload.record;

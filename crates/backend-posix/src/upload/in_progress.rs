@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use backend::{BackendError, BusyResource, Result, UploadRef};
-use kernel_calls::acting::as_self;
+use kernel_calls::acting::{acting_user, as_self};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
@@ -51,12 +51,26 @@ pub(super) enum Sync {
     No,
 }
 
+/// True unless the thread acts as another user than the one who began an upload. A key says where
+/// an upload's object will be, not whose it is: whoever renames directories decides where a key
+/// leads.
+pub(super) fn is_own(user: Option<u32>) -> bool {
+    is_for(acting_user(), user)
+}
+
+/// [`is_own`] for who is known already: `None` for the gateway, which works on all uploads.
+pub(super) fn is_for(acting: Option<u32>, user: Option<u32>) -> bool {
+    acting.is_none_or(|acting| user == Some(acting))
+}
+
 impl Upload {
-    /// Opens an upload of this key. A completed upload counts as missing.
+    /// Opens an upload of this key. A completed upload counts as missing. Fails with
+    /// [`BackendError::NotAllowed`] for another user's.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
-        Self::open_id(bucket, name.id.as_str())?
+        let upload = Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
-            .ok_or(BackendError::NoSuchUpload)
+            .ok_or(BackendError::NoSuchUpload)?;
+        if is_own(upload.record.user) { Ok(upload) } else { Err(BackendError::NotAllowed) }
     }
 
     /// Opens an upload of any key; `None` for a text that can't be an id of ours, such as `..`: ids

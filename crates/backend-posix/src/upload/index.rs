@@ -45,10 +45,18 @@ struct Kept {
 /// The key need not be UTF-8, so that it can be after all keys with a prefix.
 pub(super) type Bound = (Vec<u8>, Option<UploadId>);
 
+/// An upload of an index.
+#[derive(Debug, Clone)]
+pub(crate) struct Indexed {
+    pub upload: UploadSummary,
+    /// As in its record.
+    pub user: Option<u32>,
+}
+
 /// Uploads by key, and then by id, which begins with the time.
 #[derive(Debug, Default)]
 pub(crate) struct UploadIndex {
-    uploads: Vec<UploadSummary>,
+    uploads: Vec<Indexed>,
     /// When the directory last changed, if that shows whether the index is still correct.
     changed_ns: Option<i128>,
     /// The position at which the index begins: earlier uploads were left out, as were those after
@@ -126,7 +134,7 @@ impl UploadIndex {
     }
 
     /// The uploads after a position.
-    pub fn behind(&self, bound: &Bound) -> &[UploadSummary] {
+    pub fn behind(&self, bound: &Bound) -> &[Indexed] {
         &self.uploads[self.uploads.partition_point(|upload| !is_behind(bound, upload))..]
     }
 
@@ -149,33 +157,33 @@ impl UploadIndex {
         }
     }
 
-    fn takes(&self, upload: &UploadSummary) -> bool {
+    fn takes(&self, upload: &Indexed) -> bool {
         let is_cut_off = |limit| is_behind(limit, upload);
         is_behind(&self.from, upload) && !self.limit.as_ref().is_some_and(is_cut_off)
     }
 }
 
-fn order(a: &UploadSummary, b: &UploadSummary) -> Ordering {
+fn order(Indexed { upload: a, .. }: &Indexed, Indexed { upload: b, .. }: &Indexed) -> Ordering {
     (&a.key, &a.id).cmp(&(&b.key, &b.id))
 }
 
-fn bound_of(upload: &UploadSummary) -> Bound {
+fn bound_of(Indexed { upload, .. }: &Indexed) -> Bound {
     (upload.key.as_str().as_bytes().to_vec(), Some(upload.id.clone()))
 }
 
-fn is_behind((key, id): &Bound, upload: &UploadSummary) -> bool {
+fn is_behind((key, id): &Bound, Indexed { upload, .. }: &Indexed) -> bool {
     match upload.key.as_str().as_bytes().cmp(key) {
         Ordering::Equal => id.as_ref().is_none_or(|id| upload.id > *id),
         other => other == Ordering::Greater,
     }
 }
 
-fn bytes_of(upload: &UploadSummary) -> usize {
+fn bytes_of(Indexed { upload, .. }: &Indexed) -> usize {
     let initiator = upload
         .initiator
         .as_deref()
         .map_or(0, |initiator| size_of::<Initiator>() + initiator.id.len() + initiator.name.len());
-    size_of::<UploadSummary>() + upload.key.as_str().len() + upload.id.as_str().len() + initiator
+    size_of::<Indexed>() + upload.key.as_str().len() + upload.id.as_str().len() + initiator
 }
 
 /// Reads the names in a directory of uploads, and the records that are not known. False if some
@@ -187,8 +195,8 @@ fn read(
     from: &Bound,
     bytes_max: usize,
 ) -> Result<(UploadIndex, bool)> {
-    let known: HashMap<&str, &UploadSummary> =
-        old.iter().flat_map(|old| &old.uploads).map(|upload| (upload.id.as_str(), upload)).collect();
+    let known: HashMap<&str, &Indexed> =
+        old.iter().flat_map(|old| &old.uploads).map(|known| (known.upload.id.as_str(), known)).collect();
     let (mut index, mut complete) = (UploadIndex::default(), true);
     // From its beginning, however far someone else has read it.
     let opened = resolve::plain(directory, "", DIRECTORY).op("open the uploads directory")?;
@@ -219,7 +227,7 @@ fn read(
 }
 
 /// The contents of an upload's record; `None` if it does not exist or can't be read.
-fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
+fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<Indexed>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::IO)) => {
@@ -230,9 +238,11 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<UploadSummary>> {
         result => result?,
     };
     let Ok(record) = record::from_bytes::<UploadRecord>(&bytes) else { return Ok(None) };
-    let Some(Ok(key)) = record.key.map(ObjectKey::new) else { return Ok(None) };
+    let Some(Ok(key)) = record.key.as_deref().map(ObjectKey::new) else { return Ok(None) };
     let initiated = file_info::timestamp(i128::from(record.time_ns.unwrap_or(0)));
-    Ok(Some(UploadSummary { key, id, initiated, checksum: record.checksum, initiator: record.initiator }))
+    let summary =
+        UploadSummary { key, id, initiated, checksum: record.checksum, initiator: record.initiator };
+    Ok(Some(Indexed { upload: summary, user: record.user }))
 }
 
 /// False for an upload that was completed or aborted.

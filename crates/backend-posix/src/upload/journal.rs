@@ -56,6 +56,7 @@ pub(super) fn begin(
         size_bytes: Some(receipt.size_bytes),
         time_ns: i64::try_from(receipt.last_modified.as_nanosecond()).ok(),
         assembly: file,
+        user: upload.record.user,
         unknown: Unknown::none(),
     };
     let sync = bucket.store.options.durability.syncs_data();

@@ -3,13 +3,12 @@
 use std::thread::sleep;
 
 use backend::{BackendError, PartPage, PartSummary, Result, UploadPage, UploadPosition};
-use kernel_calls::acting::as_self;
+use kernel_calls::acting::{acting_user, as_self};
 use rustix::io::Errno;
 use s3_types::{BucketName, UploadId};
 
-use super::allowed;
-use super::in_progress::{Upload, UploadName};
-use super::index::{Bound, UploadIndex, UploadIndexes, is_in_progress};
+use super::in_progress::{Upload, UploadName, is_for};
+use super::index::{Bound, Indexed, UploadIndex, UploadIndexes, is_in_progress};
 use super::part::Part;
 use crate::error::{Op, is_of_one};
 use crate::fs::file_info;
@@ -23,7 +22,6 @@ use crate::tree::store::Store;
 
 /// One page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts: usize) -> Result<PartPage> {
-    allowed::check_upload(store, name)?;
     let upload = Upload::open(&store.bucket(&name.bucket)?, name)?;
     as_self(|| page_of(store, &upload, after, max_parts))
 }
@@ -82,21 +80,25 @@ pub(crate) struct UploadsQuery {
     pub max_items: usize,
 }
 
-/// One page of the uploads in progress.
+/// One page of the uploads in progress: those of the user that the thread acts as, or all.
 pub(crate) fn list_uploads(
     store: &Store,
     indexes: &UploadIndexes,
     query: &UploadsQuery,
 ) -> Result<UploadPage> {
     let bucket = store.bucket(&query.bucket)?;
-    let mut page = as_self(|| list_in(&bucket, indexes, query))?;
-    allowed::retain(&bucket, &mut page)?;
-    Ok(page)
+    let user = acting_user();
+    as_self(|| list_in(&bucket, indexes, query, user))
 }
 
-fn list_in(bucket: &Bucket<'_>, indexes: &UploadIndexes, query: &UploadsQuery) -> Result<UploadPage> {
+fn list_in(
+    bucket: &Bucket<'_>,
+    indexes: &UploadIndexes,
+    query: &UploadsQuery,
+    user: Option<u32>,
+) -> Result<UploadPage> {
     if let Some(UploadPosition::AfterUpload { key, id }) = &query.start {
-        check_marker(bucket, key, id)?;
+        check_marker(bucket, key, id, user)?;
     }
     let mut page = UploadPage::default();
     let directory = match bucket.own_existing(UPLOADS) {
@@ -107,16 +109,18 @@ fn list_in(bucket: &Bucket<'_>, indexes: &UploadIndexes, query: &UploadsQuery) -
     loop {
         let from = bound(query, position.as_ref());
         let index = indexes.get(bucket, &directory, &from)?;
-        if fill(bucket, query, &index, &mut position, &mut page)? || !index.is_cut() {
+        if fill(bucket, query, &index, user, &mut position, &mut page)? || !index.is_cut() {
             return Ok(page);
         }
     }
 }
 
 /// Refuses a marker that can't be an id of ours, or is that of another key's upload. The id of an
-/// upload that has ended since the previous page is still a position: ids sort by time.
-fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId) -> Result<()> {
-    let valid = match Upload::open_id(bucket, id.as_str())? {
+/// upload that has ended since the previous page is still a position: ids sort by time. Another
+/// user's is like one that has ended.
+fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId, user: Option<u32>) -> Result<()> {
+    let upload = Upload::open_id(bucket, id.as_str())?.filter(|upload| is_for(user, upload.record.user));
+    let valid = match upload {
         Some(upload) => upload.record.key.as_deref() == Some(key),
         None => is_id(id.as_str()),
     };
@@ -129,17 +133,21 @@ fn fill(
     bucket: &Bucket<'_>,
     query: &UploadsQuery,
     index: &UploadIndex,
+    user: Option<u32>,
     position: &mut Option<UploadPosition>,
     page: &mut UploadPage,
 ) -> Result<bool> {
     let delimiter = query.delimiter.as_deref().filter(|delimiter| !delimiter.is_empty());
     let mut rest = index.behind(&bound(query, position.as_ref()));
-    while let Some((upload, others)) = rest.split_first() {
+    while let Some((Indexed { upload, user: whose }, others)) = rest.split_first() {
         let key = upload.key.as_str();
         if !key.starts_with(&query.prefix) {
             return Ok(true);
         }
         rest = others;
+        if !is_for(user, *whose) {
+            continue;
+        }
         let here = UploadPosition::AfterUpload { key: key.to_owned(), id: upload.id.clone() };
         if !in_progress(bucket, &upload.id)? {
             *position = Some(here);

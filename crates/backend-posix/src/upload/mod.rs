@@ -24,7 +24,7 @@ mod receipt;
 mod slot;
 
 use backend::{BackendError, NewUpload, Result, SweepReport};
-use kernel_calls::acting::as_self;
+use kernel_calls::acting::{acting_user, as_self, is_acting};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -74,6 +74,7 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
         attached: Attached::none(),
         predecessor: find_predecessor(store, bucket, key)?,
         initiator: initiator.clone(),
+        user: acting_user(),
         unknown: Unknown::none(),
     };
     retrying(|| {
@@ -124,7 +125,6 @@ fn describe(uploads: &OwnedFd, id: &str, record: &UploadRecord, durability: Dura
 /// Aborts an upload. Fails with a failed condition if the upload was initiated in another second
 /// than `if_initiated`.
 pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Timestamp>) -> Result<()> {
-    allowed::check_upload(store, name)?;
     retrying(|| {
         let bucket = store.bucket(&name.bucket)?;
         let upload = Upload::open(&bucket, name)?;
@@ -133,11 +133,18 @@ pub(crate) fn abort(store: &Store, name: &UploadName, if_initiated: Option<Times
             return Err(BackendError::PreconditionFailed(Condition::InitiatedTime).into());
         }
         let _lock = upload.lock(&bucket)?;
-        if let Some(receipt) = journal::finish_interrupted(&bucket, &upload, name)? {
-            journal::end(&bucket, &upload, name, &receipt);
-            return Err(BackendError::NoSuchUpload.into());
+        match journal::finish_interrupted(&bucket, &upload, name) {
+            Ok(Some(receipt)) => {
+                journal::end(&bucket, &upload, name, &receipt);
+                Err(BackendError::NoSuchUpload.into())
+            }
+            // What is at the key is closed to the user by now. The upload still is the user's.
+            Err(Fail::Storage(BackendError::Denied { .. })) if is_acting() => {
+                upload.remove(&bucket, &name.id, Sync::Names)
+            }
+            Ok(None) => upload.remove(&bucket, &name.id, Sync::Names),
+            Err(fail) => Err(fail),
         }
-        upload.remove(&bucket, &name.id, Sync::Names)
     })
 }
 

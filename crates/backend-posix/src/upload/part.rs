@@ -147,7 +147,7 @@ impl PartTarget {
         announced: Option<u64>,
         owner: Option<UnixAccount>,
     ) -> Result<(Self, ChosenChecksum)> {
-        allowed::check_upload(store, &upload)?;
+        allowed::check(store, &upload.bucket, &upload.place)?;
         let bucket = store.bucket(&upload.bucket)?;
         let Upload { directory, record } = Upload::open(&bucket, &upload)?;
         let chosen = record.checksum;

@@ -35,7 +35,8 @@ pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
 
 /// The answer in a receipt or journal.
 pub(super) fn answer(record: CompletionRecord) -> Option<WriteReceipt> {
-    let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, unknown: _ } = record;
+    let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, user: _, unknown: _ } =
+        record;
     Some(WriteReceipt {
         etag: etag?,
         checksum,

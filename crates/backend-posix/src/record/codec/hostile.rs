@@ -107,6 +107,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         metadata: metadata(),
         predecessor: Some(predecessor),
         initiator: Some(Box::new(Initiator { id: "arn:aws:iam::1:user/ann".into(), name: "ann".into() })),
+        user: Some(u32::MAX),
         attached: Attached::none(),
         unknown: Unknown::none(),
     };
@@ -117,6 +118,7 @@ fn of_uploads() -> Vec<Vec<u8>> {
         size_bytes: Some(300),
         time_ns: Some(1),
         assembly: Some(2),
+        user: Some(1000),
         unknown: Unknown::none(),
     };
     vec![

@@ -167,6 +167,7 @@ prop_compose! {
         metadata in metadata(),
         predecessor in prop::option::of(predecessor()),
         initiator: Option<(String, String)>,
+        user: Option<u32>,
         attached in attached(),
         unknown in unknown(),
     ) -> UploadRecord {
@@ -175,7 +176,7 @@ prop_compose! {
             (ChecksumAlgorithm::Sha1, checksum_type)
         });
         let initiator = initiator.map(|(id, name)| Box::new(Initiator { id: id.into(), name: name.into() }));
-        UploadRecord { key, time_ns, checksum, metadata, predecessor, initiator, attached, unknown }
+        UploadRecord { key, time_ns, checksum, metadata, predecessor, initiator, user, attached, unknown }
     }
 }
 
@@ -189,6 +190,7 @@ prop_compose! {
         assembly: Option<u8>,
         key: Option<String>,
         time_ns: Option<i64>,
+        user: Option<u32>,
         sealed: bool,
         unknown in unknown(),
     ) -> (PartRecord, LayoutRecord, CompletionRecord, BucketRecord) {
@@ -197,7 +199,9 @@ prop_compose! {
                 stamp, etag: etag.clone(), checksum, size_bytes, overflow, assembly, unknown: unknown.clone(),
             },
             LayoutRecord { stamp, slot_bytes: size_bytes, assembly, sealed, unknown: unknown.clone() },
-            CompletionRecord { key, etag, checksum, size_bytes, time_ns, assembly, unknown: unknown.clone() },
+            CompletionRecord {
+                key, etag, checksum, size_bytes, time_ns, assembly, user, unknown: unknown.clone(),
+            },
             BucketRecord { time_ns, unknown },
         )
     }
