@@ -216,8 +216,8 @@ fn announce_nested(dir: &Path) {
         tracing::warn!(
             ?dir,
             ?outer,
-            "the directory that is served lies inside another directory that a gateway serves or served: a gateway \
-             of the outer directory cannot delete the bucket that contains this one"
+            "a gateway serves, or once served, a directory above the one of this server: there it is part of a \
+             bucket, and DeleteBucket of that bucket fails as long as it is"
         );
     }
     let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);
