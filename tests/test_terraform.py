@@ -114,12 +114,14 @@ def key(server) -> tuple:
     return new_user(server, "terraform", allow(["iam:*", "sts:*", "s3:*"]))
 
 
-def replay(program: Path, server: Server, key: tuple, name: str, region: str = "us-east-1") -> list[dict]:
-    """The steps of one replay, all of which were done."""
+def replay(
+    program: Path, servers: list[Server], key: tuple, name: str, region: str = "us-east-1"
+) -> list[dict]:
+    """The steps of one replay, all of which were done. The servers get its calls in turn."""
     done = subprocess.run(
         [program, name],
         env={
-            "TF_ENDPOINT": server.endpoint,
+            "TF_ENDPOINTS": ",".join(server.endpoint for server in servers),
             "TF_REGION": region,
             "TF_ACCESS_KEY": key[0],
             "TF_SECRET_KEY": key[1],
@@ -145,7 +147,7 @@ def test_the_program_is_in_order(program):
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_resource(program, server, key, resource):
-    steps = replay(program, server, key, resource)
+    steps = replay(program, [server], key, resource)
     assert [step["step"] for step in steps] == RESOURCES[resource]
     # A plan only reads.
     for step in steps:
@@ -155,19 +157,36 @@ def test_a_resource(program, server, key, resource):
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_what_is_no_resource(program, server, key, what):
-    assert len(replay(program, server, key, what)) == OTHERS[what]
+    assert len(replay(program, [server], key, what)) == OTHERS[what]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory) -> Iterator[list[Server]]:
+    """Two gateways on one tree."""
+    folder = tmp_path_factory.mktemp("pair")
+    for first in start(folder):
+        options = ("--durability", "none", "--master-key-file", str(folder / "master-key"))
+        second = Server(first.tree, *options, log=folder / "second.log")
+        yield [first, second]
+        assert second.stop() == 0 and "panicked" not in second.log, second.log
+
+
+@pytest.mark.parametrize("what", [*RESOURCES, *OTHERS])
+def test_two_gateways(program, pair, what):
+    """What one of them has done is so at the other, though the provider never waits here."""
+    replay(program, pair, ROOT if what != "assumed" else new_user(pair[0], "tf", allow("*")), what)
 
 
 @pytest.mark.parametrize("who", ["root", "user"])
 def test_the_start(program, server, key, who):
-    assert len(replay(program, server, ROOT if who == "root" else key, "start")) == 3
+    assert len(replay(program, [server], ROOT if who == "root" else key, "start")) == 3
 
 
 def test_the_start_in_a_region_of_ones_own(program, tmp_path):
     """The provider signs for its own region, which need be none of AWS's (`skip_region_validation`)."""
     for server in start(tmp_path, "--region", "lab-7"):
         for region in ("lab-7", "us-east-1"):
-            assert len(replay(program, server, ROOT, "start", region)) == 3
+            assert len(replay(program, [server], ROOT, "start", region)) == 3
 
 
 CONFIGURATION = """

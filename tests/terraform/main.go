@@ -22,10 +22,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -33,6 +35,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	endpoints "github.com/aws/smithy-go/endpoints"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -68,22 +71,45 @@ var (
 
 func iamAs(who aws.CredentialsProvider) *iam.Client {
 	return iam.New(iam.Options{
-		BaseEndpoint:     aws.String(os.Getenv("TF_ENDPOINT")),
-		Region:           os.Getenv("TF_REGION"),
-		RetryMaxAttempts: 1,
-		Credentials:      who,
-		APIOptions:       []func(*middleware.Stack) error{noteCalls},
+		EndpointResolverV2: ofIAM{},
+		Region:             os.Getenv("TF_REGION"),
+		RetryMaxAttempts:   1,
+		Credentials:        who,
+		APIOptions:         []func(*middleware.Stack) error{noteCalls},
 	})
 }
 
 func stsAs(who aws.CredentialsProvider) *sts.Client {
 	return sts.New(sts.Options{
-		BaseEndpoint:     aws.String(os.Getenv("TF_ENDPOINT")),
-		Region:           os.Getenv("TF_REGION"),
-		RetryMaxAttempts: 1,
-		Credentials:      who,
-		APIOptions:       []func(*middleware.Stack) error{noteCalls},
+		EndpointResolverV2: ofSTS{},
+		Region:             os.Getenv("TF_REGION"),
+		RetryMaxAttempts:   1,
+		Credentials:        who,
+		APIOptions:         []func(*middleware.Stack) error{noteCalls},
 	})
+}
+
+// Endpoints take turns, as they do behind a load balancer.
+var (
+	endpointURLs = strings.Split(os.Getenv("TF_ENDPOINTS"), ",")
+	turn         atomic.Uint32
+)
+
+func nextEndpoint() (endpoints.Endpoint, error) {
+	uri, err := url.Parse(endpointURLs[int(turn.Add(1))%len(endpointURLs)])
+	return endpoints.Endpoint{URI: *uri}, err
+}
+
+type ofIAM struct{}
+
+func (ofIAM) ResolveEndpoint(context.Context, iam.EndpointParameters) (endpoints.Endpoint, error) {
+	return nextEndpoint()
+}
+
+type ofSTS struct{}
+
+func (ofSTS) ResolveEndpoint(context.Context, sts.EndpointParameters) (endpoints.Endpoint, error) {
+	return nextEndpoint()
 }
 
 // What the present step has called.
@@ -106,6 +132,8 @@ func noteCalls(stack *middleware.Stack) error {
 
 // A failure ends a step, and the program.
 type failure struct{ what string }
+
+func (f failure) Error() string { return f.what }
 
 func fail(format string, arguments ...any) {
 	panic(failure{fmt.Sprintf(format, arguments...)})
