@@ -285,8 +285,11 @@ def test_who_cannot_be_verified(server, lab, log):
             assert line["error"] == answer["Error"]["Code"] and not WHO & line.keys()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_file_that_the_server_may_not_read(make_server):
+@pytest.fixture
+def of_nobody(make_server):
+    """A server that runs as nobody, and its log: the kernel may refuse it something."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give files away")
     # pytest's own directories are closed to others, and the checkout may be.
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
@@ -297,14 +300,40 @@ def test_a_file_that_the_server_may_not_read(make_server):
             os.chown(made, NOBODY, NOBODY)
         log, program = logs / "audit.log", shutil.copy(binary(), place / "slipway")
         server = make_server("--audit-log", str(log), tree=tree, as_nobody=True, program=program)
-        s3 = client(server, "s3")
-        s3.create_bucket(Bucket="lab")
-        s3.put_object(Bucket="lab", Key="k", Body=b"text")
-        (tree / "lab" / "k").chmod(0)
-        lines = lines_of(log, refusal(s3.get_object, Bucket="lab", Key="k"), 2)
-        told = [(line["outcome"], line["decided_by"], line.get("error")) for line in lines]
-        assert told == [("allow", "root", None), ("deny", "server", "AccessDenied")]
+        client(server, "s3").create_bucket(Bucket="lab")
+        yield server, log
         server.stop()
+
+
+def test_a_file_that_the_server_may_not_read(of_nobody):
+    server, log = of_nobody
+    s3 = client(server, "s3")
+    s3.put_object(Bucket="lab", Key="k", Body=b"text")
+    (server.tree / "lab" / "k").chmod(0)
+    lines = lines_of(log, refusal(s3.get_object, Bucket="lab", Key="k"), 2)
+    told = [(line["outcome"], line["decided_by"], line.get("error")) for line in lines]
+    assert told == [("allow", "root", None), ("deny", "server", "AccessDenied")]
+
+
+def test_each_of_many_keys_that_the_kernel_refuses(of_nobody):
+    server, log = of_nobody
+    s3 = client(server, "s3")
+    for key in ("closed/a", "closed/b", "open/a"):
+        s3.put_object(Bucket="lab", Key=key, Body=b"text")
+    (server.tree / "lab" / "closed").chmod(0o555)
+    keys = [{"Key": key} for key in ("closed/a", "open/a", "closed/b")]
+    answer = s3.delete_objects(Bucket="lab", Delete={"Objects": keys})
+    assert [error["Code"] for error in answer["Errors"]] == ["AccessDenied"] * 2
+    lines = lines_of(log, answer, 5)
+    assert [line["decided_by"] for line in lines[:3]] == ["root"] * 3
+    refused = sorted(lines[3:], key=lambda line: line["resource"])
+    assert [line["resource"] for line in refused] == [
+        "arn:aws:s3:::lab/closed/a",
+        "arn:aws:s3:::lab/closed/b",
+    ]
+    for line in refused:
+        told = (line["outcome"], line["decided_by"], line["error"], line["operation"])
+        assert told == ("deny", "server", "AccessDenied", "DeleteObjects")
 
 
 def test_a_read_only_server_refuses(make_server, log):

@@ -10,7 +10,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
-pub use asker::Asker;
+pub use asker::{Asker, has_ended};
 pub use authorized::{Authorized, Detached};
 pub use rules::KnownRules;
 pub use storage::{Refused, Storage};

@@ -76,9 +76,18 @@ impl Trail {
     /// be verified (`requester` is `None`), or no policy decided. `resource` is what the request
     /// names, and `error` the code of the answer.
     pub fn refused(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
-        if self.has_denial.load(Relaxed) {
-            return;
+        if !self.has_denial.load(Relaxed) {
+            self.add_refusal(requester, resource, error);
         }
+    }
+
+    /// Adds the line of a part of a request that was refused, such as a key of many: no policy
+    /// decided, and other parts may have been denied.
+    pub fn refused_part(&self, requester: &Requester, resource: Option<&str>, error: &str) {
+        self.add_refusal(Some(requester), resource, error);
+    }
+
+    fn add_refusal(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
         let mut line = self.line(requester, false);
         line.resource(resource);
         line.decided_by(if requester.is_some() { "server" } else { "authentication" });

@@ -1,12 +1,13 @@
 use backend::{BackendError, DeleteReceipt, DeleteRequest, ObjectRef};
 use futures_util::stream::{self, StreamExt as _};
+use http::StatusCode;
 use iam::Resource;
 use s3_types::{ActionSet, BucketName, Conditions, ObjectKey, S3Action, VersionId};
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use crate::access::{Authorized, Subject};
+use crate::access::{Authorized, Subject, has_ended};
 use crate::call::Call;
 use crate::errors::from_backend;
 use crate::limits::DELETE_CONCURRENCY;
@@ -90,7 +91,12 @@ impl<'r> Deletion<'r> {
         let resource = Resource { bucket: Some(bucket), key: Some(key) };
         let subject = Subject { resource, rules: call.rules };
         let actions = about.actions(S3Action::DeleteObject);
-        let storage = call.authorize(subject, actions, &|key| about.value(key))?;
+        let storage = call.authorize(subject, actions, &|key| about.value(key)).inspect_err(|error| {
+            // Whatever else is refused here was decided.
+            if error.code() == ErrorCode::ExpiredToken {
+                note_refusal(call, resource, error);
+            }
+        })?;
         Ok(Self { storage, bucket, key, version, conditions })
     }
 }
@@ -109,10 +115,26 @@ async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<D
         if matches!(error, BackendError::InvalidVersionId(_)) {
             return no_such_version();
         }
-        let error = from_backend(error, Resource { bucket: Some(bucket), key: Some(key) });
+        let resource = Resource { bucket: Some(bucket), key: Some(key) };
+        // What policies decide by the object is told where they do.
+        let is_decided = matches!(error, BackendError::NotAllowed) && !has_ended(call.asker.requester);
+        let error = from_backend(error, resource);
         call.site().log(&error);
+        if error.status() == StatusCode::FORBIDDEN && !is_decided {
+            note_refusal(call, resource, &error);
+        }
         error
     })
+}
+
+/// Adds a line to the audit log for a key that is refused without a decision: the request has no
+/// status that would say so.
+#[cold]
+fn note_refusal(call: &Call<'_>, resource: Resource<'_>, error: &S3Error) {
+    if let Some(trail) = call.asker.trail {
+        let arn = resource.arn();
+        trail.refused_part(call.asker.requester, arn.as_deref(), error.code().into());
+    }
 }
 
 #[cfg(test)]
