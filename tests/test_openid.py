@@ -14,6 +14,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
+from test_audit import line_of, refusal
 
 from support.identities import (
     ROOT,
@@ -292,6 +293,41 @@ class TestLogins:
             assert refused(server, role, token) == "IDPCommunicationError"
         finally:
             idp.stop()
+
+
+class TestTheAuditLog:
+    @pytest.fixture
+    def log(self, tmp_path):
+        return tmp_path / "audit.log"
+
+    @pytest.fixture
+    def server(self, make_server, tmp_path, log):
+        options = ("--durability", "none", "--master-key-file", str(master_key(tmp_path)))
+        return make_server(*options, "--audit-log", str(log))
+
+    def test_a_token_that_does_not_count(self, server, iam, idp, one, log):
+        idp.start(one)
+        role = new_role(iam, "reader", provide(iam, idp))
+        now = int(time.time())
+        tokens = {
+            "InvalidIdentityToken": one.token(fresh_claims(idp, aud="stranger")),
+            "ExpiredTokenException": one.token(fresh_claims(idp, exp=now - 5)),
+        }
+        for code, token in tokens.items():
+            line = line_of(log, refusal(assume, server=server, role=role, token=token))
+            assert line == {
+                "operation": "AssumeRoleWithWebIdentity",
+                "outcome": "deny",
+                "decided_by": "authentication",
+                "error": code,
+            }
+            assert token not in log.read_text()
+
+    def test_a_provider_that_cannot_be_asked(self, server, iam, idp, one, log):
+        role = new_role(iam, "reader", provide(iam, idp))
+        answer = refusal(assume, server=server, role=role, token=one.token(fresh_claims(idp)))
+        line = line_of(log, answer)
+        assert (line["decided_by"], line["error"]) == ("authentication", "IDPCommunicationError")
 
 
 def may(server, role: str, token: str) -> bool:

@@ -97,8 +97,14 @@ fn log(request: &ActionRequest<'_>, error: &QueryError) {
 
 /// Adds a line to the audit log for a request that is refused without one.
 fn note_refusal(request: &ActionRequest<'_>, error: &QueryError, by: Option<&Requester>) {
-    let is_refusal =
-        error.status() == StatusCode::FORBIDDEN || error.code() == QueryCode::ExpiredTokenException;
+    // A token of a provider that does not count is no 403.
+    let is_refusal = error.status() == StatusCode::FORBIDDEN
+        || matches!(
+            error.code(),
+            QueryCode::ExpiredTokenException
+                | QueryCode::InvalidIdentityToken
+                | QueryCode::IDPCommunicationError
+        );
     if let Some(trail) = request.cx.trail.as_ref().filter(|_| is_refusal) {
         trail.refused(by, None, error.code().as_str());
     }
