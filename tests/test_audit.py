@@ -285,6 +285,16 @@ def test_who_cannot_be_verified(server, lab, log):
             assert line["error"] == answer["Error"]["Code"] and not WHO & line.keys()
 
 
+def test_a_key_that_is_disabled(server, lab, log):
+    iam, key = client(server, "iam"), new_user(server, "ann", allow("s3:*"))
+    client(server, "s3", key).list_buckets()
+    iam.update_access_key(UserName="ann", AccessKeyId=key[0], Status="Inactive")
+    for service, call in (("s3", "list_buckets"), ("iam", "list_users")):
+        line = line_of(log, refusal(getattr(client(server, service, key), call)))
+        assert (line["disabled_key"], line["decided_by"]) == (key[0], "authentication")
+        assert not WHO & line.keys()
+
+
 @pytest.fixture
 def of_nobody(make_server):
     """A server that runs as nobody, and its log: the kernel may refuse it something."""

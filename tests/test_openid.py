@@ -323,6 +323,24 @@ class TestTheAuditLog:
             }
             assert token not in log.read_text()
 
+    def test_provider_and_subject(self, server, iam, account, idp, one, log):
+        idp.start(one)
+        arn = provide(iam, idp)
+        role = new_role(iam, "reader", arn)
+        other = new_role(iam, "other", arn, {"StringEquals": {f"{idp.name}:sub": "bob"}})
+        token = one.token(fresh_claims(idp, sub="ann"))
+        subject = {"provider": arn, "subject": "ann"}
+        login = {"kind": "web-identity", "operation": "AssumeRoleWithWebIdentity"} | subject
+        answer = assume(server, role, token)
+        line = line_of(log, answer)
+        assert line.items() >= (login | {"outcome": "allow", "resource": role}).items()
+        s3 = client(server, "s3", key_of(answer["Credentials"]))
+        assert line_of(log, s3.list_buckets()).items() >= ({"kind": "role"} | subject).items()
+        answer = refusal(assume, server=server, role=other, token=token)
+        assert line_of(log, answer).items() >= (login | {"outcome": "deny", "resource": other}).items()
+        answer = refusal(assume, server=server, role=role + "x", token=token)
+        assert line_of(log, answer).items() >= (login | {"decided_by": "server"}).items()
+
     def test_a_provider_that_cannot_be_asked(self, server, iam, idp, one, log):
         role = new_role(iam, "reader", provide(iam, idp))
         answer = refusal(assume, server=server, role=role, token=one.token(fresh_claims(idp)))
@@ -546,7 +564,7 @@ class TestSecrets:
         assert (logins[0]["outcome"], logins[0]["resource"], logins[0]["kind"]) == (
             "allow",
             role,
-            "anonymous",
+            "web-identity",
         )
         assert logins[0]["statements"][0]["source"] == "resource"
         assert logins[0]["operation"] == "AssumeRoleWithWebIdentity"

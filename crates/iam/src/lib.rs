@@ -52,7 +52,7 @@ pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, Unavailable, Used
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
-    TokenFacts, UseMark,
+    TokenFacts, UseMark, WebSubject,
 };
 pub use state::{AccountState, Closed, Identity, Snapshot, Trouble, UnknownPrincipal};
 pub use tokens::{

@@ -96,13 +96,24 @@ pub struct PolicyNames {
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
 pub type SessionTag = (Box<str>, Box<str>);
 
-/// What conditions may ask about the session that a token stands for.
+/// What conditions and the audit log may ask about the session that a token stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFacts {
     /// When it was given out, in ISO 8601 (`aws:TokenIssueTime`).
     pub issued: Box<str>,
     /// The source identity (`aws:SourceIdentity`).
     pub source: Option<Box<str>>,
+    /// For whom an OpenID provider vouched.
+    pub web: Option<Box<WebSubject>>,
+}
+
+/// Somebody for whom an OpenID provider vouches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSubject {
+    /// The ARN of the provider.
+    pub provider: Box<str>,
+    /// The subject, as the provider has it.
+    pub subject: Box<str>,
 }
 
 /// The rights of a key, and the principal that has them.

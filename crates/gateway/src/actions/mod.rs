@@ -272,7 +272,12 @@ async fn find_session(
         Some(found) => found,
         None => settings.identities.find(access_key, token).await,
     };
-    let session = found.map_err(error::unidentified)?;
+    let session = found.map_err(|why| {
+        if let (Unidentified::Inactive, Some(trail)) = (&why, &cx.trail) {
+            trail.set_disabled_key(access_key);
+        }
+        error::unidentified(why)
+    })?;
     if session.has_ended(cx.now) {
         return Err(error::unidentified(Unidentified::Expired));
     }

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use iam::model::{Provider, ProviderArn, ProviderUrl, Role};
 use iam::{
     AccountId, AccountState, ActionQuestion, Claims, Decision, Requester, SessionKind, Snapshot, Values,
-    WebIdentity, Who,
+    WebIdentity, WebSubject, Who,
 };
 use iam_remote::{Expected, Refusal, Unverified, WebToken};
 use iam_wire::api::{self, AssumeRoleWithWebIdentityResult, AssumedRoleUser};
@@ -80,6 +80,10 @@ impl Login<'_> {
         let expected = Expected { issuer: sent.issuer(), client_ids: &found.provider.client_ids };
         let now = self.cx.now.as_second();
         let token = self.gateway.openid.verify(&sent, expected, now).await.map_err(refused)?;
+        if let Some(trail) = &self.cx.trail {
+            let (provider, subject) = (found.arn.as_str().into(), token.subject.clone());
+            trail.set_web(WebSubject { provider, subject });
+        }
         if token.has_transitive_tags {
             return Err(QueryError::parameter_not_implemented("transitive_tag_keys"));
         }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use iam::{
     DecidedBy, DecidingStatement, Explained, KeyKind, PolicySource, PrincipalKind, Requester, Session,
+    WebSubject,
 };
 use s3_types::{UnixAccount, UnixName};
 
@@ -46,6 +47,19 @@ impl Line {
             number(out, b",\"gid\":", account.gid().into());
         }
         self.is_signed = session.is_some();
+    }
+
+    /// Tells of whoever asks for a session by a token that was verified.
+    pub fn web_subject(&mut self, web: &WebSubject) {
+        word(&mut self.fields, b",\"kind\":\"", Some("web-identity"));
+        push_web(&mut self.fields, web);
+        self.is_signed = true;
+    }
+
+    pub fn disabled_key(&mut self, id: Option<&str>) {
+        if let Some(id) = id {
+            text(&mut self.fields, b",\"disabled_key\":\"", id.as_bytes());
+        }
     }
 
     pub fn outcome(&mut self, operation: Option<&str>, is_allowed: bool) {
@@ -136,7 +150,15 @@ fn push_session(out: &mut Vec<u8>, session: &Session) {
     if let Some(source) = session.token.as_ref().and_then(|token| token.source.as_deref()) {
         text(out, b",\"source_identity\":\"", source.as_bytes());
     }
+    if let Some(web) = session.token.as_ref().and_then(|token| token.web.as_deref()) {
+        push_web(out, web);
+    }
     word(out, b",\"access_key\":\"", Some(session.credential.access_key.as_str()));
+}
+
+fn push_web(out: &mut Vec<u8>, web: &WebSubject) {
+    text(out, b",\"provider\":\"", web.provider.as_bytes());
+    text(out, b",\"subject\":\"", web.subject.as_bytes());
 }
 
 fn push_statement(out: &mut Vec<u8>, statement: &DecidingStatement) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iam::{
     AccessKeyId, Account, AccountId, Credential, DecidedBy, DecidingStatement, Decision, Explained, KeyKind,
-    PolicySource, Principal, PrincipalKind, Requester, SecretKey, Session, TokenFacts,
+    PolicySource, Principal, PrincipalKind, Requester, SecretKey, Session, TokenFacts, WebSubject,
 };
 use s3_types::UnixAccount;
 use serde_json::{Value, json};
@@ -15,6 +15,12 @@ use crate::peer::Peer;
 use crate::request_id::RequestIds;
 
 const SECRET: &str = "wJalrXUtnFEMI-K7MDENG-bPxRfiCY";
+
+const PROVIDER: &str = "arn:aws:iam::111122223333:oidc-provider/idp.lab";
+
+fn web_subject() -> WebSubject {
+    WebSubject { provider: PROVIDER.into(), subject: "an\"n".into() }
+}
 
 fn role_session() -> Requester {
     let account = Arc::new(Account::new(AccountId::new("111122223333").unwrap()));
@@ -33,7 +39,11 @@ fn role_session() -> Requester {
         secret_key: SecretKey::new(SECRET).unwrap(),
     };
     let session = Session::new(principal, credential, KeyKind::Temporary);
-    let token = TokenFacts { issued: "2026-11-27T04:00:00Z".into(), source: Some("ann".into()) };
+    let token = TokenFacts {
+        issued: "2026-11-27T04:00:00Z".into(),
+        source: Some("ann".into()),
+        web: Some(Box::new(web_subject())),
+    };
     Requester::Session(Arc::new(Session { token: Some(token), ..session }))
 }
 
@@ -98,6 +108,8 @@ fn all_fields() {
         "issuer": "arn:aws:iam::111122223333:role/reader",
         "session": "a\"b",
         "source_identity": "ann",
+        "provider": PROVIDER,
+        "subject": "an\"n",
         "access_key": "ASIA0123456789",
         "uid": 1000,
         "gid": 100,
@@ -159,4 +171,28 @@ fn a_refusal_is_told_once() {
     let unknown = lines(|trail| trail.refused(None, None, "InvalidAccessKeyId")).remove(0);
     assert_eq!([&unknown["decided_by"], &unknown["outcome"]], ["authentication", "deny"]);
     assert_eq!(unknown.get("principal"), None);
+}
+
+#[test]
+fn who_has_no_key() {
+    let denied = Explained::without(Decision::NoGrant, DecidedBy::NoStatement);
+    let vouched = lines(|trail| {
+        trail.set_web(web_subject());
+        trail.decided(&Requester::Anonymous, "sts:AssumeRoleWithWebIdentity", "*", &denied);
+    });
+    let [line] = &vouched[..] else { panic!("{vouched:?}") };
+    assert_eq!([&line["kind"], &line["provider"], &line["subject"]], ["web-identity", PROVIDER, "an\"n"]);
+    // The role is not there: no policy decided.
+    let refused = lines(|trail| {
+        trail.set_web(web_subject());
+        trail.refused(None, None, "AccessDenied");
+    });
+    assert_eq!([&refused[0]["kind"], &refused[0]["decided_by"]], ["web-identity", "server"]);
+    let disabled = lines(|trail| {
+        trail.set_disabled_key("AKIA1");
+        trail.refused(None, None, "InvalidAccessKeyId");
+    });
+    let told = (disabled[0]["disabled_key"].as_str(), disabled[0]["decided_by"].as_str());
+    assert_eq!(told, (Some("AKIA1"), Some("authentication")));
+    assert!(disabled[0].get("access_key").is_none() && disabled[0].get("kind").is_none());
 }

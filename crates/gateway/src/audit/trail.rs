@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use iam::{Decision, Explained, Requester};
+use iam::{Decision, Explained, Requester, WebSubject};
 use s3_types::{Timestamp, UnixAccount};
 
 use super::line::Line;
@@ -29,6 +29,10 @@ pub struct Trail {
     operation: OnceLock<&'static str>,
     /// Whom the requester is on the file system, once it is known.
     unix: OnceLock<UnixAccount>,
+    /// For whom an OpenID provider vouches, once it is known: they ask for a session without a key.
+    web: OnceLock<WebSubject>,
+    /// The id of the key that signed, if it is known and switched off.
+    disabled_key: OnceLock<Box<str>>,
     /// True once a line says that something is not allowed.
     has_denial: AtomicBool,
 }
@@ -38,7 +42,8 @@ impl Trail {
     pub fn new(log: &Arc<AuditLog>, request: RequestId, peer: Peer) -> Self {
         let (log, has_denial) = (Arc::clone(log), AtomicBool::new(false));
         let (operation, unix) = (OnceLock::new(), OnceLock::new());
-        Self { log, request, remote: peer.ip(), operation, unix, has_denial }
+        let (web, disabled_key) = (OnceLock::new(), OnceLock::new());
+        Self { log, request, remote: peer.ip(), operation, unix, web, disabled_key, has_denial }
     }
 
     /// Takes the name of what the request asks for.
@@ -51,6 +56,18 @@ impl Trail {
     pub fn set_unix(&self, account: UnixAccount) {
         // It is known once.
         let _ = self.unix.set(account);
+    }
+
+    /// Takes for whom an OpenID provider vouches.
+    pub fn set_web(&self, subject: WebSubject) {
+        // It is known once.
+        let _ = self.web.set(subject);
+    }
+
+    /// Takes the id of a key that is switched off, with which a request says that it is signed.
+    pub fn set_disabled_key(&self, id: &str) {
+        // It is known once.
+        let _ = self.disabled_key.set(id.into());
     }
 
     /// Adds the line of a decision by policies.
@@ -90,7 +107,8 @@ impl Trail {
     fn add_refusal(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
         let mut line = self.line(requester, false);
         line.resource(resource);
-        line.decided_by(if requester.is_some() { "server" } else { "authentication" });
+        let is_known = requester.is_some() || self.web.get().is_some();
+        line.decided_by(if is_known { "server" } else { "authentication" });
         line.error(error);
         self.add(&line);
     }
@@ -100,8 +118,10 @@ impl Trail {
             self.has_denial.store(true, Relaxed);
         }
         let mut line = Line::new(self.request, self.remote);
-        if let Some(requester) = requester {
-            line.requester(requester, self.unix.get().copied());
+        match (self.web.get(), requester) {
+            (Some(web), _) => line.web_subject(web),
+            (None, Some(requester)) => line.requester(requester, self.unix.get().copied()),
+            (None, None) => line.disabled_key(self.disabled_key.get().map(|id| &**id)),
         }
         line.outcome(self.operation.get().copied(), is_allowed);
         line

@@ -49,7 +49,12 @@ pub async fn authenticate<'a>(
         Some(found) => found,
         None => identities.find(access_key, token).await,
     };
-    let session = found.map_err(|why| unidentified(why, access_key, token))?;
+    let session = found.map_err(|why| {
+        if let (Unidentified::Inactive, Some(trail)) = (&why, &cx.trail) {
+            trail.set_disabled_key(access_key);
+        }
+        unidentified(why, access_key, token)
+    })?;
     if session.has_ended(cx.now) {
         return Err(unidentified(Unidentified::Expired, access_key, token));
     }

@@ -14,6 +14,7 @@ use crate::identities::Unidentified;
 use crate::model::{PolicyArn, ProviderArn, Tags};
 use crate::session::{
     KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
+    WebSubject,
 };
 use crate::tokens::{Claims, PosixOf, SessionKind, Who};
 use crate::unique_id::{IdKind, UniqueId};
@@ -38,7 +39,11 @@ impl Snapshot {
         let issued = Timestamp::from_second(claims.issued).map_err(|_| Unidentified::InvalidToken)?;
         let mut principal = made.principal;
         principal.unix = principal.unix.or_else(|| unix_of(claims, account));
-        let token = TokenFacts { issued: issued.to_string().into(), source: claims.source.clone() };
+        let web = claims
+            .web
+            .as_ref()
+            .map(|web| Box::new(WebSubject { provider: web.provider.clone(), subject: web.subject.clone() }));
+        let token = TokenFacts { issued: issued.to_string().into(), source: claims.source.clone(), web };
         let session = Session::new(principal, key, KeyKind::Temporary);
         Ok(Session {
             permissions: made.permissions,

@@ -73,7 +73,7 @@ fn a_session_of_a_role_has_its_rights() {
     assert_eq!(principal.unique_id.as_deref(), Some(&*format!("{role}:nightly")));
     assert_eq!(session.key_kind, KeyKind::Temporary);
     assert_eq!(session.expires, Timestamp::from_second(ENDS).ok());
-    let token = TokenFacts { issued: "2027-01-15T08:00:00Z".into(), source: None };
+    let token = TokenFacts { issued: "2027-01-15T08:00:00Z".into(), source: None, web: None };
     assert_eq!(session.token, Some(token));
     assert_eq!((session.permissions.identity.len(), session.permissions.session.is_none()), (1, true));
     assert_eq!(principal.unix, None);
@@ -316,6 +316,9 @@ fn a_session_by_a_provider_ends_with_it() {
     let claims = Claims { kind: SessionKind::WebIdentity, web: web(&arn.to_string()), ..of_role(&document) };
     let session = made(&state(&[&document]), &claims).unwrap();
     assert_eq!(session.principal.kind, PrincipalKind::Role);
+    let vouched = session.token.as_ref().and_then(|token| token.web.as_deref());
+    let vouched = vouched.map(|web| (web.provider.to_string(), web.subject.to_string()));
+    assert_eq!(vouched, Some((arn.to_string(), "s".to_owned())));
     refused(&state(&[&document]), &Claims { web: web("idp.lab"), ..claims.clone() }, "invalid");
     with(&mut document, |document, _| document.set_provider_disabled(&arn, true));
     refused(&state(&[&document]), &claims, "inactive");
