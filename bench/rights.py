@@ -7,6 +7,7 @@ same connections: what the machine does besides falls on both.
 
     cargo build --release && bench/rights.py
     bench/rights.py --impersonate       # and of --impersonate, above root's at a server that keeps no objects in memory
+    bench/rights.py --audit-log         # what a line of the audit log costs: the user at a server with one and without
 
 The figure is the median over the rounds of the difference within a round, in microseconds of the server's threads."""
 
@@ -196,6 +197,25 @@ def of_impersonation(options: argparse.Namespace, work: pathlib.Path, key: tuple
         return sides
 
 
+def of_audit_log(options: argparse.Namespace, work: pathlib.Path, key: tuple[str, str]) -> list[Side]:
+    """The user at a server without an audit log, and at one that writes a line for each GET."""
+    for name in ("plain", "noted"):
+        (work / name / "data").mkdir(parents=True)
+    log = work / "audit.log"
+    with (
+        server(options, work / "plain", *key) as (host, pid),
+        server(options, work / "noted", *key, "--audit-log", str(log)) as (noted, noted_pid),
+    ):
+        sides = [Side("plain", host, pid, prepare(host)), Side("noted", noted, noted_pid, prepare(noted))]
+        measure(options, sides)
+    # A dropped line would cost less than one that is written.
+    bursts = [count // CONNECTIONS * CONNECTIONS for count in (options.count // 10, options.count)]
+    wanted, found = (options.rounds + 1) * sum(bursts), log.read_text().count('"operation":"GetObject"')
+    if found != wanted:
+        raise SystemExit(f"the audit log has {found} lines of {wanted} GETs")
+    return sides
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -203,20 +223,28 @@ def main() -> None:
     parser.add_argument("--binary", default=str(ROOT / "target/release/slipway"))
     parser.add_argument("--count", type=int, default=4000, help="requests of each in a round")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--impersonate", action="store_true", help="a server that acts as the user (as root)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--impersonate", action="store_true", help="a server that acts as the user (as root)")
+    what.add_argument("--audit-log", action="store_true", help="a server that writes an audit log")
     parser.add_argument("--check", action="store_true", help="exit status 1 if it is more than the limit")
     options = parser.parse_args()
     options.null, options.durability = False, "none"
     with tempfile.TemporaryDirectory(prefix="slipway-rights-") as work:
         key = pathlib.Path(work, "master-key")
         subprocess.run([options.binary, "master-key", "new", key], check=True, capture_output=True)
-        run, limit = (of_impersonation, 8.0) if options.impersonate else (of_policies, 3.0)
-        root, user = run(options, pathlib.Path(work), ("--master-key-file", str(key)))
-    for side in (root, user):
+        run, limit = of_policies, 3.0
+        if options.impersonate:
+            run, limit = of_impersonation, 8.0
+        elif options.audit_log:
+            run, limit = of_audit_log, None
+        if options.check and limit is None:
+            parser.error("there is no limit for the audit log")
+        first, second = run(options, pathlib.Path(work), ("--master-key-file", str(key)))
+    for side in (first, second):
         print(f"{side.name:5} {statistics.median(side.found):6.2f} us a GET, at least {min(side.found):.2f}")
-    more = [one - other for one, other in zip(user.found, root.found, strict=True)]
+    more = [one - other for one, other in zip(second.found, first.found, strict=True)]
     print(
-        f"more for the user: {statistics.median(more):.2f} us (a round's {min(more):.2f} to {max(more):.2f})"
+        f"more for {second.name}: {statistics.median(more):.2f} us (a round's {min(more):.2f} to {max(more):.2f})"
     )
     if options.check and statistics.median(more) > limit:
         raise SystemExit(f"more than {limit} us")
