@@ -93,6 +93,15 @@ class TestStart:
         with pytest.raises(StartFailed, match="is not the superuser"):
             make_server("--impersonate", tree=tree, env=ENV, as_nobody=True)
 
+    @pytest.mark.parametrize("mode", [0o700, 0o755])
+    def test_a_tree_that_is_closed_to_its_users(self, make_server, tmp_path, mode):
+        tree = tmp_path / "tree"
+        tree.mkdir()
+        tree.chmod(mode)
+        server = make_server("--impersonate", tree=tree, env=ENV)
+        says = f"{tree} has the mode 0700, so that users whom it does not let through (x) reach no file"
+        assert (says in server.log) == (mode == 0o700), server.log
+
     def test_the_process_gives_up_what_it_does_not_need(self, scene):
         status = Path(f"/proc/{scene.server.pid}/status").read_text()
         effective = int(re.search(r"CapEff:\s+(\w+)", status)[1], 16)

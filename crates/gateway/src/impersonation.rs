@@ -1,5 +1,8 @@
 //! What a start with `--impersonate` and `--chown` needs (decision 0044).
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use kernel_calls::acting::Identity;
 use kernel_calls::privileges;
 
@@ -26,6 +29,24 @@ pub fn become_able_to_act(options: &ServeOptions) -> Result<(), String> {
     privileges::can_act(trial).map_err(|lack| failed(lack.to_string()))?;
     privileges::keep_what_acting_needs()
         .map_err(|error| failed(format!("it cannot give up the capabilities that it does not need: {error}")))
+}
+
+/// Warns if users may not search DIR, below which all files are.
+pub fn warn_of_closed_tree(options: &ServeOptions) {
+    if !options.impersonate {
+        return;
+    }
+    let dir = Path::new(&options.dir);
+    // A tree that cannot be looked at ends the start elsewhere.
+    let Ok(found) = std::fs::metadata(dir) else { return };
+    let mode = found.permissions().mode() & 0o7777;
+    if mode & 0o001 == 0 {
+        let dir = dir.display();
+        tracing::warn!(
+            "--impersonate: {dir} has the mode {mode:04o}, so that users whom it does not let through (x) reach no \
+             file, whatever policies allow: chmod o+x {dir}"
+        );
+    }
 }
 
 /// Refuses an identity of root's that nobody may have; warns if root has none.

@@ -250,6 +250,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
     root.warn_of_chown(options.chown);
     impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
+    impersonation::warn_of_closed_tree(options);
     let registry = open_identities(options, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
