@@ -145,6 +145,35 @@ class TestUsers:
         assert rows(admin("key", "list"))[1][0] == mine["AccessKeyId"]
         admin("key", "delete", mine["AccessKeyId"])
 
+    def test_what_is_disabled_is_shown(self, server, admin, tmp_path):
+        key = admin.json("user", "create", "ann", "--key")["AccessKey"]["AccessKeyId"]
+        admin("user", "create", "bob", "--key")
+        assert rows(admin("user", "list"))[0] == ["NAME", "PATH", "ID", "MADE"]
+        assert facts(admin("key", "show", key))["status"] == "Active"
+        admin("user", "disable", "ann")
+        assert facts(admin("user", "show", "ann"))["status"] == "Disabled"
+        assert "status" not in facts(admin("user", "show", "bob"))
+        header, *listed = rows(admin("user", "list"))
+        assert (header[-1], [row[-1] == "Disabled" for row in listed]) == ("STATUS", [True, False])
+        assert [user.get("Status") for user in admin.json("user", "list")] == ["Disabled", None]
+        assert facts(admin("key", "show", key))["status"] == "Active (the user is disabled)"
+        assert admin("key", "list", "ann").endswith("ann is disabled: all its keys are refused\n")
+        assert "disabled" not in admin("key", "list", "bob")
+        admin("user", "enable", "ann")
+        admin("key", "disable", key)
+        assert facts(admin("key", "show", key))["status"] == "Inactive"
+        assert admin.json("key", "show", key)["Status"] == "Inactive"
+        trust = tmp_path / "trust.json"
+        arn = admin.json("user", "show", "ann")["Arn"]
+        statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": arn}}
+        trust.write_text(policy(statement))
+        admin("role", "create", "reader", str(trust))
+        admin("role", "disable", "reader")
+        assert facts(admin("role", "show", "reader"))["status"] == "Disabled"
+        assert rows(admin("role", "list"))[1][-1] == "Disabled"
+        # AWS's clients read the answers as before.
+        assert client(server, "iam").get_role(RoleName="reader")["Role"]["RoleName"] == "reader"
+
     def test_what_is_not_there_is_found_before_a_user_is_made(self, server, admin):
         error = admin.refused("user", "create", "ann", "--policy", "Nope")
         assert error == "NoSuchEntity: there is no policy Nope: `slipway admin policy list` shows all"

@@ -32,6 +32,12 @@ fn some_tags(of: &Tags, shown: Shown) -> Option<Vec<Tag<'_>>> {
     (shown == Shown::Whole && !of.is_empty()).then(|| tags(of))
 }
 
+/// Returns the status of a user or a role, which IAM does not have: only one that differs from
+/// IAM's is shown.
+fn status(disabled: bool) -> Option<Text<'static>> {
+    disabled.then(|| "Disabled".into())
+}
+
 /// Returns a user.
 pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, shown: Shown) -> api::User<'a> {
     api::User {
@@ -42,6 +48,7 @@ pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, show
         create_date: user.created,
         permissions_boundary: boundary(user.boundary.as_ref(), shown),
         tags: some_tags(&user.tags, shown),
+        status: status(user.disabled),
     }
 }
 
@@ -73,6 +80,7 @@ pub(super) fn role<'a>(call: &ActionCall<'_>, name: &'a Name, role: &'a Role, sh
         permissions_boundary: boundary(role.boundary.as_ref(), shown),
         tags: some_tags(&role.tags, shown),
         role_last_used: None,
+        status: status(role.disabled),
     }
 }
 

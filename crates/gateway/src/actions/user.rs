@@ -69,6 +69,7 @@ fn root(call: &ActionCall<'_>) -> String {
         create_date: Timestamp::UNIX_EPOCH,
         permissions_boundary: None,
         tags: None,
+        status: None,
     };
     rendered(&GetUserResult { user }, call)
 }

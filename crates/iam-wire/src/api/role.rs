@@ -87,6 +87,7 @@ elements! {
         "PermissionsBoundary" permissions_boundary: Option<AttachedPermissionsBoundary<'a>>,
         "Tags" tags: Option<Vec<Tag<'a>>>,
         "RoleLastUsed" role_last_used: Option<RoleLastUsed<'a>>,
+        "Status" status: Option<Text<'a>>,
     }
 }
 

@@ -56,7 +56,7 @@ inputs! {
 
 elements! {
     /// A user. Lists leave out boundary and tags; CreateUser and GetUser have them if there are any
-    /// (recorded).
+    /// (recorded). The status is ours: `Disabled`, or none.
     User<'a> {
         "Path" path: Text<'a>,
         "UserName" user_name: Text<'a>,
@@ -65,6 +65,7 @@ elements! {
         "CreateDate" create_date: Timestamp,
         "PermissionsBoundary" permissions_boundary: Option<AttachedPermissionsBoundary<'a>>,
         "Tags" tags: Option<Vec<Tag<'a>>>,
+        "Status" status: Option<Text<'a>>,
     }
 }
 

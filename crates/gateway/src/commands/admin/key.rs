@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value as Json;
 
 use super::node::Node;
-use super::output::Output;
+use super::output::{Output, with};
 use super::service::{Result, Server};
 
 /// The columns of a list of keys.
@@ -77,7 +77,15 @@ pub fn run(command: &KeyCommand, server: &Server, output: &Output<'_>) -> Result
             let key = create(user.as_deref(), server)?;
             secret(&[("user", key.text_of("UserName"))], &key, &key.json(), output);
         }
-        KeyCommand::List(OfUser { user }) => output.list(&keys_of(user.as_deref(), server)?, &COLUMNS),
+        KeyCommand::List(OfUser { user }) => {
+            let keys = keys_of(user.as_deref(), server)?;
+            output.list(&keys, &COLUMNS);
+            if let Some(name) = keys.first().map(|key| key.text_of("UserName"))
+                && is_disabled(&name, server)
+            {
+                output.done(&format!("{name} is disabled: all its keys are refused"));
+            }
+        }
         KeyCommand::Show(Which { key }) => show(key, server, output)?,
         KeyCommand::Disable(Which { key }) => {
             change("UpdateAccessKey", key, &[("Status", "Inactive")], server)?;
@@ -99,14 +107,34 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     let found = server.iam("GetAccessKeyLastUsed", &[("AccessKeyId", key)])?;
     let last = found.child("AccessKeyLastUsed").cloned().unwrap_or_default();
     let date = last.text_of("LastUsedDate");
-    let used = if date.is_empty() {
+    let last_use = if date.is_empty() {
         "never".to_owned()
     } else {
         format!("{date}, {} in {}", last.text_of("ServiceName"), last.text_of("Region"))
     };
-    let lines = [("access key", key.to_owned()), ("user", found.text_of("UserName")), ("last used", used)];
-    output.facts(&lines, &found.json());
+    let user = found.text_of("UserName");
+    let status = status(key, &user, server);
+    let json = with(found.json(), status.iter().map(|status| ("Status", status.as_str().into())));
+    let mut shown = status.unwrap_or_default();
+    if is_disabled(&user, server) {
+        shown.push_str(" (the user is disabled)");
+    }
+    let lines = [("access key", key.to_owned()), ("user", user), ("status", shown), ("last used", last_use)];
+    output.facts(&lines, &json);
     Ok(())
+}
+
+/// Asks whether a key is switched off. `None` for who may not see that.
+fn status(key: &str, user: &str, server: &Server) -> Option<String> {
+    let keys = keys_of((user != iam::ROOT_NAME).then_some(user), server).ok()?;
+    let found = keys.iter().find(|there| there.text_of("AccessKeyId") == key)?;
+    Some(found.text_of("Status"))
+}
+
+/// Asks whether a user is disabled; false for who may not see that.
+fn is_disabled(user: &str, server: &Server) -> bool {
+    let found = server.iam("GetUser", &[("UserName", user)]);
+    found.is_ok_and(|found| found.child("User").is_some_and(|user| user.child("Status").is_some()))
 }
 
 /// Changes a key, whosever it is: IAM's actions want its user.

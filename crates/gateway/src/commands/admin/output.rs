@@ -67,6 +67,15 @@ fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// Adds a column with the status, which only what is disabled has, if there is any.
+pub fn with_status(
+    items: &[Node],
+    columns: &[(&'static str, &'static str)],
+) -> Vec<(&'static str, &'static str)> {
+    let shown = items.iter().any(|item| item.child("Status").is_some());
+    columns.iter().copied().chain(shown.then_some(("STATUS", "Status"))).collect()
+}
+
 /// Adds members to a JSON object.
 pub fn with(object: Json, more: impl IntoIterator<Item = (&'static str, Json)>) -> Json {
     let mut members = match object {

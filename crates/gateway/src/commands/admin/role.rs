@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::common::{document, tag};
-use super::output::{Output, with};
+use super::output::{Output, with, with_status};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
 use crate::values::whole;
@@ -116,7 +116,8 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
             output.facts(&[("role", made.text_of("RoleName")), ("arn", made.text_of("Arn"))], &made.json());
         }
         RoleCommand::List { path } => {
-            output.list(&server.list("ListRoles", &[("PathPrefix", path)], "Roles")?, &COLUMNS);
+            let roles = server.list("ListRoles", &[("PathPrefix", path)], "Roles")?;
+            output.list(&roles, &with_status(&roles, &COLUMNS));
         }
         RoleCommand::Show { name } => show(name, server, output)?,
         RoleCommand::SetTrust { name, trust } => {
@@ -162,6 +163,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("arn", role.text_of("Arn")),
         ("id", role.text_of("RoleId")),
         ("made", role.text_of("CreateDate")),
+        ("status", role.text_of("Status")),
         ("description", role.text_of("Description")),
         ("longest session", format!("{} s", role.text_of("MaxSessionDuration"))),
         ("tags", tags.join(", ")),

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use super::common::{arn_of, gone, tag};
 use super::key::{COLUMNS as KEY_COLUMNS, create, keys_of, secret};
 use super::node::Node;
-use super::output::{Output, array, joined, with};
+use super::output::{Output, array, joined, with, with_status};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
 
@@ -116,7 +116,8 @@ pub fn run(command: &UserCommand, server: &Server, output: &Output<'_>) -> Resul
             return make(name, path, (group, policy), *key, server, output);
         }
         UserCommand::List { path } => {
-            output.list(&server.list("ListUsers", &[("PathPrefix", path)], "Users")?, &COLUMNS);
+            let users = server.list("ListUsers", &[("PathPrefix", path)], "Users")?;
+            output.list(&users, &with_status(&users, &COLUMNS));
         }
         UserCommand::Show { name } => show(name, server, output)?,
         UserCommand::Rename { name, new_name } => {
@@ -221,6 +222,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
 
 /// Takes from a user all that keeps it from being deleted.
 fn take_all(name: &str, server: &Server) -> Result<()> {
+        ("status", user.text_of("Status")),
     let of = [("UserName", name)];
     for key in keys_of(Some(name), server)? {
         let id = key.text_of("AccessKeyId");
