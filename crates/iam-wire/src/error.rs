@@ -131,6 +131,15 @@ impl QueryError {
         Self::new(QueryCode::AccessDenied, message)
     }
 
+    /// Makes the error for an action of ours that no policy can allow.
+    pub fn not_administrator(caller: &str, action: &str) -> Self {
+        let message = format!(
+            "User: {caller} is not authorized to perform: {action} because only the key that the server was started \
+             with may, whatever policies allow"
+        );
+        Self::new(QueryCode::AccessDenied, message)
+    }
+
     /// Makes the error for GetAccessKeyLastUsed of a key that the caller may not see, or that is
     /// not there: IAM does not tell which (recorded).
     pub fn access_key_hidden(caller: &str, access_key: &str) -> Self {

@@ -44,9 +44,10 @@ pub(super) fn check<'f, P: Perform<'f>>(
             return Ok(());
         }
         Permission::Administrator => {
+            let caller = &call.session.principal.arn;
             let is_root = call.session.key_kind == KeyKind::Root;
             note(call, row, NoPolicy::Administrator, is_root);
-            return if is_root { Ok(()) } else { Err(denied(call, row.name, "*", Decision::NoGrant)) };
+            return if is_root { Ok(()) } else { Err(QueryError::not_administrator(caller, row.name)) };
         }
         Permission::Of(name) => name,
     };
