@@ -217,7 +217,8 @@ class TestGroupsPoliciesRoles:
         admin("group", "remove", "staff", "bob")
         assert [user["UserName"] for user in admin.json("group", "show", "staff")["Users"]] == ["ann"]
         admin("group", "rename", "staff", "people")
-        assert admin.refused("group", "delete", "people").startswith("DeleteConflict")
+        told = admin.refused("group", "delete", "people")
+        assert told.startswith("DeleteConflict") and "group delete --all people" in told
         admin("group", "delete", "--all", "people")
         assert rows(admin("group", "list")) == [["NAME", "PATH", "ID", "MADE"]]
 
@@ -244,7 +245,8 @@ class TestGroupsPoliciesRoles:
         own = [row[0] for row in rows(admin("policy", "list", "--own"))[1:]]
         every = [row[0] for row in rows(admin("policy", "list"))[1:]]
         assert own == ["readers"] and {"readers", "AdministratorAccess", "OwnBuckets"} <= set(every)
-        assert "--all" in admin.refused("policy", "delete", "readers")
+        told = admin.refused("policy", "delete", "readers")
+        assert "`slipway admin policy delete --all readers` takes it from all" in told
         admin("user", "set-boundary", "ann", "readers")
         assert "is the boundary of ann" in admin.refused("policy", "delete", "--all", "readers")
         admin("user", "delete-boundary", "ann")

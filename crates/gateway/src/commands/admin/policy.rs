@@ -135,7 +135,8 @@ pub fn run(command: &PolicyCommand, server: &Server, output: &Output<'_>) -> Res
             server.iam("DeletePolicy", &[("PolicyArn", &arn)]).map_err(|failure| match failure {
                 Failure::Refused { code, message } if code == "DeleteConflict" => {
                     let hint = format!(
-                        "{message} `slipway admin policy delete --all` takes it from all who have it"
+                        "{message} `slipway admin policy delete --all {}` takes it from all who have it",
+                        which.policy
                     );
                     Failure::Refused { code, message: hint }
                 }
