@@ -91,6 +91,15 @@ class TestAccounts:
         assert code_of(client(server, "sts", root).get_caller_identity) == "InvalidClientTokenId"
         assert refusal(server, "DeleteAccount", AccountId=own) == ("DeleteConflict", 409)
 
+    def test_names_that_would_be_another_account(self, server):
+        account, _ = new_account(server, "lab")
+        for name in (account, "000000000000", " lab", "lab ", "\u00a0lab", ""):
+            # Such as the form's own limit for the empty one.
+            assert refusal(server, "CreateAccount", AccountName=name)[1] == 400, name
+            assert refusal(server, "UpdateAccount", AccountId=account, NewAccountName=name)[1] == 400, name
+        for name in ("00000000000", "the lab", "123456789012a"):
+            done(server, "UpdateAccount", AccountId=account, NewAccountName=name)
+
     def test_keys_of_a_root_are_changed(self, server):
         account, first = new_account(server, "lab")
         second = key_in(done(server, "CreateRootAccessKey", AccountId=account))

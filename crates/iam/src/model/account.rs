@@ -9,14 +9,24 @@ use super::limits::{
 };
 use super::names::Alias;
 use super::rules::is_free;
+use crate::account::AccountId;
 
 /// Checks the name that people give an account.
 pub(crate) fn check_account_name(name: &str) -> Result<(), IamError> {
-    if !name.is_empty() && is_free(name) {
-        return Ok(());
+    let refused = |why: &str| Err(IamError::new(IamCode::InvalidInput, why));
+    if name.is_empty() || !is_free(name) {
+        return refused("The name of an account has 1 to 512 characters, in one line.");
     }
-    let why = "The name of an account has 1 to 512 characters, in one line.";
-    Err(IamError::new(IamCode::InvalidInput, why))
+    if name.trim() != name {
+        return refused("The name of an account neither begins nor ends with a space.");
+    }
+    // Whoever names an account by it would mean another one.
+    if AccountId::new(name).is_ok() {
+        return refused(
+            "The name of an account is not a number of 12 digits: those are the numbers of accounts.",
+        );
+    }
+    Ok(())
 }
 
 impl AccountDocument {
