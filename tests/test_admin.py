@@ -100,6 +100,13 @@ class TestAccounts:
         for name in ("00000000000", "the lab", "123456789012a"):
             done(server, "UpdateAccount", AccountId=account, NewAccountName=name)
 
+    def test_that_of_the_directory_is_not_disabled(self, server):
+        own = client(server, "sts").get_caller_identity()["Account"]
+        told = refusal(server, "UpdateAccount", AccountId=own, Status="Disabled")
+        assert told == ("UnmodifiableEntity", 400)
+        done(server, "UpdateAccount", AccountId=own, Status="Active")
+        assert text(done(server, "GetAccount", AccountId=own), "Status") == "Active"
+
     def test_keys_of_a_root_are_changed(self, server):
         account, first = new_account(server, "lab")
         second = key_in(done(server, "CreateRootAccessKey", AccountId=account))

@@ -191,7 +191,13 @@ impl Registry {
     }
 
     /// Refuses all keys and sessions of an account, or accepts them again (ours).
+    /// That of the tree is not disabled: its administrators would be refused, and all who were made
+    /// before there were other accounts.
     pub async fn set_account_disabled(&self, id: &AccountId, disabled: bool) -> Result<(), IamError> {
+        if disabled && self.look().await?.root().principal.account.id() == id {
+            let why = "The account that the tree was made with cannot be disabled.";
+            return Err(IamError::new(IamCode::UnmodifiableEntity, why));
+        }
         self.change(id, &|document, _| {
             document.set_disabled(disabled);
             Ok(())
