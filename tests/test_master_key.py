@@ -53,7 +53,9 @@ def test_a_new_key(make_server, tmp_path):
     assert (again.returncode, file.read_text().splitlines()[1]) == (2, line) and "exists" in again.stderr
     assert new(tmp_path / "other").returncode == 0
     assert (tmp_path / "other").read_text().splitlines()[1] != line
-    assert new(tmp_path / "no" / "key").returncode == 2
+    nowhere = new(tmp_path / "no" / "key")
+    says = f"the directory {tmp_path}/no does not exist: make it (mkdir -p {tmp_path}/no)"
+    assert nowhere.returncode == 2 and says in nowhere.stderr
     server = make_server("--master-key-file", str(file))
     assert ids(server) == [key_id]
     assert line not in server.log + server.output

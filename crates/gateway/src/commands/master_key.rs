@@ -164,6 +164,10 @@ fn new(path: &Path) -> std::result::Result<String, String> {
     let text = Zeroizing::new(format!("# The master key {id} of slipway, made on {day}.\n{}\n", *line));
     write(path, &text).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => "the file exists, and is left as it is: name another one".to_owned(),
+        ErrorKind::NotFound => {
+            let above = shown(directory_of(path));
+            format!("the directory {above} does not exist: make it (mkdir -p {above}), or name another file")
+        }
         _ => error.to_string(),
     })?;
     Ok(id)
@@ -174,6 +178,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(above)?.sync_all()
+    fs::File::open(directory_of(path))?.sync_all()
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
