@@ -58,6 +58,15 @@ def test_a_user_and_its_groups(server, account):
     assert deciding(explain(server, *GET, "--principal", told["principal"])) == deciding(told)
 
 
+def test_a_user_without_policies(server, account):
+    new_user(server, "ann")
+    ann = f"arn:aws:iam::{account}:user/ann"
+    told = run(server, *GET, "--user", "ann", status=1).stdout.splitlines()
+    assert told[1:] == [f"{ann} has no policies, and the bucket lab has none"]
+    told = run(server, "iam:GetUser", ann, "--user", "ann", status=1).stdout.splitlines()
+    assert told[1:] == [f"{ann} has no policies"]
+
+
 def test_the_policy_of_the_bucket(server, account):
     new_user(server, "ann", allow("s3:*"))
     statement = {"Sid": "NotNow", "Effect": "Deny", "Principal": "*", "Action": "s3:GetObject"}

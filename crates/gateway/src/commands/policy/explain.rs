@@ -137,7 +137,7 @@ pub fn run(options: &ExplainOptions) -> ExitCode {
     if options.json {
         console.say(&as_json(options, &decided).to_string());
     } else {
-        for line in as_lines(&decided) {
+        for line in as_lines(options, &decided) {
             console.say(&line);
         }
     }
@@ -361,7 +361,7 @@ const fn decision(verdict: Verdict) -> &'static str {
     }
 }
 
-fn as_lines(decided: &Decided) -> Vec<String> {
+fn as_lines(options: &ExplainOptions, decided: &Decided) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", decision(decided.verdict), decided.reason)];
     let mut statements: Vec<&Found> = decided.statements.iter().collect();
     // What decided comes first, then what else applies.
@@ -374,7 +374,13 @@ fn as_lines(decided: &Decided) -> Vec<String> {
         ));
     }
     if decided.statements.is_empty() {
-        lines.push("no policies were given".to_owned());
+        lines.push(match (&options.tree, options.resource.bucket()) {
+            (None, _) => "no policies were given".to_owned(),
+            (Some(_), None) => format!("{} has no policies", decided.principal),
+            (Some(_), Some(bucket)) => {
+                format!("{} has no policies, and the bucket {bucket} has none", decided.principal)
+            }
+        });
     }
     lines.extend(decided.notes.iter().map(|note| format!("note: {note}")));
     lines
@@ -440,7 +446,7 @@ mod tests {
         let decide = |given: &[&str]| {
             let options = options(&file, given);
             let decided = decide(&options, Timestamp::UNIX_EPOCH).unwrap();
-            (as_lines(&decided), as_json(&options, &decided))
+            (as_lines(&options, &decided), as_json(&options, &decided))
         };
         let (lines, json) = decide(&[]);
         assert_eq!(
