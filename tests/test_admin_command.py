@@ -174,6 +174,21 @@ class TestUsers:
         # AWS's clients read the answers as before.
         assert client(server, "iam").get_role(RoleName="reader")["Role"]["RoleName"] == "reader"
 
+    def test_a_user_without_the_key_that_it_was_to_have(self, make_server, tmp_path):
+        server = make_server()
+        admin = Admin(
+            tmp_path,
+            AWS_ACCESS_KEY_ID=ROOT[0],
+            AWS_SECRET_ACCESS_KEY=ROOT[1],
+            AWS_ENDPOINT_URL=server.endpoint,
+        )
+        admin("group", "create", "staff")
+        create = ("user", "create", "ann", "--group", "staff", "--policy", "AmazonS3ReadOnlyAccess")
+        told = admin.refused(*create, "--key")
+        assert "master key" in told and told.endswith("The user ann was not made"), told
+        assert admin.json("user", "list") == []
+        admin(*create)
+
     def test_what_is_not_there_is_found_before_a_user_is_made(self, server, admin):
         error = admin.refused("user", "create", "ann", "--policy", "Nope")
         assert error == "NoSuchEntity: there is no policy Nope: `slipway admin policy list` shows all"

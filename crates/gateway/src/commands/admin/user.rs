@@ -7,7 +7,7 @@ use super::key::{COLUMNS as KEY_COLUMNS, create, keys_of, secret};
 use super::node::Node;
 use super::output::{Output, array, joined, with, with_status};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
-use super::service::{Result, Server};
+use super::service::{Failure, Result, Server};
 
 const COLUMNS: [(&str, &str); 4] =
     [("NAME", "UserName"), ("PATH", "Path"), ("ID", "UserId"), ("MADE", "CreateDate")];
@@ -162,8 +162,8 @@ pub fn run(command: &UserCommand, server: &Server, output: &Output<'_>) -> Resul
     Ok(())
 }
 
-/// Makes a user with all that was asked for. If a part of it fails, the user stays, and the message
-/// says what is missing.
+/// Makes a user with all that was asked for. If a policy or a group fails, the user stays, and the
+/// message says what is missing; without the key that was asked for, it does not.
 fn make(
     name: &str,
     path: &str,
@@ -189,12 +189,25 @@ fn make(
     }
     let lines = [("user", user.text_of("UserName")), ("arn", user.text_of("Arn"))];
     if has_key {
-        let key = create(Some(name), server)?;
+        let key = create(Some(name), server).map_err(|failure| unmade(name, failure, server))?;
         secret(&lines, &key, &with(user.json(), [("AccessKey", key.json())]), output);
     } else {
         output.facts(&lines, &user.json());
     }
     Ok(())
+}
+
+/// Deletes a user that was just made, and says so in the failure that it was to have a key.
+fn unmade(name: &str, failure: Failure, server: &Server) -> Failure {
+    let deleted = take_all(name, server).and_then(|()| server.iam("DeleteUser", &[("UserName", name)]));
+    let what = match deleted {
+        Ok(_) => format!("The user {name} was not made"),
+        Err(why) => format!("The user {name} was made without a key, and could not be deleted: {why}"),
+    };
+    match failure {
+        Failure::Refused { code, message } => Failure::Refused { code, message: format!("{message} {what}") },
+        Failure::NotAsked(why) => Failure::NotAsked(format!("{why}. {what}")),
+    }
 }
 
 fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
@@ -209,6 +222,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("arn", user.text_of("Arn")),
         ("id", user.text_of("UserId")),
         ("made", user.text_of("CreateDate")),
+        ("status", user.text_of("Status")),
         ("tags", tags.join(", ")),
         ("keys", keys.iter().map(shown).collect::<Vec<_>>().join(", ")),
         ("groups", joined(&groups, "GroupName")),
@@ -222,7 +236,6 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
 
 /// Takes from a user all that keeps it from being deleted.
 fn take_all(name: &str, server: &Server) -> Result<()> {
-        ("status", user.text_of("Status")),
     let of = [("UserName", name)];
     for key in keys_of(Some(name), server)? {
         let id = key.text_of("AccessKeyId");
