@@ -20,6 +20,7 @@ from support import codes, expect, tables
 from support.bucket import Bucket, unique_bucket_name
 from support.clients import boto3_client
 from support.identities import master_key
+from support.impersonation import Scene, scene_in
 from support.server import DOMAIN, Server, assert_nothing_staged, remove_tree
 from support.wire import RawClient
 
@@ -135,6 +136,13 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 def own_server(make_server) -> Server:
     """One for this test alone, which flushes nothing: for what loads a server."""
     return make_server("--durability", "none")
+
+
+@pytest.fixture
+def scene(make_server, tmp_path) -> Iterator[Scene]:
+    """A server that acts as its users, and three of these."""
+    with scene_in(tmp_path, make_server) as found:
+        yield found
 
 
 @pytest.fixture

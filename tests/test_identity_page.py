@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -10,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support.server import ACCESS_KEY, REPOSITORY, SECRET_KEY, SIDECARS, binary
+from support.marks import needs_impersonation
+from support.server import ACCESS_KEY, REPOSITORY, SECRET_KEY, binary
 
 PAGE = REPOSITORY / "docs" / "IDENTITY.md"
 # It takes a provider that is there: tests/test_openid.py has one.
@@ -100,11 +100,9 @@ def run(tmp_path):
     return run
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users")
-@pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files")
-@pytest.mark.skipif(
-    not shutil.which("aws", path=str(Path(sys.executable).parent)), reason="there is no AWS CLI"
-)
+pytestmark = needs_impersonation
+
+
 def test_each_command_works_in_its_order(run):
     found = commands()
     assert len(found) > 30

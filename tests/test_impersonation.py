@@ -8,7 +8,7 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,34 +20,18 @@ from support.impersonation import (
     ANN,
     BOB,
     DENIED,
-    ENV,
     EVE,
     GROUP,
     PART,
-    Scene,
     keys,
     owner,
     read,
     refusal,
 )
-from support.registry import Registry
-from support.server import SIDECARS
+from support.marks import needs_impersonation
 from support.wire import poll
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users"),
-    pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files"),
-]
-
-
-@pytest.fixture
-def scene(make_server, tmp_path) -> Iterator[Scene]:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    tree.chmod(0o755)
-    server = make_server("--impersonate", "--durability", "none", tree=tree, env=ENV)
-    with Registry(server.tree, server.account) as registry:
-        yield Scene(server, registry)
+pytestmark = needs_impersonation
 
 
 class TestFiles:

@@ -6,7 +6,6 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,29 +17,16 @@ from support.impersonation import (
     DENIED,
     ENV,
     EVE,
-    Scene,
     owner,
     refusal,
     wait_until_known,
 )
+from support.marks import needs_impersonation
 from support.registry import Registry
-from support.server import KEYS, SIDECARS, StartFailed
+from support.server import KEYS, StartFailed
 from support.wire import poll
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users"),
-    pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files"),
-]
-
-
-@pytest.fixture
-def scene(make_server, tmp_path) -> Iterator[Scene]:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    tree.chmod(0o755)
-    server = make_server("--impersonate", "--durability", "none", tree=tree, env=ENV)
-    with Registry(server.tree, server.account) as registry:
-        yield Scene(server, registry)
+pytestmark = needs_impersonation
 
 
 class TestAnonymous:

@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from botocore.exceptions import ClientError
@@ -59,6 +61,17 @@ class Scene:
 
     def file(self, key: str) -> Path:
         return self.bucket / key
+
+
+@contextmanager
+def scene_in(directory: Path, make_server: Callable[..., Server]) -> Iterator[Scene]:
+    """A scene at a server of its own, on a tree that its users may enter."""
+    tree = directory / "tree"
+    tree.mkdir()
+    tree.chmod(0o755)
+    server = make_server("--impersonate", "--durability", "none", tree=tree, env=ENV)
+    with Registry(server.tree, server.account) as registry:
+        yield Scene(server, registry)
 
 
 def wait_until_known(s3) -> None:
