@@ -152,8 +152,9 @@ pub struct ServeOptions {
     pub impersonate: bool,
 
     /// For --impersonate and --chown: a user of IAM without a POSIX identity of its own is the
-    /// account of the system (passwd, or a directory by NSS) that has the user's name. Whoever may
-    /// create users of IAM may then act as any such account
+    /// account of the system (of passwd, LDAP or what else NSS asks) that has the user's name. So
+    /// whoever may create users of IAM may act as any account of the system, but for root and those
+    /// below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,
 

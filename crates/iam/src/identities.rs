@@ -39,10 +39,10 @@ impl Error for Unidentified {}
 /// A session, or the reason why a key has none.
 pub type SessionResult = Result<Arc<Session>, Unidentified>;
 
-/// A store of the keys that may sign requests.
+/// Finds the session of an access key: who signs with it, the secret that signatures are checked
+/// with, and when it ends.
 ///
-/// Neither call checks a signature: the caller does, with the session's credential. A session that
-/// has ended may be returned; the caller refuses it.
+/// Neither call checks a signature or whether the session has ended: the caller does.
 #[async_trait]
 pub trait Identities: Debug + Send + Sync {
     /// Returns what is in memory of a key, without waiting or allocating: called for each request.

@@ -42,8 +42,9 @@ pub(crate) struct Traits {
     pub created: Timestamp,
 }
 
-/// A directory's inode number and time of birth. No other directory of its file system has both,
-/// and nobody can give it both.
+/// A directory's inode number and time of birth, which together tell it from all others of its file
+/// system, earlier and later ones too: inode numbers are used again, but nobody can choose a time
+/// of birth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Birth {
     /// The inode number, which is not 0.

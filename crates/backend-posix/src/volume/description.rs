@@ -296,8 +296,8 @@ fn changes_of(kind: Kind) -> Changes {
     }
 }
 
-/// True if the kernel gives a file a new time after each one that was read (multigrain timestamps,
-/// Linux 6.13).
+/// True if each change of a file gives it another time than the one that was read before the change
+/// (multigrain timestamps, Linux 6.13).
 fn kernel_times_differ() -> bool {
     times_differ(rustix::system::uname().release().to_bytes())
 }

@@ -189,8 +189,8 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// The number of objects to read, list or delete, of keys to write in turn, of objects of a
-    /// burst, or of those that exist during a churn; at most 20000
+    /// The number of objects, at most 20000: those that are read, listed or deleted; those that
+    /// writes replace again and again; those of a burst; those that exist at one time in a churn
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
@@ -255,8 +255,8 @@ pub struct BenchOptions {
 
     /// A block device below the servers' storage, to show its work: its name (sda), its file in
     /// /dev, or a directory on it. May be given several times. The counters are those of the whole
-    /// device, whoever uses it; before and after each step, everything that programs on this
-    /// machine wrote is flushed, so that it counts for the step it belongs to
+    /// device, whoever uses it. What this machine has not written to its disks yet is written
+    /// before and after each measurement, so that a measurement has its own writes and no others
     #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = Device::find)]
     pub device: Vec<Device>,
 

@@ -174,7 +174,7 @@ impl Read {
         self.values.extend(identity.tags.iter().map(tag));
     }
 
-    /// Adds the policy and the owner of a bucket.
+    /// Reads the policy and the owner of a bucket for the decision.
     async fn add_bucket(
         &mut self,
         dir: &Path,
