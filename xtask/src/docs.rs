@@ -78,8 +78,9 @@ fn actions(text: &mut String) {
         text,
         "\n## IAM and STS\n\nActions of the Query API, `POST /` on the same port ([IDENTITY.md](IDENTITY.md)). Those that \
          are not listed are refused with 501 `NotImplemented`. Those of `slipway-1` are Slipway's own \
-         (`Version=slipway-1`, signed for `iam`), for the key that the server was started with alone. Users and \
-         roles that SetDisabled refuses have a `Status` of `Disabled` in IAM's answers, which AWS's do not have.\n\n| service | | actions |\n|---|---|---|\n"
+         (`Version=slipway-1`, signed for `iam`), for the key that the server was started with alone, but those for \
+         service keys. Users and roles that SetDisabled refuses have a `Status` of `Disabled` in IAM's answers, \
+         which AWS's do not have.\n\n| service | | actions |\n|---|---|---|\n"
     );
     for (service, name) in [(Service::Iam, "IAM"), (Service::Sts, "STS"), (Service::Slipway, "`slipway-1`")] {
         type Is = fn(State) -> bool;

@@ -58,7 +58,7 @@ async fn perform(registry: &Registry, account: &AccountId, line: &str) -> Outcom
             change(registry, account, |document, cx| document.create_user(&new, cx).map(drop)).await
         }
         "create-key" => {
-            let new = NewKey { owner, expires: None, policy: None };
+            let new = NewKey { owner, expires: None, policy: None, description: None };
             let create =
                 |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
             let made = registry.change(account, &create).await?;

@@ -304,7 +304,8 @@ macro_rules! for_each_action {
             CreateRootAccessKey Slipway Administrator Changes Gives Ours
             ListRootAccessKeys Slipway Administrator Reads Plain Ours
             DeleteRootAccessKey Slipway Administrator Changes Plain Ours
-            CreateServiceKey Slipway (Of "iam:CreateAccessKey") Changes Gives Later
+            CreateServiceKey Slipway (Of "iam:CreateAccessKey") Changes Gives Ours
+            ListServiceKeys Slipway (Of "iam:ListAccessKeys") Reads Plain Ours
             ImportAccessKey Slipway Administrator Changes Takes Later
             SetDisabled Slipway Administrator Changes Plain Ours
             SetPosixIdentity Slipway Administrator Changes Plain Ours

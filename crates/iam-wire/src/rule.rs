@@ -133,6 +133,8 @@ pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
 pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
 /// Whom a user or role is on the file system: `UID:GID`, `UID:GID:GROUP,...` or a name.
 pub const POSIX_IDENTITY: Rule = Rule::length(1, 65_536);
+/// A time, such as 2027-01-31T12:00:00Z (ours).
+pub const TIME: Rule = Rule::length(1, 64);
 /// A marker. Ours are longer than the 320 of the model: they have the last key of a page, and keys
 /// of tags have up to 512 bytes.
 pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);

@@ -86,7 +86,10 @@ fn add_user(document: &mut AccountDocument, user: &str, cx: &Context<'_>) -> Res
         let holder = Holder::User(name(user));
         document.put_inline_policy(&holder, &name(policy), &Document::new(&text).unwrap(), cx)?;
     }
-    document.create_access_key(&NewKey { owner: KeyOwner::User(name(user)), expires: None, policy: None }, cx)
+    document.create_access_key(
+        &NewKey { owner: KeyOwner::User(name(user)), expires: None, policy: None, description: None },
+        cx,
+    )
 }
 
 async fn user(registry: &Registry) -> Credential {

@@ -101,7 +101,7 @@ async fn user(registry: &Registry, account: &AccountId, name: &str) -> Outcome<I
 }
 
 async fn key(registry: &Registry, account: &AccountId, owner: KeyOwner) -> Outcome<Identity> {
-    let new = NewKey { owner, expires: None, policy: None };
+    let new = NewKey { owner, expires: None, policy: None, description: None };
     let create = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
     let made = registry.change(account, &create).await?;
     Ok(Identity {

@@ -23,7 +23,7 @@ use super::target::Target;
 use crate::access::Subject;
 use crate::limits::LIST_BUCKETS_ASKED_FOR_MIN;
 
-const ROOT_KEY: NewKey = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+const ROOT_KEY: NewKey = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
 
 fn account_id(text: &str) -> Result<AccountId, QueryError> {
     AccountId::new(text).map_err(|_| missing(text))
@@ -269,7 +269,7 @@ impl<'f> Perform<'f> for api::ListRootAccessKeys<'f> {
         let access_key_metadata = page.items.iter().map(|key| AccessKeyMetadata {
             user_name: iam::ROOT_NAME.into(),
             access_key_id: key.id.as_str().into(),
-            status: shown(key.status),
+            status: shown(key, call.now),
             create_date: key.created,
         });
         let access_key_metadata = access_key_metadata.collect();

@@ -2,20 +2,22 @@
 
 use async_trait::async_trait;
 use iam::AccessKeyId;
-use iam::model::{KeyOwner, KeyStatus, NewKey};
+use iam::model::{Key, KeyOwner, KeyStatus, NewKey};
 use iam_wire::api::{
     self, AccessKey, AccessKeyLastUsed, AccessKeyMetadata, CreateAccessKeyResult, GetAccessKeyLastUsedResult,
     ListAccessKeysResult,
 };
 use iam_wire::{Input as _, QueryCode, QueryError, Secret, Text};
+use s3_types::Timestamp;
 
 use super::authorize;
 use super::call::ActionCall;
 use super::error;
 use super::perform::{Perform, done, rendered};
+use super::service_key::check_not_own;
 use super::target::Target;
 
-fn owner_name(owner: &KeyOwner) -> &str {
+pub(super) fn owner_name(owner: &KeyOwner) -> &str {
     match owner {
         KeyOwner::Root => iam::ROOT_NAME,
         KeyOwner::User(name) => name.as_str(),
@@ -29,8 +31,9 @@ pub(super) fn key_id(text: &str) -> Result<AccessKeyId, QueryError> {
     })
 }
 
-pub(super) fn shown(status: KeyStatus) -> iam_wire::KeyStatus {
-    match status {
+pub(super) fn shown(key: &Key, now: Timestamp) -> iam_wire::KeyStatus {
+    match key.status {
+        _ if key.has_ended(now) => iam_wire::KeyStatus::Expired,
         KeyStatus::Active => iam_wire::KeyStatus::Active,
         KeyStatus::Inactive => iam_wire::KeyStatus::Inactive,
     }
@@ -43,7 +46,9 @@ impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let new = NewKey { owner: call.key_owner(self.user_name)?, expires: None, policy: None };
+        let owner = call.key_owner(self.user_name)?;
+        check_not_own(call, &owner)?;
+        let new = NewKey { owner, expires: None, policy: None, description: None };
         let (made, created) = call
             .change(&|document, cx| {
                 let made = document.create_access_key(&new, cx)?;
@@ -110,7 +115,7 @@ impl<'f> Perform<'f> for api::ListAccessKeys<'f> {
         let access_key_metadata = page.items.iter().map(|key| AccessKeyMetadata {
             user_name: owner_name(&owner).into(),
             access_key_id: key.id.as_str().into(),
-            status: shown(key.status),
+            status: shown(key, call.now),
             create_date: key.created,
         });
         let access_key_metadata = access_key_metadata.collect();
@@ -154,7 +159,7 @@ fn owner_of(call: &ActionCall<'_>, access_key: &str) -> Option<KeyOwner> {
     if document.root_keys.iter().any(|key| key.id.as_str() == access_key) {
         return Some(KeyOwner::Root);
     }
-    let has_it = |keys: &[iam::model::Key]| keys.iter().any(|key| key.id.as_str() == access_key);
+    let has_it = |keys: &[Key]| keys.iter().any(|key| key.id.as_str() == access_key);
     let user = document.users.iter().find(|(_, user)| has_it(&user.keys))?;
     Some(KeyOwner::User(user.0.clone()))
 }

@@ -19,6 +19,7 @@ mod perform;
 mod policy;
 mod provider;
 mod role;
+mod service_key;
 mod session;
 mod target;
 mod unserved;

@@ -7,7 +7,7 @@ use super::change::{Context, DRAWS_MAX, PolicyUse};
 use super::document::AccountDocument;
 use super::error::{IamCode, IamError};
 use super::limits::{ACCESS_KEYS_MAX, SERVICE_KEYS_MAX};
-use super::names::{Document, Name};
+use super::names::{Description, Document, Name};
 use super::parts::{Key, KeyStatus};
 use crate::credential::{AccessKeyId, Credential, SecretKey};
 use crate::sealing::SealedFor;
@@ -36,6 +36,8 @@ pub struct NewKey {
     pub expires: Option<Timestamp>,
     /// The policy, which makes it a service key (ours).
     pub policy: Option<Document>,
+    /// What people know it by (ours).
+    pub description: Option<Description>,
 }
 
 fn no_key(id: &AccessKeyId) -> IamError {
@@ -82,6 +84,7 @@ impl AccountDocument {
             created: cx.second(),
             expires: new.expires.map(|end| Timestamp::from_second(end.as_second()).unwrap_or(end)),
             policy: new.policy.clone(),
+            description: new.description.clone(),
         };
         self.keys_of_mut(&new.owner)?.push(key);
         Ok(credential)

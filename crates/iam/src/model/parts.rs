@@ -40,9 +40,17 @@ pub struct Key {
     pub expires: Option<Timestamp>,
     /// The session policy, by which a key is a service key.
     pub policy: Option<Document>,
+    /// What people know it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Description>,
 }
 
 impl Key {
+    /// True if the key is not accepted any more at `now`.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
     /// True if the key is a service key: it has a policy of its own, and is counted apart.
     pub const fn is_of_service(&self) -> bool {
         self.policy.is_some()

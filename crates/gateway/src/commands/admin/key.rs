@@ -1,8 +1,14 @@
 //! `slipway admin key`.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
+use iam_wire::Service;
+use s3_types::Timestamp;
 use serde_json::Value as Json;
 
+use super::common::document;
 use super::node::Node;
 use super::output::{Output, with};
 use super::service::{Result, Server};
@@ -11,17 +17,21 @@ use super::service::{Result, Server};
 pub const COLUMNS: [(&str, &str); 3] =
     [("ACCESS KEY", "AccessKeyId"), ("STATUS", "Status"), ("MADE", "CreateDate")];
 
+/// The columns of a list of a user's keys, service keys among them.
+const ALL_COLUMNS: [(&str, &str); 5] =
+    [COLUMNS[0], COLUMNS[1], COLUMNS[2], ("ENDS", "Expires"), ("DESCRIPTION", "Description")];
+
 /// The commands for access keys.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeyCommand {
     /// Make an access key, and print it with its secret, which is shown this once. A user has two
-    /// at most
-    #[command(after_help = "Example: slipway admin key create ann")]
-    Create(OfUser),
+    /// at most, and 100 service keys: those with a policy, an end or a description
+    #[command(after_help = "Example: slipway admin key create ann --policy backup.json --expires 90d")]
+    Create(Create),
     /// List access keys
     #[command(after_help = "Example: slipway admin key list ann")]
     List(OfUser),
-    /// Show whose an access key is, and when it was last used
+    /// Show whose an access key is, when it was last used, and the policy of a service key
     #[command(after_help = "Example: slipway admin key show AKIAIOSFODNN7EXAMPLE")]
     Show(Which),
     /// Refuse an access key
@@ -40,6 +50,44 @@ pub enum KeyCommand {
 pub struct OfUser {
     /// The user [default: whose key signs]
     pub user: Option<String>,
+}
+
+/// A key that is to be made.
+#[derive(Debug, Clone, Args)]
+pub struct Create {
+    /// The user [default: whose key signs]
+    pub user: Option<String>,
+    /// A policy that limits the key: it may do what both its user and this file allow; `-` is
+    /// standard input
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// When it ends: a time such as 2027-01-31T12:00:00Z, a date (its first moment, UTC), or a
+    /// number of weeks, days, hours, minutes or seconds from now, such as 90d
+    #[arg(long, value_name = "WHEN", value_parser = when)]
+    pub expires: Option<Timestamp>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+}
+
+/// Reads a time that is to come.
+fn when(text: &str) -> std::result::Result<Timestamp, String> {
+    let wrong = || "not a time, a date, or a number with w, d, h, m or s".to_owned();
+    if let Some(time) = text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok()) {
+        return Ok(time);
+    }
+    let (digits, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "w" => 7 * 86_400,
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        "s" => 1,
+        _ => return Err(wrong()),
+    };
+    let count: i64 = digits.parse().ok().filter(|count| *count > 0).ok_or_else(wrong)?;
+    let from_now = count.checked_mul(seconds).and_then(|add| Timestamp::now().as_second().checked_add(add));
+    from_now.and_then(|second| Timestamp::from_second(second).ok()).ok_or_else(wrong)
 }
 
 /// A key.
@@ -70,16 +118,51 @@ pub fn keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
     server.list("ListAccessKeys", &members, "AccessKeyMetadata")
 }
 
+/// Makes a service key.
+fn create_service(new: &Create, server: &Server) -> Result<Node> {
+    let policy = new.policy.as_deref().map(document).transpose()?;
+    let expires = new.expires.map(|time| time.to_string());
+    let members = [
+        ("UserName", new.user.as_deref()),
+        ("PolicyDocument", policy.as_deref()),
+        ("Expires", expires.as_deref()),
+        ("Description", new.description.as_deref()),
+    ];
+    let members: Vec<_> = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let made = server.own("CreateServiceKey", &members)?;
+    Ok(made.child("ServiceKey").cloned().unwrap_or_default())
+}
+
+/// Asks for the service keys of a user.
+fn service_keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
+    let members: Vec<_> = user.map(|user| ("UserName", user)).into_iter().collect();
+    server.list_of(Service::Slipway, "ListServiceKeys", &members, "ServiceKeyMetadata")
+}
+
+/// Asks for the keys of a user, those of services with all that they have.
+fn all_keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
+    let id = |key: &Node| key.text_of("AccessKeyId");
+    let of_services = service_keys_of(user, server)?;
+    let mut of_services: HashMap<_, _> = of_services.into_iter().map(|key| (id(&key), key)).collect();
+    let all = keys_of(user, server)?;
+    Ok(all.into_iter().map(|key| of_services.remove(&id(&key)).unwrap_or(key)).collect())
+}
+
 /// Runs a command.
 pub fn run(command: &KeyCommand, server: &Server, output: &Output<'_>) -> Result<()> {
     match command {
-        KeyCommand::Create(OfUser { user }) => {
-            let key = create(user.as_deref(), server)?;
+        KeyCommand::Create(new) => {
+            let is_of_service = new.policy.is_some() || new.expires.is_some() || new.description.is_some();
+            let key = if is_of_service {
+                create_service(new, server)?
+            } else {
+                create(new.user.as_deref(), server)?
+            };
             secret(&[("user", key.text_of("UserName"))], &key, &key.json(), output);
         }
         KeyCommand::List(OfUser { user }) => {
-            let keys = keys_of(user.as_deref(), server)?;
-            output.list(&keys, &COLUMNS);
+            let keys = all_keys_of(user.as_deref(), server)?;
+            output.list(&keys, &ALL_COLUMNS);
             if let Some(name) = keys.first().map(|key| key.text_of("UserName"))
                 && is_disabled(&name, server)
             {
@@ -113,22 +196,29 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         format!("{date}, {} in {}", last.text_of("ServiceName"), last.text_of("Region"))
     };
     let user = found.text_of("UserName");
-    let status = status(key, &user, server);
-    let json = with(found.json(), status.iter().map(|status| ("Status", status.as_str().into())));
-    let mut shown = status.unwrap_or_default();
+    // Nothing more for who may not see the user's keys.
+    let named = Some(&*user).filter(|user| *user != iam::ROOT_NAME);
+    let all = all_keys_of(named, server).unwrap_or_default();
+    let there = all.iter().find(|there| there.text_of("AccessKeyId") == key).cloned().unwrap_or_default();
+    let mut status = there.text_of("Status");
     if is_disabled(&user, server) {
-        shown.push_str(" (the user is disabled)");
+        status.push_str(" (the user is disabled)");
     }
-    let lines = [("access key", key.to_owned()), ("user", user), ("status", shown), ("last used", last_use)];
-    output.facts(&lines, &json);
+    let lines = [
+        ("access key", key.to_owned()),
+        ("user", user),
+        ("status", status),
+        ("made", there.text_of("CreateDate")),
+        ("ends", there.text_of("Expires")),
+        ("last used", last_use),
+        ("description", there.text_of("Description")),
+        ("policy", there.text_of("PolicyDocument")),
+    ];
+    let Json::Object(more) = there.json() else { return Ok(output.facts(&lines, &found.json())) };
+    let own = ["Status", "CreateDate", "Expires", "Description", "PolicyDocument"];
+    let more = own.into_iter().filter_map(|name| Some((name, more.get(name)?.clone())));
+    output.facts(&lines, &with(found.json(), more));
     Ok(())
-}
-
-/// Asks whether a key is switched off. `None` for who may not see that.
-fn status(key: &str, user: &str, server: &Server) -> Option<String> {
-    let keys = keys_of((user != iam::ROOT_NAME).then_some(user), server).ok()?;
-    let found = keys.iter().find(|there| there.text_of("AccessKeyId") == key)?;
-    Some(found.text_of("Status"))
 }
 
 /// Asks whether a user is disabled; false for who may not see that.
@@ -147,4 +237,25 @@ fn change(action: &str, key: &str, more: &[(&str, &str)], server: &Server) -> Re
     }
     members.extend_from_slice(more);
     server.iam(action, &members).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_keys_end() {
+        let from_now = |text| when(text).unwrap().as_second() - Timestamp::now().as_second();
+        for (text, seconds) in [("30s", 30), ("5m", 300), ("2h", 7_200), ("90d", 7_776_000), ("1w", 604_800)]
+        {
+            assert!((seconds - 2..=seconds).contains(&from_now(text)), "{text}");
+        }
+        assert_eq!(when("2027-01-31").unwrap().to_string(), "2027-01-31T00:00:00Z");
+        assert_eq!(when("2027-01-31T12:00:00+01:00").unwrap().to_string(), "2027-01-31T11:00:00Z");
+        for wrong in
+            ["", "d", "0d", "-1d", "1.5h", "90", "tomorrow", "\u{e9}", "99999999999999d", "2027-02-30"]
+        {
+            assert!(when(wrong).is_err(), "{wrong}");
+        }
+    }
 }

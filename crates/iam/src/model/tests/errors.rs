@@ -44,7 +44,8 @@ fn a_user_that_has_something_is_not_deleted() {
         document.add_user_to_group(&dev, &alice).unwrap();
         document.attach_policy(&holder, &attached).unwrap();
         document.put_inline_policy(&holder, &own, &policy("{}"), cx).unwrap();
-        let new = NewKey { owner: KeyOwner::User(alice.clone()), expires: None, policy: None };
+        let new =
+            NewKey { owner: KeyOwner::User(alice.clone()), expires: None, policy: None, description: None };
         let key = document.create_access_key(&new, cx).unwrap();
 
         refused(
@@ -117,7 +118,7 @@ fn groups() {
 fn access_keys() {
     with(|document, cx| {
         let owner = KeyOwner::User(name("alice"));
-        let new = NewKey { owner: owner.clone(), expires: None, policy: None };
+        let new = NewKey { owner: owner.clone(), expires: None, policy: None, description: None };
         let missing = "The user with name alice cannot be found.";
         refused(document.create_access_key(&new, cx), IamCode::NoSuchEntity, missing);
         document.create_user(&new_user("alice"), cx).unwrap();
@@ -160,7 +161,8 @@ fn without_a_master_key_no_access_key_is_made() {
     with(|document, cx| {
         document.create_user(&new_user("alice"), cx).unwrap();
         let cx = Context { now: cx.now, fill: cx.fill, policies: cx.policies, master_keys: None };
-        let new = NewKey { owner: KeyOwner::User(name("alice")), expires: None, policy: None };
+        let new =
+            NewKey { owner: KeyOwner::User(name("alice")), expires: None, policy: None, description: None };
         let error = document.create_access_key(&new, &cx).unwrap_err();
         assert_eq!(error.code, IamCode::NotImplemented);
         assert!(error.message.contains("slipway master-key new"), "{error}");
@@ -328,7 +330,7 @@ fn secrets_are_sealed_anew_or_given_up() {
     with(|document, cx| {
         document.create_user(&new_user("alice"), cx).unwrap();
         let owner = KeyOwner::User(name("alice"));
-        let new = NewKey { owner: owner.clone(), expires: None, policy: None };
+        let new = NewKey { owner: owner.clone(), expires: None, policy: None, description: None };
         let made = document.create_access_key(&new, cx).unwrap();
         document.create_access_key(&NewKey { owner: KeyOwner::Root, ..new }, cx).unwrap();
         let both = format!("{SECOND}\nAAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");

@@ -104,7 +104,7 @@ impl Step {
         match self.0[0] % 8 {
             0 | 1 => {
                 let policy = (self.0[2] & 1 == 0).then(|| self.document());
-                let new = NewKey { owner: self.owner(1), expires: None, policy };
+                let new = NewKey { owner: self.owner(1), expires: None, policy, description: None };
                 document.create_access_key(&new, cx).map(|_| ())
             }
             2 => document.update_access_key(&self.owner(1), &self.key(document), KeyStatus::Inactive),

@@ -17,7 +17,7 @@ fn full() -> Value {
             { "id": "AKIA5OXHV2LQJ7MBNE3U",
               "secret": "v1.9c41f07a.AAAAAAAAAAAAAAAAoPKIlMoxCXqG5Wa/IV7EF9pPCdG9B7d9RLT3T9h+ZwEyGMYjRZHqdeKbc6J381z7Zf4BEyARFiQ=",
               "status": "Inactive", "created": "2026-11-25T15:11:02Z", "expires": "2027-11-25T15:11:02Z",
-              "policy": "{ }" },
+              "policy": "{ }", "description": "CI of the lab" },
         ],
     });
     json!({

@@ -8,7 +8,7 @@ async fn accounts_are_made_disabled_and_deleted() {
     let account = one.registry.create_account("second").await.unwrap();
     let state = other.registry.look().await.unwrap();
     assert_eq!(&*state.account(&account).unwrap().document().name, "second");
-    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
     let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
     let key = other.registry.change(&account, &change).await.unwrap();
     assert_eq!(kind(&one.ask(&key, None).await), "session");
@@ -47,7 +47,7 @@ async fn an_alias_is_one_accounts() {
 #[tokio::test]
 async fn an_account_is_made_with_the_key_of_its_root() {
     let [one, other] = gateways().await;
-    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+    let new = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
     let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
     let (account, key) = one.registry.create_account_with("second", &change).await.unwrap();
     assert_eq!(kind(&other.ask(&key, None).await), "session");
@@ -85,7 +85,7 @@ async fn nothing_is_written_before_there_is_something() {
     let change =
         |document: &mut AccountDocument, cx: &Context<'_>| document.create_user(&new_user("alice"), cx);
     gateway.registry.change(&id(ACCOUNT), &change).await.unwrap();
-    let new = NewKey { owner: KeyOwner::User(name("alice")), expires: None, policy: None };
+    let new = NewKey { owner: KeyOwner::User(name("alice")), expires: None, policy: None, description: None };
     let change = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&new, cx);
     let error = gateway.registry.change(&id(ACCOUNT), &change).await.unwrap_err();
     assert_eq!(error.code, IamCode::NotImplemented);

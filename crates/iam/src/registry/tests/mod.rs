@@ -200,7 +200,8 @@ fn new_user(text: &str) -> NewUser {
 impl Gateway {
     /// Makes a user with a key, and returns the key.
     async fn user(&self, user: &str) -> Credential {
-        let new = NewKey { owner: KeyOwner::User(name(user)), expires: None, policy: None };
+        let new =
+            NewKey { owner: KeyOwner::User(name(user)), expires: None, policy: None, description: None };
         let change = |document: &mut AccountDocument, cx: &Context<'_>| {
             document.create_user(&new_user(user), cx)?;
             document.create_access_key(&new, cx)

@@ -13,7 +13,7 @@ async fn all_secrets_are_sealed_anew() {
     let old = gateway_with(&documents, &clock, &[FIRST]).await;
     let account = old.registry.create_account("lab").await.unwrap();
     let alice = old.user("alice").await;
-    let of_root = NewKey { owner: KeyOwner::Root, expires: None, policy: None };
+    let of_root = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
     let make = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&of_root, cx);
     let root = old.registry.change(&account, &make).await.unwrap();
     let both = gateway_with(&documents, &clock, &[SECOND, FIRST]).await;

@@ -87,7 +87,9 @@ fn new_user(text: &str) -> NewUser {
 }
 
 fn key_of(document: &mut AccountDocument, owner: KeyOwner, policy: Option<Document>) -> Credential {
-    with(document, |document, cx| document.create_access_key(&NewKey { owner, expires: None, policy }, cx))
+    with(document, |document, cx| {
+        document.create_access_key(&NewKey { owner, expires: None, policy, description: None }, cx)
+    })
 }
 
 fn user_key(document: &mut AccountDocument, user: &str) -> Credential {
