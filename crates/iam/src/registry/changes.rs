@@ -27,7 +27,7 @@ fn no_account(id: &AccountId) -> IamError {
     IamError::new(IamCode::NoSuchEntity, format!("The account {id} cannot be found."))
 }
 
-fn refused_by_store(error: StoreError) -> IamError {
+pub(super) fn refused_by_store(error: StoreError) -> IamError {
     match error {
         StoreError::TooLarge => {
             let message = "The account has too much in it: the store takes no larger document.";
@@ -42,7 +42,7 @@ fn refused_by_store(error: StoreError) -> IamError {
 }
 
 /// Source: `ConcurrentModificationException` in IAM's API model.
-fn overtaken() -> IamError {
+pub(super) fn overtaken() -> IamError {
     IamError::new(
         IamCode::ConcurrentModification,
         "The request was rejected because multiple requests to change this object were submitted simultaneously. \
@@ -59,17 +59,22 @@ fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>
     }
 }
 
-/// Refuses a name that another account has. As with aliases, two gateways that give one name in the
-/// same moment are not noticed: nothing depends on it.
-fn check_name_is_free(state: &Snapshot, name: &str, of: Option<&AccountId>) -> Result<(), IamError> {
+/// Makes the error for a name that another account has.
+pub(super) fn name_is_taken(name: &str) -> IamError {
+    IamError::new(IamCode::EntityAlreadyExists, format!("Account with name {name} already exists."))
+}
+
+/// Refuses a name that another account has. What other gateways are about to give is in
+/// `names.json` (`names.rs`).
+pub(super) fn check_name_is_free(
+    state: &Snapshot,
+    name: &str,
+    of: Option<&AccountId>,
+) -> Result<(), IamError> {
     let has_it = |other: &Arc<AccountState>| {
         Some(other.account().id()) != of && other.document().name.eq_ignore_ascii_case(name)
     };
-    if !state.accounts().any(has_it) {
-        return Ok(());
-    }
-    let message = format!("Account with name {name} already exists.");
-    Err(IamError::new(IamCode::EntityAlreadyExists, message))
+    if state.accounts().any(has_it) { Err(name_is_taken(name)) } else { Ok(()) }
 }
 
 impl Registry {
@@ -164,30 +169,56 @@ impl Registry {
             if state.accounts_count() >= ACCOUNTS_MAX {
                 return Err(IamError::quota("AccountsPerTree", ACCOUNTS_MAX));
             }
-            check_name_is_free(&state, name, None)?;
             let mut random = [0; 8];
             system_random(&mut random)?;
             let id = AccountId::from_random(u64::from_be_bytes(random));
             if state.entry(&id).is_some() {
                 continue;
             }
+            // Before the claim: an account that cannot be made claims no name.
             let mut document = AccountDocument::new(id.clone(), name);
             let value = change(&mut document, &self.context(&self.keys.load()))?;
-            let json = document.to_json().map_err(|why| {
-                IamError::new(IamCode::ServiceFailure, "The account was not made.").caused_by(why)
-            })?;
-            if self.write(&id, None, Some(json)).await? {
+            self.claim_name(name, &id).await?;
+            let made = self.write_account(&document).await;
+            if matches!(made, Ok(true)) {
                 return Ok((id, value));
             }
+            self.release_name(name, &id).await;
+            made?;
         }
         Err(overtaken())
     }
 
+    /// Writes the document of a new account, whose name is claimed. False if another account has its
+    /// number by now, or its claim was too old: then there is no account.
+    async fn write_account(&self, document: &AccountDocument) -> Result<bool, IamError> {
+        let (id, name) = (&document.account, &document.name);
+        let json = document.to_json().map_err(|why| {
+            IamError::new(IamCode::ServiceFailure, "The account was not made.").caused_by(why)
+        })?;
+        if !self.write(id, None, Some(json)).await? {
+            return Ok(false);
+        }
+        if self.has_claim(name, id).await? {
+            return Ok(true);
+        }
+        let state = self.look().await?;
+        self.write(id, open(&state, id)?.tag(), None).await?;
+        Ok(false)
+    }
+
     /// Gives an account another name (ours), which no other account may have.
     pub async fn set_account_name(&self, id: &AccountId, name: &str) -> Result<(), IamError> {
-        let state = self.look().await?;
-        check_name_is_free(&state, name, Some(id))?;
-        self.change(id, &|document, _| document.set_name(name)).await
+        check_account_name(name)?;
+        let before = open(&*self.look().await?, id)?.document().name.clone();
+        self.claim_name(name, id).await?;
+        let renamed = self.change(id, &|document, _| document.set_name(name)).await;
+        let is_same = before.eq_ignore_ascii_case(name);
+        let unused = if renamed.is_ok() { &before } else { name };
+        if !is_same {
+            self.release_name(unused, id).await;
+        }
+        renamed
     }
 
     /// Refuses all keys and sessions of an account, or accepts them again (ours).
@@ -219,7 +250,9 @@ impl Registry {
             if !there.document().disabled {
                 return conflict("Cannot delete entity, must disable the account first.");
             }
+            let name = there.document().name.clone();
             if self.write(id, there.tag(), None).await? {
+                self.release_name(&name, id).await;
                 return Ok(());
             }
         }

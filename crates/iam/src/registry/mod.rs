@@ -5,6 +5,7 @@ mod clock;
 mod identities;
 mod keys_document;
 mod last_use;
+mod names;
 mod present;
 mod rotation;
 #[cfg(test)]

@@ -127,3 +127,72 @@ async fn the_key_of_the_server_is_changed() {
     assert_eq!(kind(&gateway.known(&other).unwrap()), "session");
     assert_eq!(kind(&gateway.registry.find(ROOT_KEY, None).await), "unknown");
 }
+
+/// Whether it is made or renamed, and however the names are spelled.
+#[tokio::test]
+async fn two_gateways_do_not_give_one_name_to_two_accounts() {
+    let [one, other] = gateways().await;
+    for round in 0..20 {
+        let (name, same) = (format!("lab-{round}"), format!("LAB-{round}"));
+        let made = tokio::join!(one.registry.create_account(&name), other.registry.create_account(&same));
+        let refused = match made {
+            (Ok(_), Err(error)) | (Err(error), Ok(_)) => error,
+            both => panic!("{both:?}"),
+        };
+        assert_eq!(refused.code, IamCode::EntityAlreadyExists);
+        let [first, second] = [one.registry.create_account("first"), other.registry.create_account("second")];
+        let (first, second) = (first.await.unwrap(), second.await.unwrap());
+        let name = format!("new-{round}");
+        let renamed = tokio::join!(
+            one.registry.set_account_name(&first, &name),
+            other.registry.set_account_name(&second, &name)
+        );
+        assert!(renamed.0.is_ok() != renamed.1.is_ok(), "{renamed:?}");
+        for id in [first, second] {
+            one.registry.set_account_disabled(&id, true).await.unwrap();
+            one.registry.delete_account(&id).await.unwrap();
+        }
+    }
+    let state = one.registry.look().await.unwrap();
+    let names: std::collections::BTreeSet<_> =
+        state.accounts().map(|account| account.document().name.to_ascii_lowercase()).collect();
+    assert_eq!(names.len(), state.accounts_count());
+}
+
+/// A gateway that ended after it had claimed a name, and before it wrote the account.
+#[tokio::test]
+async fn a_claim_without_an_account_counts_for_a_minute() {
+    let [one, other] = gateways().await;
+    let gone = id("999999999999");
+    one.registry.claim_name("lab", &gone).await.unwrap();
+    let refused = other.registry.create_account("Lab").await.unwrap_err();
+    assert_eq!(refused.code, IamCode::EntityAlreadyExists);
+    one.clock.step(Duration::from_secs(61));
+    let made = other.registry.create_account("Lab").await.unwrap();
+    // It comes to itself again, and finds that it has lost the claim.
+    assert!(!one.registry.has_claim("lab", &gone).await.unwrap());
+    assert!(other.registry.has_claim("lab", &made).await.unwrap());
+    one.clock.step(Duration::from_secs(3_600));
+    // That of an account that is there counts for as long as it is there.
+    assert_eq!(one.registry.create_account("LAB").await.unwrap_err().code, IamCode::EntityAlreadyExists);
+    other.registry.set_account_name(&made, "physics").await.unwrap();
+    one.registry.create_account("lab").await.unwrap();
+    other.registry.set_account_disabled(&made, true).await.unwrap();
+    other.registry.delete_account(&made).await.unwrap();
+    one.registry.create_account("physics").await.unwrap();
+}
+
+#[tokio::test]
+async fn names_that_cannot_be_read_are_given_to_nobody() {
+    let [one, _] = gateways().await;
+    let name = DocumentName::of_names();
+    for json in ["", "{}", r#"{"format":2,"names":{}}"#, r#"{"format":1,"names":{"a":1}}"#] {
+        let (_, tag) = one.store.read(&name).await.unwrap().unzip();
+        one.store.replace(&name, tag.as_ref(), Some(Bytes::from(json))).await.unwrap();
+        let refused = one.registry.create_account("lab").await.unwrap_err();
+        assert_eq!(refused.code, IamCode::ServiceUnavailable, "{json}");
+    }
+    let (_, tag) = one.store.read(&name).await.unwrap().unzip();
+    one.store.replace(&name, tag.as_ref(), None).await.unwrap();
+    one.registry.create_account("lab").await.unwrap();
+}
