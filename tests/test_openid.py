@@ -251,7 +251,23 @@ class TestLogins:
             iam.delete_role_policy(RoleName="right", PolicyName="p")
         tags["transitive_tag_keys"] = ["team"]
         going_on = one.token(fresh_claims(idp, **claims))
-        assert refused(server, role, going_on) == "NotImplemented"
+        session = key_of(assume(server, role, going_on)["Credentials"])
+        next_role = new_role(iam, "next", arn)
+        account = next_role.split(":")[4]
+        actions = ["sts:AssumeRole", "sts:TagSession", "sts:SetSourceIdentity"]
+        trust = {"Effect": "Allow", "Action": actions, "Principal": {"AWS": account}}
+        iam.update_assume_role_policy(RoleName="next", PolicyDocument=policy(trust))
+        named = {"StringNotEquals": {"aws:PrincipalTag/team": "a"}}
+        iam.put_role_policy(
+            RoleName="next", PolicyName="p", PolicyDocument=policy(deny("s3:*", Condition=named))
+        )
+        iam.put_role_policy(RoleName="right", PolicyName="p", PolicyDocument=policy(allow("sts:*")))
+        sent = {"RoleArn": next_role, "RoleSessionName": "ann"}
+        going_on = client(server, "sts", session).assume_role(**sent)["Credentials"]
+        client(server, "s3", key_of(going_on)).list_buckets()
+        tags["transitive_tag_keys"] = ["other"]
+        wrong = one.token(fresh_claims(idp, **claims))
+        assert refused(server, role, wrong) == "InvalidIdentityToken"
 
     def test_keys_are_rotated(self, server, iam, idp, one):
         idp.start(one)

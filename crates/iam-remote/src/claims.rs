@@ -73,8 +73,8 @@ pub struct WebToken {
     pub others: BTreeMap<Box<str>, Box<str>>,
     /// The tags of the session.
     pub tags: BTreeMap<Box<str>, Box<str>>,
-    /// True if the token has tags that are to go on to the next role.
-    pub has_transitive_tags: bool,
+    /// The keys of the tags that go on to the next role.
+    pub transitive: Vec<Box<str>>,
     /// The source identity of the session.
     pub source_identity: Option<Box<str>>,
 }
@@ -92,7 +92,7 @@ impl WebToken {
         let audiences = texts(claims, "aud", AUDIENCES_MAX)?;
         let authorized_party = text(claims, "azp")?;
         let audience = audience(&audiences, authorized_party.as_deref(), expected.client_ids)?;
-        let (tags, has_transitive_tags) = tags(claims)?;
+        let (tags, transitive) = tags(claims)?;
         Ok(Self {
             subject,
             audience,
@@ -101,7 +101,7 @@ impl WebToken {
             methods: texts(claims, "amr", VALUES_MAX)?,
             others: others(claims),
             tags,
-            has_transitive_tags,
+            transitive,
             source_identity: text(claims, SOURCE_IDENTITY)?,
         })
     }
@@ -209,9 +209,9 @@ fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
 
 type Tags = BTreeMap<Box<str>, Box<str>>;
 
-/// Returns the tags of the session, and whether some are to go on to the next role. Each tag is a
+/// Returns the tags of the session, and the keys of those that go on to the next role. Each tag is a
 /// text, or a list with one.
-fn tags(claims: &Map<String, Value>) -> Result<(Tags, bool), Refusal> {
+fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let wrong = Refusal::Invalid("The tags of the token are not of their form.");
     let one = |value: &Value| match value {
         Value::String(text) => Some(text.as_str().into()),
@@ -232,10 +232,9 @@ fn tags(claims: &Map<String, Value>) -> Result<(Tags, bool), Refusal> {
             add(key, value)?;
         }
     }
-    let transitive = |value: &Value| texts_of(value, VALUES_MAX).map(|keys| !keys.is_empty());
-    let mut has_transitive = match claims.get("https://aws.amazon.com/tags/transitive_tag_keys") {
-        None => false,
-        Some(value) => transitive(value)?,
+    let mut transitive = match claims.get("https://aws.amazon.com/tags/transitive_tag_keys") {
+        None => Vec::new(),
+        Some(value) => texts_of(value, VALUES_MAX)?,
     };
     match claims.get(TAGS) {
         None => {}
@@ -245,12 +244,16 @@ fn tags(claims: &Map<String, Value>) -> Result<(Tags, bool), Refusal> {
                     ("principal_tags", Value::Object(all)) => {
                         all.iter().try_for_each(|(key, value)| add(key, value))?;
                     }
-                    ("transitive_tag_keys", value) => has_transitive |= transitive(value)?,
+                    ("transitive_tag_keys", value) => transitive.extend(texts_of(value, VALUES_MAX)?),
                     _ => return Err(wrong),
                 }
             }
         }
         Some(_) => return Err(wrong),
     }
-    Ok((tags, has_transitive))
+    let is_sent = |key: &str| tags.keys().any(|sent| sent.to_lowercase() == key.to_lowercase());
+    if !transitive.iter().all(|key| is_sent(key)) {
+        return Err(Refusal::Invalid("A transitive tag key of the token is not among its tags."));
+    }
+    Ok((tags, transitive))
 }

@@ -105,6 +105,8 @@ pub struct TokenFacts {
     pub source: Option<Box<str>>,
     /// For whom an OpenID provider vouched.
     pub web: Option<Box<WebSubject>>,
+    /// The tags that go on to the session of the next role.
+    pub transitive: Box<[SessionTag]>,
 }
 
 /// Somebody for whom an OpenID provider vouches.

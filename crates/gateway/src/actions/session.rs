@@ -1,12 +1,13 @@
 //! Sessions, by STS (docs/decisions/0042-session-tokens.md).
 
-use async_trait::async_trait;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, Tags};
+use async_trait::async_trait;
+use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, TagKey, Tags};
 use iam::{
     AccountId, AccountState, Claims, Decision, Identities as _, Issued, KeyKind, Language, PosixOf,
-    PrincipalKind, SessionKind, Snapshot, UniqueId, Who,
+    PrincipalKind, SessionKind, SessionTag, Snapshot, UniqueId, Who,
 };
 use iam_wire::api::{
     self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
@@ -221,6 +222,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
     fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
         Ok(Target::new(self.role_arn)
             .sending_tags(&self.tags)
+            .sending_transitive(&self.transitive_tag_keys)
             .sending("sts:ExternalId", self.external_id)
             .sending("sts:RoleSessionName", Some(self.role_session_name)))
     }
@@ -230,9 +232,6 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
         if session.principal.kind == PrincipalKind::Root {
             let message = "Roles may not be assumed by root accounts.";
             return Err(QueryError::new(QueryCode::AccessDenied, message));
-        }
-        if !self.transitive_tag_keys.is_empty() {
-            return Err(QueryError::parameter_not_implemented("TransitiveTagKeys"));
         }
         let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
         let Some(wanted) = find(&call.state, self.role_arn) else {
@@ -253,7 +252,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
         claims.source = source;
         claims.policy = session_policy(self.policy)?;
         claims.managed = session_policies(&self.policy_arns, wanted.account)?;
-        claims.tags = self.new_tags()?;
+        (claims.tags, claims.transitive) = self.new_tags(inherited(call))?;
         if session.principal.kind == PrincipalKind::User {
             claims.posix = unique_id(call).map(PosixOf::Id);
         }
@@ -282,7 +281,21 @@ trait Assume {
     ) -> Result<(), QueryError>;
     fn seconds(&self, call: &ActionCall<'_>, role: &Role) -> Result<u32, QueryError>;
     fn source(&self, call: &ActionCall<'_>) -> Result<Option<Box<str>>, QueryError>;
-    fn new_tags(&self) -> Result<Tags, QueryError>;
+    fn new_tags(&self, inherited: &[SessionTag]) -> Result<(Tags, BTreeSet<TagKey>), QueryError>;
+}
+
+/// Returns the tags that go on from the session that asks.
+fn inherited<'c>(call: &'c ActionCall<'_>) -> &'c [SessionTag] {
+    call.session.token.as_ref().map_or(&[], |token| &token.transitive)
+}
+
+/// Returns the keys of those tags that are named, in the tags' own spelling.
+pub(super) fn transitive_of(tags: &Tags, named: &[impl AsRef<str>]) -> BTreeSet<TagKey> {
+    let is_named = |key: &&TagKey| {
+        let folded = key.as_str().to_lowercase();
+        named.iter().any(|name| name.as_ref().to_lowercase() == folded)
+    };
+    tags.keys().filter(is_named).cloned().collect()
 }
 
 impl Assume for api::AssumeRole<'_> {
@@ -297,7 +310,8 @@ impl Assume for api::AssumeRole<'_> {
         let target = self.target(call)?.having_tags(&wanted.role.tags).sending("sts:SourceIdentity", source);
         let may = |permission| may(call, Self::ACTION, permission, &target, trust);
         may("sts:AssumeRole")?;
-        if !self.tags.is_empty() {
+        // Also for those that go on from the session that asks.
+        if !self.tags.is_empty() || !inherited(call).is_empty() {
             may("sts:TagSession")?;
         }
         // Also for one that goes on from the session that asks.
@@ -332,8 +346,25 @@ impl Assume for api::AssumeRole<'_> {
         }
     }
 
-    fn new_tags(&self) -> Result<Tags, QueryError> {
-        let tags: &[Tag<'_>] = &self.tags;
-        new_tags(tags)
+    /// Tags that go on from the session that asks go on from the new one as well, and cannot be set
+    /// again. The sentence is AWS's (recorded).
+    fn new_tags(&self, inherited: &[SessionTag]) -> Result<(Tags, BTreeSet<TagKey>), QueryError> {
+        let sent: &[Tag<'_>] = &self.tags;
+        let is_sent = |key: &str| sent.iter().any(|tag| tag.key.to_lowercase() == key.to_lowercase());
+        if inherited.iter().any(|(key, _)| is_sent(key)) {
+            let message = "One of the specified transitive tag keys can't be set because it conflicts with a \
+                transitive tag key from the calling session.";
+            return Err(QueryError::new(QueryCode::InvalidParameterValue, message));
+        }
+        let going_on = |(key, value): &'_ SessionTag| Tag {
+            key: key.to_string().into(),
+            value: value.to_string().into(),
+        };
+        let inherited: Vec<Tag<'_>> = inherited.iter().map(going_on).collect();
+        let (mut tags, going_on) = (new_tags(sent)?, new_tags(&inherited)?);
+        let mut transitive = transitive_of(&tags, &self.transitive_tag_keys);
+        transitive.extend(going_on.keys().cloned());
+        tags.extend(going_on);
+        Ok((tags, transitive))
     }
 }

@@ -16,6 +16,7 @@ pub(super) struct Target<'v> {
     boundary: Option<&'v str>,
     sent_tags: &'v [Tag<'v>],
     sent_keys: &'v [&'v str],
+    transitive: &'v [&'v str],
     sent: Vec<(&'static str, &'v str)>,
 }
 
@@ -29,6 +30,7 @@ impl<'v> Target<'v> {
             boundary: None,
             sent_tags: &[],
             sent_keys: &[],
+            transitive: &[],
             sent: Vec::new(),
         }
     }
@@ -71,6 +73,11 @@ impl<'v> Target<'v> {
         Self { sent_keys: keys, ..self }
     }
 
+    /// Adds the keys of tags that are to go on to the next session (`sts:TransitiveTagKeys`).
+    pub fn sending_transitive(self, keys: &'v [&'v str]) -> Self {
+        Self { transitive: keys, ..self }
+    }
+
     /// Adds the value of a condition key that is a parameter of the request.
     pub fn sending(mut self, key: &'static str, value: Option<&'v str>) -> Self {
         self.sent.extend(value.map(|value| (key, value)));
@@ -104,6 +111,9 @@ impl<'v> Target<'v> {
             "aws:TagKeys" => {
                 let of_tags = self.sent_tags.iter().map(|sent| &*sent.key);
                 Value::Many(of_tags.chain(self.sent_keys.iter().copied()).map(Into::into).collect())
+            }
+            "sts:TransitiveTagKeys" if !self.transitive.is_empty() => {
+                Value::Many(self.transitive.iter().copied().map(Into::into).collect())
             }
             "iam:PermissionsBoundary" if has_boundary(action) => {
                 self.boundary.map_or(Value::Absent, Value::text)

@@ -15,7 +15,9 @@ use policy::Value;
 use super::authorize::{asker, decide};
 use super::entities::new_tags;
 use super::error;
-use super::session::{ROLE_SECONDS, Wanted, credentials, find, session_policies, session_policy};
+use super::session::{
+    ROLE_SECONDS, Wanted, credentials, find, session_policies, session_policy, transitive_of,
+};
 use super::target::Target;
 use crate::access::{Asker, Subject};
 use crate::gateway::Gateway;
@@ -84,9 +86,6 @@ impl Login<'_> {
             let (provider, subject) = (found.arn.as_str().into(), token.subject.clone());
             trail.set_web(WebSubject { provider, subject });
         }
-        if token.has_transitive_tags {
-            return Err(QueryError::parameter_not_implemented("transitive_tag_keys"));
-        }
         // Only those who have a token of the provider learn what roles there are.
         let wanted = find(&state, input.role_arn).ok_or_else(denied)?;
         self.check(&input, &wanted, &found, &token)?;
@@ -131,11 +130,13 @@ impl Login<'_> {
         found: &Found<'_>,
         token: &WebToken,
     ) -> Result<(), QueryError> {
-        let tags = sent_tags(token);
+        let (tags, transitive) =
+            (sent_tags(token), token.transitive.iter().map(|key| &**key).collect::<Vec<_>>());
         let source = token.source_identity.as_deref();
         let target = Target::new(input.role_arn)
             .having_tags(&wanted.role.tags)
             .sending_tags(&tags)
+            .sending_transitive(&transitive)
             .sending("sts:RoleSessionName", Some(input.role_session_name))
             .sending("sts:SourceIdentity", source)
             .sending("aws:FederatedProvider", Some(&found.arn));
@@ -191,6 +192,7 @@ impl Login<'_> {
         claims.policy = session_policy(input.policy)?;
         claims.managed = session_policies(&input.policy_arns, found.account)?;
         claims.tags = new_tags(&sent_tags(token)).map_err(|why| invalid(why.message()))?;
+        claims.transitive = transitive_of(&claims.tags, &token.transitive);
         claims.source = token.source_identity.as_deref().map(source_identity).transpose()?;
         let session = self.gateway.registry.issue(&claims).map_err(error::of_iam)?;
         let output = AssumeRoleWithWebIdentityResult {

@@ -43,6 +43,7 @@ fn role_session() -> Requester {
         issued: "2026-11-27T04:00:00Z".into(),
         source: Some("ann".into()),
         web: Some(Box::new(web_subject())),
+        transitive: [].into(),
     };
     Requester::Session(Arc::new(Session { token: Some(token), ..session }))
 }

@@ -330,7 +330,7 @@ fn claims_that_are_taken() {
     assert_eq!([other("groups"), other("sub"), other("aud")], [None; 3]);
     let tag = |key: &str| token.tags.get(key).map(|value| &**value);
     assert_eq!([tag("team"), tag("x"), tag("y")], [Some("a"), Some("1"), Some("2")]);
-    assert!(token.has_transitive_tags);
+    assert_eq!(token.transitive, ["x".into()]);
     assert_eq!(token.source_identity.as_deref(), Some("ann"));
 }
 

@@ -282,7 +282,12 @@ fn sessions_from_before_a_time_are_denied() {
         let Requester::Session(session) = session(principal.clone(), KeyKind::Temporary, permissions) else {
             panic!("anonymous")
         };
-        let token = TokenFacts { issued: issued.into(), source: source.map(Into::into), web: None };
+        let token = TokenFacts {
+            issued: issued.into(),
+            source: source.map(Into::into),
+            web: None,
+            transitive: [].into(),
+        };
         let session = Arc::into_inner(session).unwrap();
         Requester::Session(Arc::new(Session { token: Some(token), ..session }))
     };

@@ -11,7 +11,7 @@ use super::snapshot::{Entry, Snapshot};
 use crate::account::AccountId;
 use crate::credential::Credential;
 use crate::identities::Unidentified;
-use crate::model::{PolicyArn, ProviderArn, Tags};
+use crate::model::{PolicyArn, ProviderArn, TagKey, Tags};
 use crate::session::{
     KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
     WebSubject,
@@ -43,7 +43,12 @@ impl Snapshot {
             .web
             .as_ref()
             .map(|web| Box::new(WebSubject { provider: web.provider.clone(), subject: web.subject.clone() }));
-        let token = TokenFacts { issued: issued.to_string().into(), source: claims.source.clone(), web };
+        let token = TokenFacts {
+            issued: issued.to_string().into(),
+            source: claims.source.clone(),
+            web,
+            transitive: transitive(claims),
+        };
         let session = Session::new(principal, key, KeyKind::Temporary);
         Ok(Session {
             permissions: made.permissions,
@@ -200,6 +205,13 @@ fn limits(claims: &Claims, account: &AccountState) -> Option<Arc<[Arc<Policy>]>>
     });
     let managed = claims.managed.iter().filter_map(|arn| account.policy(arn).cloned());
     Some(own.into_iter().chain(managed).collect())
+}
+
+/// Returns the tags of a session that go on to the next one.
+fn transitive(claims: &Claims) -> Box<[SessionTag]> {
+    let goes_on = |key: &&TagKey| claims.transitive.contains(*key);
+    let tags = claims.tags.iter().filter(|(key, _)| goes_on(key));
+    tags.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
 /// Returns the tags of the user or role, with those of the session in their place: keys that differ

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use s3_types::Timestamp;
+use serde_json::json;
 
 use super::common::{document, tag};
 use super::output::{Output, with, with_status};
@@ -10,6 +12,8 @@ use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
 use crate::values::whole;
 
+/// The name that AWS's console gives the policy by which it revokes sessions.
+const REVOKED: &str = "AWSRevokeOlderSessions";
 const COLUMNS: [(&str, &str); 4] =
     [("NAME", "RoleName"), ("PATH", "Path"), ("ID", "RoleId"), ("MADE", "CreateDate")];
 
@@ -80,6 +84,13 @@ pub enum RoleCommand {
         /// The name
         name: String,
     },
+    /// Refuse the sessions of a role that there are, by a policy of its own that denies everything to
+    /// those given out before now. New ones count
+    #[command(after_help = "Example: slipway admin role revoke-sessions reader")]
+    RevokeSessions {
+        /// The name
+        name: String,
+    },
     /// Say whom a role is on the file system, where servers act as their users. Only with
     /// the key that the server was started with
     #[command(after_help = "Example: slipway admin role set-posix ann 1001:100:27,44")]
@@ -140,6 +151,12 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
             server.own("SetDisabled", &[("RoleName", name), ("Disabled", "false")])?;
             output.done(&format!("{name}: its sessions are accepted"));
         }
+        RoleCommand::RevokeSessions { name } => {
+            let before = revoke_sessions(name, Timestamp::now(), server)?;
+            output.done(&format!(
+                "{name}: sessions from before {before} are refused, by all gateways within a second"
+            ));
+        }
         RoleCommand::SetPosix { name, identity } => {
             server.own("SetPosixIdentity", &[("RoleName", name), ("Identity", identity)])?;
             output.done(&format!("{name}: is {identity} on the file system"));
@@ -151,6 +168,25 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
         RoleCommand::Rights(command) => return super::rights::run(command, Holder::Role, server, output),
     }
     Ok(())
+}
+
+/// Puts the policy that AWS's console puts to revoke sessions; one that is there is replaced. The time
+/// is the next second's, since sessions are given out with whole seconds.
+///
+/// Source: "Revoke IAM role temporary security credentials" in the IAM User Guide.
+fn revoke_sessions(name: &str, now: Timestamp, server: &Server) -> Result<Timestamp> {
+    let before = Timestamp::from_second(now.as_second().saturating_add(1)).unwrap_or(now);
+    let policy = json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Deny", "Action": ["*"], "Resource": ["*"],
+            "Condition": { "DateLessThan": { "aws:TokenIssueTime": before.to_string() } },
+        }],
+    });
+    let policy = policy.to_string();
+    let members = [("RoleName", name), ("PolicyName", REVOKED), ("PolicyDocument", &policy)];
+    server.iam("PutRolePolicy", &members)?;
+    Ok(before)
 }
 
 fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
