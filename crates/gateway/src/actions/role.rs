@@ -67,8 +67,11 @@ impl<'f> Perform<'f> for api::GetRole<'f> {
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (name, found) = call.role(self.role_name)?;
         let shown = role(call, name, found, Shown::Whole);
-        // When roles were used is not written down yet.
-        let last_used = RoleLastUsed { last_used_date: None, region: None };
+        let last = call.registry.last_use_of_role(&found.id).await.map_err(error::of_iam)?;
+        let last_used = RoleLastUsed {
+            last_used_date: last.as_ref().map(|last| last.hour),
+            region: last.as_ref().map(|last| last.region.to_string().into()),
+        };
         let role = api::Role { role_last_used: Some(last_used), ..shown };
         Ok(rendered(&GetRoleResult { role }, call))
     }

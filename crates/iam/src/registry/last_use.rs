@@ -12,7 +12,8 @@ use super::uses::{LastUse, UsedService};
 use crate::credential::AccessKeyId;
 use crate::documents::{DocumentName, StoreError, Tag};
 use crate::model::IamError;
-use crate::session::{KeyKind, Session};
+use crate::session::{KeyKind, PrincipalKind, Session};
+use crate::unique_id::UniqueId;
 
 /// The version of the form.
 const FORMAT: u32 = 1;
@@ -25,7 +26,20 @@ const HOUR_SECONDS: i64 = 3_600;
 struct UsesDocument {
     format: u32,
     #[serde(deserialize_with = "crate::text::unique::deserialize")]
+    /// By access key, or by the unique id of a role.
     keys: BTreeMap<Box<str>, LastUse>,
+}
+
+/// Returns by what a use is noted: the key, or the unique id of the role; `None` for root, and for
+/// sessions of users, whose keys are not theirs.
+fn used(session: &Session) -> Option<&str> {
+    match session.key_kind {
+        KeyKind::User | KeyKind::Service => Some(session.credential.access_key.as_str()),
+        KeyKind::Temporary if session.principal.kind == PrincipalKind::Role => {
+            session.principal.unique_id.as_deref()?.split(':').next()
+        }
+        KeyKind::Temporary | KeyKind::Root => None,
+    }
 }
 
 /// The later of two uses of a key.
@@ -47,19 +61,16 @@ fn read(json: &[u8]) -> Result<UsesDocument, StoreError> {
 }
 
 impl Registry {
-    /// Notes that a key was used, if it is a lasting one of a user. Costs nothing more than a
-    /// comparison but for the first time in an hour and service.
+    /// Notes that a key was used, if it is a lasting one of a user, or that a role was, whose session
+    /// it is. Costs nothing more than a comparison but for the first time in an hour and service.
     pub fn note_use(&self, session: &Session, now: Timestamp, service: UsedService, region: &str) {
-        if !matches!(session.key_kind, KeyKind::User | KeyKind::Service) {
-            return;
-        }
+        let Some(used) = used(session) else { return };
         let hour = now.as_second().div_euclid(HOUR_SECONDS);
         if !session.last_use.is_new(hour, service as u8) {
             return;
         }
         let Ok(hour) = Timestamp::from_second(hour * HOUR_SECONDS) else { return };
-        let key = session.credential.access_key.as_str();
-        self.uses.lock().insert(key.into(), LastUse { hour, service, region: region.into() });
+        self.uses.lock().insert(used.into(), LastUse { hour, service, region: region.into() });
     }
 
     #[cfg(test)]
@@ -78,10 +89,19 @@ impl Registry {
     /// Returns when a key was last used, as far as it is known here or was written by any gateway;
     /// `None` for never.
     pub async fn last_use(&self, key: &AccessKeyId) -> Result<Option<LastUse>, IamError> {
-        let here = self.uses.lock().get(key.as_str()).cloned();
+        self.last_use_of(key.as_str()).await
+    }
+
+    /// Returns when a session of a role was last used, as [`Self::last_use`] does of a key.
+    pub async fn last_use_of_role(&self, role: &UniqueId) -> Result<Option<LastUse>, IamError> {
+        self.last_use_of(role.as_str()).await
+    }
+
+    async fn last_use_of(&self, used: &str) -> Result<Option<LastUse>, IamError> {
+        let here = self.uses.lock().get(used).cloned();
         let written = self.written_uses().await.map_err(|error| unavailable().caused_by(error))?;
         let mut keys = written.0.keys;
-        Ok(later(here, keys.remove(key.as_str())))
+        Ok(later(here, keys.remove(used)))
     }
 
     /// Writes the uses that were noted, for all gateways. If it fails they are kept for the next
@@ -112,7 +132,8 @@ impl Registry {
             let state = self.last_known();
             // The keys of an account that cannot be read are not among those that are known.
             if state.troubles().is_empty() {
-                document.keys.retain(|key, _| state.by_access_key(key).is_some());
+                let is_role = |id: &str| UniqueId::new(id).is_ok_and(|id| state.by_unique_id(&id).is_some());
+                document.keys.retain(|key, _| state.by_access_key(key).is_some() || is_role(key));
             }
             let json = serde_json::to_vec(&document).map_err(|e| StoreError::Unavailable(Box::new(e)))?;
             match self
