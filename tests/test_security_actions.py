@@ -24,6 +24,7 @@ OURS = {
     "ListRootAccessKeys": ACCOUNT,
     "DeleteRootAccessKey": ACCOUNT | {"AccessKeyId": "AKIAIOSFODNN7EXAMPLE"},
     "SetDisabled": {"UserName": "ann", "Disabled": "true"},
+    "SetBucketOwner": ACCOUNT | {"BucketName": "data"},
     "SetPosixIdentity": {"UserName": "ann", "Identity": "12101:12101"},
 }
 SHUT = policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"})

@@ -179,12 +179,10 @@ impl Backend for PosixBackend {
     }
 
     async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
-        let ChangeBucketRequest { name, expected, changes } = request;
-        let states = Arc::clone(&self.states);
-        let change = Change { name: name.clone(), expected: expected.clone(), changes: changes.clone() };
+        let (name, states, change) = (request.name, Arc::clone(&self.states), Change::new(request));
         let work = move |store: &Store| {
             documents::change(store, &change)?;
-            states.load(&change.name)
+            states.load(change.name())
         };
         self.run_in(name, Who::Gateway, work).await
     }

@@ -87,7 +87,19 @@ impl<'a> CreateBucketRequest<'a> {
     }
 }
 
-/// Changes of a bucket's documents, all or none of which are made.
+/// What becomes of a bucket's owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OwnerChange<'a> {
+    /// It stays.
+    #[default]
+    Kept,
+    /// The account that owns the storage owns the bucket.
+    Storage,
+    /// The account with this id owns it.
+    Account(&'a str),
+}
+
+/// Changes of a bucket's documents and its owner, all or none of which are made.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeBucketRequest<'a> {
     /// Its name.
@@ -95,8 +107,10 @@ pub struct ChangeBucketRequest<'a> {
     /// The tag of the state that the writer has read: with another one nothing is changed
     /// ([`crate::BackendError::BucketChanged`]).
     pub expected: &'a BucketTag,
-    /// The changes.
+    /// The changes of documents.
     pub changes: &'a DocumentChanges,
+    /// The change of the owner.
+    pub owner: OwnerChange<'a>,
 }
 
 /// One page of buckets, sorted by name.

@@ -26,7 +26,7 @@ mod writer;
 
 pub use bucket::{
     BucketAttributes, BucketPage, BucketState, BucketTag, ChangeBucketRequest, CreateBucketRequest,
-    ListBucketsQuery, Parsed,
+    ListBucketsQuery, OwnerChange, Parsed,
 };
 pub use capabilities::{Capabilities, Freshness};
 pub use chosen::check_part_algorithm;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use s3_types::BucketName;
 
-use crate::bucket::{BucketState, ChangeBucketRequest};
+use crate::bucket::{BucketState, ChangeBucketRequest, OwnerChange};
 use crate::context::Context;
 use crate::documents::DocumentChanges;
 use crate::error::{BackendError, Result};
@@ -22,7 +22,8 @@ pub async fn replace_documents(
 ) -> Result<Arc<BucketState>> {
     for _ in 0..ATTEMPTS {
         let state = backend.load_bucket(cx, name).await?;
-        let request = ChangeBucketRequest { name, expected: &state.tag, changes };
+        let owner = OwnerChange::Kept;
+        let request = ChangeBucketRequest { name, expected: &state.tag, changes, owner };
         match backend.change_bucket(cx, request).await {
             Err(BackendError::BucketChanged) => {}
             result => return result,

@@ -310,7 +310,8 @@ macro_rules! for_each_action {
             SetDisabled Slipway Administrator Changes Plain Ours
             SetPosixIdentity Slipway Administrator Changes Plain Ours
             SetGroupOfDirectory Slipway Administrator Changes Plain Later
-            SetBucketOwner Slipway Administrator Changes Plain Later
+            SetBucketOwner Slipway Administrator Changes Plain Ours
+            ListBucketOwners Slipway Administrator Reads Plain Ours
             ExplainRequest Slipway Administrator Reads Plain Later
             ListMasterKeys Slipway Administrator Reads Plain Later
             RewrapSecrets Slipway Administrator Changes Plain Later

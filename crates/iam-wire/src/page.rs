@@ -47,6 +47,22 @@ impl Page {
         Ok(Self { after, items: items.unwrap_or(PAGE_ITEMS_DEFAULT).clamp(1, PAGE_ITEMS_MAX) })
     }
 
+    /// Returns the key after which the page begins, for lists that are sorted by their bytes where
+    /// they are kept; `None` for the first page.
+    pub fn after(&self) -> Option<&str> {
+        self.after.as_deref()
+    }
+
+    /// Returns the most items that the page has.
+    pub fn most(&self) -> usize {
+        usize::try_from(self.items).unwrap_or(usize::MAX)
+    }
+
+    /// Makes the marker of the page after a key.
+    pub fn marker(&self, last: &str) -> String {
+        URL_SAFE_NO_PAD.encode(last)
+    }
+
     /// Cuts the page out of a whole list. Items are sorted by their keys without case (of ASCII),
     /// as IAM sorts them, then letter for letter; no two keys are equal.
     pub fn cut<T>(&self, items: impl IntoIterator<Item = T>, key: impl Fn(&T) -> Cow<'_, str>) -> Cut<T> {
@@ -55,11 +71,11 @@ impl Page {
         };
         let mut items: Vec<T> = items.into_iter().filter(is_after).collect();
         items.sort_by(|left, right| compare(&key(left), &key(right)));
-        let most = usize::try_from(self.items).unwrap_or(usize::MAX);
+        let most = self.most();
         let is_truncated = items.len() > most;
         items.truncate(most);
         let last = items.last().filter(|_| is_truncated);
-        let marker = last.map(|item| URL_SAFE_NO_PAD.encode(&*key(item)));
+        let marker = last.map(|item| self.marker(&key(item)));
         Cut { items, marker }
     }
 }

@@ -129,6 +129,8 @@ pub const TAG_VALUE: Rule = Rule::new(0, 256, pattern::TAG_VALUE);
 pub const ALIAS: Rule = Rule::new(3, 63, pattern::ALIAS);
 /// The id of an account (ours).
 pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
+/// The name of a bucket (ours).
+pub const BUCKET_NAME: Rule = Rule::length(1, 255);
 /// The name that people give an account (ours).
 pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
 /// Whom a user or role is on the file system: `UID:GID`, `UID:GID:GROUP,...` or a name.

@@ -10,7 +10,7 @@ use s3_types::BucketName;
 use super::fixture::{Fixture, Subject};
 use crate::{
     BackendError, BucketState, ChangeBucketRequest, Context, CreateBucketRequest, DOCUMENTS_BYTES_MAX,
-    DocumentChanges, DocumentKind, Documents, Freshness, Result, replace_documents,
+    DocumentChanges, DocumentKind, Documents, Freshness, OwnerChange, Result, replace_documents,
 };
 
 /// The time that a storage on a busy machine may take beyond its stated freshness.
@@ -25,7 +25,17 @@ fn documents<const N: usize>(documents: [(DocumentKind, &'static str); N]) -> Do
 }
 
 async fn change(fixture: &Fixture, read: &BucketState, changes: DocumentChanges) -> Result<Arc<BucketState>> {
-    let request = ChangeBucketRequest { name: &fixture.bucket, expected: &read.tag, changes: &changes };
+    change_all(fixture, read, changes, OwnerChange::Kept).await
+}
+
+async fn change_all(
+    fixture: &Fixture,
+    read: &BucketState,
+    changes: DocumentChanges,
+    owner: OwnerChange<'_>,
+) -> Result<Arc<BucketState>> {
+    let (name, expected) = (&fixture.bucket, &read.tag);
+    let request = ChangeBucketRequest { name, expected, changes: &changes, owner };
     fixture.writer.change_bucket(&fixture.cx, request).await
 }
 
@@ -119,8 +129,9 @@ pub async fn documents_of_buckets(subject: &Subject) {
     assert_eq!(document(&fixture, Lifecycle).await, None);
 
     let other = BucketName::new("conformance-documents-none").unwrap();
+    let changes = &DocumentChanges::default();
     let request =
-        ChangeBucketRequest { name: &other, expected: &late.tag, changes: &DocumentChanges::default() };
+        ChangeBucketRequest { name: &other, expected: &late.tag, changes, owner: OwnerChange::Kept };
     let missing = fixture.writer.change_bucket(&fixture.cx, request).await;
     assert!(matches!(missing, Err(BackendError::NoSuchBucket)), "{missing:?}");
     let missing = fixture.reader.bucket_document(&fixture.cx, &other, Policy).await;
@@ -141,6 +152,34 @@ pub async fn documents_at_once(subject: &Subject) {
         assert_eq!(document(&fixture, *kind).await, Some(of(*kind)));
         assert_eq!(made.documents.contains_key(kind), kind.is_in_state());
     }
+    fixture.finish().await;
+}
+
+/// The owner of a bucket is changed, alone and with documents, only with the tag of the present
+/// state.
+pub async fn owners_of_buckets(subject: &Subject) {
+    use DocumentKind::Policy;
+    let fixture = Fixture::new(subject, "owners").await;
+    let none = DocumentChanges::default;
+    let empty = load(&fixture).await;
+    remember(&fixture).await;
+    let given = change_all(&fixture, &empty, none(), OwnerChange::Account("somebody")).await.unwrap();
+    assert_eq!((given.owner.as_deref(), given.documents.len()), (Some("somebody"), 0));
+    assert!(given.tag != empty.tag);
+    is_seen(&fixture).await;
+    assert_eq!(load(&fixture).await.owner, given.owner);
+    let late = change_all(&fixture, &empty, none(), OwnerChange::Account("else")).await;
+    assert!(matches!(late, Err(BackendError::BucketChanged)), "{late:?}");
+
+    let policy = changes([(Policy, Some("first"))]);
+    let both = change_all(&fixture, &given, policy, OwnerChange::Account("else")).await.unwrap();
+    assert_eq!((both.owner.as_deref(), &both.documents), (Some("else"), &documents([(Policy, "first")])));
+    remember(&fixture).await;
+    let back = change_all(&fixture, &both, none(), OwnerChange::Storage).await.unwrap();
+    assert_eq!((&back.owner, &back.documents), (&None, &both.documents));
+    is_seen(&fixture).await;
+    let emptied = change(&fixture, &back, changes([(Policy, None)])).await.unwrap();
+    assert_eq!((&emptied.owner, emptied.documents.len()), (&None, 0));
     fixture.finish().await;
 }
 

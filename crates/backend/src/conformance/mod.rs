@@ -22,7 +22,10 @@ mod uploads;
 use buckets::{bucket_life, deleting_buckets_with_uploads, deleting_used_buckets, listing_buckets};
 use checks::{checked_completions, checked_copies, checked_reads, checked_writes, checks_of_late_writes};
 use copies::{copies, copy_conditions};
-use documents::{documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers};
+use documents::{
+    documents_at_once, documents_of_buckets, documents_of_new_buckets, documents_of_writers,
+    owners_of_buckets,
+};
 use listing::{listing, listing_pages, odd_keys};
 use objects::{
     bodies, conditional_reads, conditional_writes, deletes, directory_objects, only_versions, ranges,
@@ -41,6 +44,7 @@ pub async fn run(subject: &Subject, deep_too: bool) {
     bucket_life(subject).await;
     listing_buckets(subject).await;
     documents_of_buckets(subject).await;
+    owners_of_buckets(subject).await;
     documents_at_once(subject).await;
     documents_of_new_buckets(subject).await;
     documents_of_writers(subject).await;

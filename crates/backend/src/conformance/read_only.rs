@@ -7,7 +7,8 @@ use super::fixture::{Fixture, Subject, key};
 use crate::{
     AbortRequest, BackendError, ChangeBucketRequest, CompleteRequest, CompleteUpload, CopyPartRequest,
     CopyRequest, CopySource, CreateBucketRequest, CreateUploadRequest, DeleteRequest, DocumentChanges,
-    DocumentKind, ListPartsQuery, NewUpload, PutPartRequest, PutRequest, Result, UploadRef, WriteOptions,
+    DocumentKind, ListPartsQuery, NewUpload, OwnerChange, PutPartRequest, PutRequest, Result, UploadRef,
+    WriteOptions,
 };
 
 fn assert_refused<T>(result: Result<T>, what: &str) {
@@ -33,7 +34,8 @@ pub async fn refused_writes(subject: &Subject) {
     let tag = reader.load_bucket(cx, bucket).await.unwrap().tag.clone();
     for name in [bucket, &other] {
         let changes = DocumentChanges::from([(DocumentKind::Policy, Some(Bytes::from_static(b"{}")))]);
-        let change = ChangeBucketRequest { name, expected: &tag, changes: &changes };
+        let change =
+            ChangeBucketRequest { name, expected: &tag, changes: &changes, owner: OwnerChange::Kept };
         assert_refused(reader.change_bucket(cx, change).await, "change_bucket");
     }
     assert_refused(reader.delete_bucket(cx, bucket).await, "delete_bucket");

@@ -6,8 +6,8 @@ use backend::{
     Context, Copied, CopyPartRequest, CopyRequest, CopySide, CopySource, CreateBucketRequest,
     CreateUploadRequest, DeleteReceipt, DeleteRequest, DocumentChanges, DocumentKind, ListBucketsQuery,
     ListObjectsQuery, ListPage, ListPartsQuery, ListUploadsQuery, ObjectCheck, ObjectRead, ObjectRef,
-    ObjectWriter, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest, Result,
-    UploadPage, UploadReceipt, VersionRef, WriteReceipt,
+    ObjectWriter, OwnerChange, PartPage, PartReceipt, PartWriter, PutPartRequest, PutRequest, ReadRequest,
+    Result, UploadPage, UploadReceipt, VersionRef, WriteReceipt,
 };
 use bytes::Bytes;
 use iam::Resource;
@@ -107,7 +107,21 @@ impl<'a> Authorized<'a> {
         changes: &DocumentChanges,
     ) -> Result<()> {
         self.require(action, of_bucket(bucket))?;
-        let request = ChangeBucketRequest { name: bucket, expected, changes };
+        let request = ChangeBucketRequest { name: bucket, expected, changes, owner: OwnerChange::Kept };
+        self.backend.change_bucket(self.cx, request).await.map(drop)
+    }
+
+    /// `s3:PutBucketPolicy`, since the owner decides who may do what, as the policy does: gives the
+    /// bucket another owner, if it still has the documents of the state with this tag.
+    pub async fn set_bucket_owner(
+        &self,
+        bucket: &BucketName,
+        expected: &BucketTag,
+        owner: OwnerChange<'_>,
+    ) -> Result<()> {
+        self.require(S3Action::PutBucketPolicy, of_bucket(bucket))?;
+        let changes = &DocumentChanges::new();
+        let request = ChangeBucketRequest { name: bucket, expected, changes, owner };
         self.backend.change_bucket(self.cx, request).await.map(drop)
     }
 

@@ -15,6 +15,7 @@ use iam_wire::api::{
 use iam_wire::{AccountStatus, QueryCode, QueryError, Secret, Text};
 use s3_types::{S3Action, Timestamp};
 
+use super::bucket::{permitted, unseen};
 use super::call::{ActionCall, name};
 use super::error;
 use super::key::{key_id, shown};
@@ -25,7 +26,7 @@ use crate::limits::LIST_BUCKETS_ASKED_FOR_MIN;
 
 const ROOT_KEY: NewKey = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
 
-fn account_id(text: &str) -> Result<AccountId, QueryError> {
+pub(super) fn account_id(text: &str) -> Result<AccountId, QueryError> {
     AccountId::new(text).map_err(|_| missing(text))
 }
 
@@ -38,7 +39,7 @@ fn invalid(message: &'static str) -> QueryError {
 }
 
 /// Finds an account that can be read.
-fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>, QueryError> {
+pub(super) fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>, QueryError> {
     match state.account(id) {
         Some(account) => Ok(account),
         None => Err(match state.closed().find(|closed| closed.account == *id) {
@@ -208,18 +209,8 @@ async fn check_without_buckets(call: &ActionCall<'_>, id: &AccountId) -> Result<
     let conflict = |message: String| Err(QueryError::new(QueryCode::DeleteConflict, message));
     // As nobody on the file system: with --impersonate a listing leaves out what is closed to the
     // requester, and an account would be deleted that owns buckets.
-    let cx = backend::Context {
-        request_id: call.request_id.into(),
-        requester: call.requester.facts().cloned(),
-        unix: None,
-    };
-    let subject = Subject::default();
-    let storage =
-        call.storage.authorize(&cx, call.asker, subject, S3Action::ListAllMyBuckets.into(), &|_| None);
-    let storage = storage.map_err(|_| {
-        let message = "The buckets of the account cannot be listed.";
-        QueryError::new(QueryCode::AccessDenied, message)
-    })?;
+    let cx = unseen(call);
+    let storage = permitted(call, &cx, Subject::default(), S3Action::ListAllMyBuckets)?;
     let mut query =
         ListBucketsQuery { prefix: String::new(), after: None, max_buckets: LIST_BUCKETS_ASKED_FOR_MIN };
     loop {

@@ -8,6 +8,7 @@ mod account;
 mod admin;
 mod attached;
 mod authorize;
+mod bucket;
 mod call;
 mod dispatch;
 mod entities;

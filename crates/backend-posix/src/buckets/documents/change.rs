@@ -6,7 +6,11 @@
 //! crash leaves a file without a bucket, which the next bucket of that name replaces. A copy of the
 //! replaced file is kept until the new bucket exists ([`strays`]).
 
-use backend::{BackendError, BucketTag, DOCUMENTS_BYTES_MAX, DocumentChanges, Documents, Result};
+use std::collections::BTreeMap;
+
+use backend::{
+    BackendError, BucketTag, ChangeBucketRequest, DOCUMENTS_BYTES_MAX, Documents, OwnerChange, Result,
+};
 use bytes::Bytes;
 use s3_types::BucketName;
 
@@ -22,12 +26,38 @@ use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 
-/// A change of a bucket's documents.
+/// A change of a bucket's documents, its owner among them.
 #[derive(Debug)]
 pub(crate) struct Change {
-    pub name: BucketName,
-    pub expected: BucketTag,
-    pub changes: DocumentChanges,
+    name: BucketName,
+    expected: BucketTag,
+    /// By number, the new document, or `None` to remove it.
+    changes: BTreeMap<u8, Option<Bytes>>,
+}
+
+impl Change {
+    pub fn new(request: ChangeBucketRequest<'_>) -> Self {
+        let ChangeBucketRequest { name, expected, changes, owner } = request;
+        let mut by_number: BTreeMap<_, _> =
+            changes.iter().map(|(kind, document)| (number_of(*kind), document.clone())).collect();
+        match owner {
+            OwnerChange::Kept => {}
+            OwnerChange::Storage => drop(by_number.insert(number::OWNER, None)),
+            OwnerChange::Account(id) => {
+                by_number.insert(number::OWNER, Some(Bytes::copy_from_slice(id.as_bytes())));
+            }
+        }
+        Self { name: name.clone(), expected: expected.clone(), changes: by_number }
+    }
+
+    pub const fn name(&self) -> &BucketName {
+        &self.name
+    }
+
+    #[cfg(test)]
+    pub fn of_documents(name: &BucketName, expected: &BucketTag, changes: &backend::DocumentChanges) -> Self {
+        Self::new(ChangeBucketRequest { name, expected, changes, owner: OwnerChange::Kept })
+    }
 }
 
 /// Changes documents, if they are still those that the writer has read.
@@ -49,8 +79,8 @@ pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
         // What else was in it would be lost, and so what it forbids.
         (None, Some(closed)) => return Err(unreadable(&closed)),
     };
-    for (kind, document) in changes {
-        contents.set(number_of(*kind), document.clone());
+    for (number, document) in changes {
+        contents.set(*number, document.clone());
     }
     if contents.stored.is_empty() {
         return place.remove(name.as_str());

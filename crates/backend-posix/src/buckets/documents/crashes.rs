@@ -69,7 +69,7 @@ impl Tree {
     pub fn change(&self, changes: &[(DocumentKind, Option<&'static str>)]) -> Result<()> {
         let expected = self.load()?.tag.clone();
         let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
-        change::change(&self.store(), &Change { name: self.name.clone(), expected, changes })
+        change::change(&self.store(), &Change::of_documents(&self.name, &expected, &changes))
     }
 
     pub fn delete(&self) -> Result<()> {

@@ -3,6 +3,7 @@
 //! as well, except what only Slipway has.
 
 mod account;
+mod bucket;
 mod common;
 mod group;
 mod ini;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use self::account::AccountCommand;
+use self::bucket::BucketCommand;
 use self::group::GroupCommand;
 use self::key::KeyCommand;
 use self::output::Output;
@@ -53,6 +55,9 @@ pub enum AdminCommand {
     /// Accounts (tenants) in one directory, for the key that the server was started with
     #[command(subcommand)]
     Account(AccountCommand),
+    /// Buckets and the accounts that own them, for the key that the server was started with
+    #[command(subcommand)]
+    Bucket(BucketCommand),
     /// Users of an account: that of the key that signs
     #[command(subcommand)]
     User(UserCommand),
@@ -81,6 +86,7 @@ pub fn run(options: &AdminOptions) -> ExitCode {
     let output = Output { console: &console, json: options.json };
     let done = match &options.command {
         AdminCommand::Account(command) => account::run(command, &server, &output),
+        AdminCommand::Bucket(command) => bucket::run(command, &server, &output),
         AdminCommand::User(command) => user::run(command, &server, &output),
         AdminCommand::Key(command) => key::run(command, &server, &output),
         AdminCommand::Group(command) => group::run(command, &server, &output),

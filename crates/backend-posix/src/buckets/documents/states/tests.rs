@@ -69,7 +69,7 @@ impl Tree {
     fn change(&self, changes: &Changes) -> Result<()> {
         let expected = self.second.load(&self.name)?.tag.clone();
         let changes = changes.iter().map(|(kind, text)| (*kind, text.map(Bytes::from))).collect();
-        change::change(&self.second.store, &Change { name: self.name.clone(), expected, changes })
+        change::change(&self.second.store, &Change::of_documents(&self.name, &expected, &changes))
     }
 
     /// Flips a bit of the file.
@@ -244,7 +244,7 @@ fn a_bucket_made_by_hand_may_have_documents() {
     let before = tree.first.load(&name).unwrap();
     assert_eq!((&before.owner, &before.closed, before.documents.len()), (&None, &None, 0));
     let changes = DocumentChanges::from([(Policy, Some(Bytes::from_static(b"policy")))]);
-    let change = Change { name: name.clone(), expected: before.tag.clone(), changes };
+    let change = Change::of_documents(&name, &before.tag, &changes);
     change::change(&tree.second.store, &change).unwrap();
     let state = tree.first.load(&name).unwrap();
     assert_eq!((state.documents.len(), &state.closed, state.created), (1, &None, before.created));
@@ -393,7 +393,7 @@ fn reading_states_makes_nothing() {
     tree.change(&[(Policy, Some("policy"))]).unwrap();
     assert_eq!(states.load(&tree.name).unwrap().documents.len(), 1);
     let expected = states.load(&tree.name).unwrap().tag.clone();
-    let change = Change { name: tree.name.clone(), expected, changes: DocumentChanges::new() };
+    let change = Change::of_documents(&tree.name, &expected, &DocumentChanges::new());
     assert!(matches!(change::change(&states.store, &change), Err(BackendError::ReadOnly)));
 }
 
