@@ -15,6 +15,7 @@ from support.intruders import Who, bucket, role, root, unused, user
 BUILT_IN = "arn:aws:iam::aws:policy/"
 # What our own actions must be told.
 ACCOUNT = {"AccountId": "111122223333"}
+PROVIDER = "arn:aws:iam::111122223333:oidc-provider/idp.lab"
 OURS = {
     "CreateAccount": {"AccountName": "more"},
     "GetAccount": ACCOUNT,
@@ -24,6 +25,8 @@ OURS = {
     "ListRootAccessKeys": ACCOUNT,
     "DeleteRootAccessKey": ACCOUNT | {"AccessKeyId": "AKIAIOSFODNN7EXAMPLE"},
     "SetDisabled": {"UserName": "ann", "Disabled": "true"},
+    "SetOpenIDConnectProviderClaims": {"OpenIDConnectProviderArn": PROVIDER},
+    "GetOpenIDConnectProviderClaims": {"OpenIDConnectProviderArn": PROVIDER},
     "SetBucketOwner": ACCOUNT | {"BucketName": "data"},
     "SetPosixIdentity": {"UserName": "ann", "Identity": "12101:12101"},
 }

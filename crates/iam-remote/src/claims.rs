@@ -7,7 +7,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
-use crate::limits::{AUDIENCES_MAX, CLAIM_BYTES_MAX, SECONDS_AHEAD_MAX, VALUES_MAX};
+use crate::limits::{AUDIENCES_MAX, CLAIM_BYTES_MAX, ROLES_MAX, SECONDS_AHEAD_MAX, VALUES_MAX};
 use crate::refusal::Refusal;
 
 /// The claim with the tags of the session.
@@ -54,6 +54,10 @@ pub struct Expected<'a> {
     pub issuer: &'a str,
     /// The audiences that are accepted.
     pub client_ids: &'a [Box<str>],
+    /// The claim with the roles that somebody may have, if the provider has one.
+    pub role_claim: Option<&'a str>,
+    /// The claim with the name on the file system, if the provider has one.
+    pub posix_claim: Option<&'a str>,
 }
 
 /// What a provider says of somebody.
@@ -77,6 +81,10 @@ pub struct WebToken {
     pub transitive: Vec<Box<str>>,
     /// The source identity of the session.
     pub source_identity: Option<Box<str>>,
+    /// The roles that somebody may have, by name or ARN; `None` if no claim says so.
+    pub roles: Option<Vec<Box<str>>>,
+    /// The name on the file system.
+    pub posix_name: Option<Box<str>>,
 }
 
 impl WebToken {
@@ -103,6 +111,8 @@ impl WebToken {
             tags,
             transitive,
             source_identity: text(claims, SOURCE_IDENTITY)?,
+            roles: expected.role_claim.map(|name| texts(claims, name, ROLES_MAX)).transpose()?,
+            posix_name: expected.posix_claim.map(|name| text(claims, name)).transpose()?.flatten(),
         })
     }
 }

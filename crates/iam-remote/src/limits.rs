@@ -8,6 +8,8 @@ pub const TOKEN_CHARS_MAX: usize = 20_000;
 pub const SECONDS_AHEAD_MAX: i64 = 60;
 /// The most audiences of a token (`InvalidIdentityToken`).
 pub const AUDIENCES_MAX: usize = 20;
+/// The most roles, or groups, that a claim may name (`InvalidIdentityToken`).
+pub const ROLES_MAX: usize = 1_000;
 /// The most values of `amr`, and of the tags together (`InvalidIdentityToken`).
 pub const VALUES_MAX: usize = 50;
 /// The longest value of a claim that is used (`InvalidIdentityToken`).

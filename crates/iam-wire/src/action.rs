@@ -309,6 +309,8 @@ macro_rules! for_each_action {
             ImportAccessKey Slipway Administrator Changes Takes Later
             SetDisabled Slipway Administrator Changes Plain Ours
             SetPosixIdentity Slipway Administrator Changes Plain Ours
+            SetOpenIDConnectProviderClaims Slipway Administrator Changes Plain Ours
+            GetOpenIDConnectProviderClaims Slipway Administrator Reads Plain Ours
             SetGroupOfDirectory Slipway Administrator Changes Plain Later
             SetBucketOwner Slipway Administrator Changes Plain Ours
             ListBucketOwners Slipway Administrator Reads Plain Ours

@@ -51,6 +51,16 @@ impl<'a> Form<'a> {
         Ok(Self { parameters })
     }
 
+    /// Returns the form with another parameter, in place of one of its name if there is one.
+    #[must_use]
+    pub fn with(&self, name: &'a str, value: String) -> Self {
+        let mut all = self.clone();
+        all.parameters.retain(|(there, _)| there != name);
+        all.parameters.push((name.into(), value.into()));
+        all.parameters.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        all
+    }
+
     /// A form without parameters.
     pub(crate) const EMPTY: &'static Form<'static> = &Form { parameters: Vec::new() };
 

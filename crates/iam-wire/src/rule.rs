@@ -144,6 +144,8 @@ pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);
 pub const PROVIDER_URL: Rule = Rule::length(1, 255);
 /// The id of a client of an OpenID provider.
 pub const CLIENT_ID: Rule = Rule::length(1, 255);
+/// The name of a claim (ours).
+pub const CLAIM: Rule = Rule::length(1, 512);
 /// The thumbprint of a certificate.
 pub const THUMBPRINT: Rule = Rule::length(40, 40);
 /// The name of another service.

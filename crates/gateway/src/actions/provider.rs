@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use iam::model::{NewProvider, ProviderArn, ProviderUrl, Tagged};
 use iam_wire::api::{
-    self, CreateOpenIDConnectProviderResult, GetOpenIDConnectProviderResult,
-    ListOpenIDConnectProviderTagsResult, ListOpenIDConnectProvidersResult, OpenIDConnectProviderListEntry,
+    self, CreateOpenIDConnectProviderResult, GetOpenIDConnectProviderClaimsResult,
+    GetOpenIDConnectProviderResult, ListOpenIDConnectProviderTagsResult, ListOpenIDConnectProvidersResult,
+    OpenIDConnectProviderListEntry,
 };
 use iam_wire::{QueryCode, QueryError, Tag, Text};
 
@@ -100,6 +101,8 @@ of_provider! {
     TagOpenIDConnectProvider |input, target| target.sending_tags(&input.tags), tag;
     UntagOpenIDConnectProvider |input, target| target.sending_keys(&input.tag_keys), untag;
     ListOpenIDConnectProviderTags |_, target| target, list_tags;
+    SetOpenIDConnectProviderClaims |_, target| target, set_claims;
+    GetOpenIDConnectProviderClaims |_, target| target, get_claims;
 }
 
 #[expect(clippy::unused_async, reason = "the others wait for the store")]
@@ -188,4 +191,28 @@ async fn list_tags(
     let is_truncated = page.is_truncated();
     let marker = page.marker.map(Text::Owned);
     Ok(rendered(&ListOpenIDConnectProviderTagsResult { tags: page.items, is_truncated, marker }, call))
+}
+
+async fn set_claims(
+    input: api::SetOpenIDConnectProviderClaims<'_>,
+    arn: &ProviderArn,
+    call: &ActionCall<'_>,
+) -> Result<String, QueryError> {
+    let (role, posix) = (input.role_claim, input.posix_claim);
+    call.change(&|document, _| document.set_provider_claims(arn, role, posix)).await?;
+    Ok(done::<api::SetOpenIDConnectProviderClaims<'_>>(call))
+}
+
+#[expect(clippy::unused_async, reason = "the others wait for the store")]
+async fn get_claims(
+    _: api::GetOpenIDConnectProviderClaims<'_>,
+    arn: &ProviderArn,
+    call: &ActionCall<'_>,
+) -> Result<String, QueryError> {
+    let provider = call.document().provider(arn).map_err(error::of_iam)?;
+    let output = GetOpenIDConnectProviderClaimsResult {
+        role_claim: provider.role_claim.as_deref().map(Into::into),
+        posix_claim: provider.posix_claim.as_deref().map(Into::into),
+    };
+    Ok(rendered(&output, call))
 }

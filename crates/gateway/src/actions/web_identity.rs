@@ -2,10 +2,10 @@
 //! (docs/decisions/0042-session-tokens.md). Nobody signs for it: the token is the proof.
 
 use http::HeaderMap;
-use iam::model::{Provider, ProviderArn, ProviderUrl, Role};
+use iam::model::{Name, Provider, ProviderArn, ProviderUrl, Role, arn_of};
 use iam::{
-    AccountId, AccountState, ActionQuestion, Claims, Decision, Requester, SessionKind, Snapshot, Values,
-    WebIdentity, WebSubject, Who,
+    AccountId, AccountState, ActionQuestion, Claims, Decision, PosixOf, Requester, SessionKind, Snapshot,
+    Values, WebIdentity, WebSubject, Who,
 };
 use iam_remote::{Expected, Refusal, Unverified, WebToken};
 use iam_wire::api::{self, AssumeRoleWithWebIdentityResult, AssumedRoleUser};
@@ -26,6 +26,8 @@ use crate::request::RequestContext;
 const ACTION: Action = Action::AssumeRoleWithWebIdentity;
 /// The characters of a source identity, as STS's model has them.
 const SOURCE_IDENTITY_CHARS: (usize, usize) = (2, 256);
+/// The most characters of the name of a session.
+const SESSION_NAME_CHARS_MAX: usize = 64;
 
 type Input<'f> = api::AssumeRoleWithWebIdentity<'f>;
 
@@ -72,37 +74,84 @@ fn refused(why: Refusal) -> QueryError {
 }
 
 impl Login<'_> {
-    /// Performs the action: verifies the token by the keys of its provider, asks the policy of the
-    /// role, and gives out a session.
+    /// Performs the action. Without `RoleArn` the role is the one that the token names.
     pub async fn perform(&self, form: &Form<'_>) -> Result<String, QueryError> {
-        let input: Input<'_> = parse(form)?;
-        let sent = Unverified::read(input.web_identity_token.expose()).map_err(refused)?;
+        let token = form.get("WebIdentityToken").filter(|_| form.get("RoleArn").is_none());
+        let Some(token) = token else { return self.perform_named(form).await };
+        match self.named_by(token).await? {
+            None => self.perform_named(form).await,
+            Some((arn, name)) => {
+                let form = form.with("RoleArn", arn);
+                if form.get("RoleSessionName").is_some() {
+                    return self.perform_named(&form).await;
+                }
+                self.perform_named(&form.with("RoleSessionName", name)).await
+            }
+        }
+    }
+
+    /// Returns the ARN of the role that a token names, and a name for its session; `None` if its
+    /// provider has no claim for roles.
+    async fn named_by(&self, token: &str) -> Result<Option<(String, String)>, QueryError> {
+        let sent = Unverified::read(token).map_err(refused)?;
         let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
-        let found = self.find_provider(&state, &input, sent.issuer())?;
-        let expected = Expected { issuer: sent.issuer(), client_ids: &found.provider.client_ids };
-        let now = self.cx.now.as_second();
-        let token = self.gateway.openid.verify(&sent, expected, now).await.map_err(refused)?;
+        let found = self.find_provider(&state, self.account.as_str(), sent.issuer())?;
+        if found.provider.role_claim.is_none() {
+            return Ok(None);
+        }
+        let token = self.verify(&sent, &found).await?;
+        let roles = &found.account.document().roles;
+        let arn_of = |(name, role): (&Name, &Role)| arn_of(self.account, "role", &role.path, name);
+        let mut named = roles.iter().map(arn_of).filter(|arn| is_named(&token, arn));
+        match (named.next(), named.next()) {
+            (Some(arn), None) => Ok(Some((arn, session_name(&token.subject)))),
+            (None, _) => Err(denied()),
+            (Some(_), Some(_)) => {
+                let message = "The token names several roles: RoleArn has to say which.";
+                Err(QueryError::new(QueryCode::InvalidParameterValue, message))
+            }
+        }
+    }
+
+    async fn verify(&self, sent: &Unverified<'_>, found: &Found<'_>) -> Result<WebToken, QueryError> {
+        let Provider { client_ids, role_claim, posix_claim, .. } = found.provider;
+        let (role_claim, posix_claim) = (role_claim.as_deref(), posix_claim.as_deref());
+        let expected = Expected { issuer: sent.issuer(), client_ids, role_claim, posix_claim };
+        let token =
+            self.gateway.openid.verify(sent, expected, self.cx.now.as_second()).await.map_err(refused)?;
         if let Some(trail) = &self.cx.trail {
             let (provider, subject) = (found.arn.as_str().into(), token.subject.clone());
             trail.set_web(WebSubject { provider, subject });
         }
+        Ok(token)
+    }
+
+    /// Verifies the token by the keys of its provider, asks the policy of the role, and gives out a
+    /// session.
+    async fn perform_named(&self, form: &Form<'_>) -> Result<String, QueryError> {
+        let input: Input<'_> = parse(form)?;
+        let sent = Unverified::read(input.web_identity_token.expose()).map_err(refused)?;
+        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let account = input.role_arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split(':').next());
+        let found = self.find_provider(&state, account.ok_or_else(denied)?, sent.issuer())?;
+        let token = self.verify(&sent, &found).await?;
         // Only those who have a token of the provider learn what roles there are.
-        let wanted = find(&state, input.role_arn).ok_or_else(denied)?;
+        let wanted = find(&state, input.role_arn).filter(|_| is_named(&token, input.role_arn));
+        let wanted = wanted.ok_or_else(denied)?;
         self.check(&input, &wanted, &found, &token)?;
         self.answer(&input, &wanted, &found, &token)
     }
 
-    /// Finds the provider in the account that the ARN of the role names. The gateway fetches what a
+    /// Finds the provider in an account, that of the role. The gateway fetches what a
     /// provider names, so that only the account of the tree may have any, until there is an option
     /// that says which hosts other accounts may have fetched.
     fn find_provider<'s>(
         &self,
         state: &'s Snapshot,
-        input: &Input<'_>,
+        account: &str,
         issuer: &str,
     ) -> Result<Found<'s>, QueryError> {
-        let account = input.role_arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split(':').next());
-        let account = account.filter(|id| *id == self.account.as_str()).ok_or_else(denied)?;
+        let account = Some(account).filter(|id| *id == self.account.as_str()).ok_or_else(denied)?;
         let account = AccountId::new(account).ok().and_then(|id| state.account(&id)).ok_or_else(denied)?;
         let providers = &account.document().providers;
         let url = issuer.strip_prefix("https://").or_else(|| issuer.strip_prefix("http://"));
@@ -189,6 +238,7 @@ impl Login<'_> {
             subject: token.subject.clone(),
             audience: token.audience.clone(),
         });
+        claims.posix = token.posix_name.clone().map(PosixOf::Name);
         claims.policy = session_policy(input.policy)?;
         claims.managed = session_policies(&input.policy_arns, found.account)?;
         claims.tags = new_tags(&sent_tags(token)).map_err(|why| invalid(why.message()))?;
@@ -209,6 +259,21 @@ impl Login<'_> {
         };
         Ok(output.render(self.cx.id.as_str()))
     }
+}
+
+/// Says whether a token names a role, by its name or its ARN; any role, if its provider has no claim
+/// for roles.
+fn is_named(token: &WebToken, arn: &str) -> bool {
+    let name = arn.rsplit('/').next().unwrap_or_default();
+    let is_it = |named: &str| named == arn || (!named.contains(':') && named.eq_ignore_ascii_case(name));
+    token.roles.as_ref().is_none_or(|roles| roles.iter().any(|named| is_it(named)))
+}
+
+/// Makes the name of a session of the subject of a token, for those who send none.
+fn session_name(subject: &str) -> String {
+    let shown = |c: char| if c.is_ascii_alphanumeric() || "_+=,.@-".contains(c) { c } else { '-' };
+    let name: String = subject.chars().map(shown).take(SESSION_NAME_CHARS_MAX).collect();
+    if name.len() < 2 { format!("{name}-") } else { name }
 }
 
 /// The sentence is AWS's.

@@ -89,7 +89,16 @@ fn signed(claims: &Value) -> String {
 
 fn verified(token: &str, keys: &Keys) -> Result<WebToken, Refusal> {
     let client_ids = ["client".into(), "other".into()];
-    Unverified::read(token)?.verify(keys, Expected { issuer: ISSUER, client_ids: &client_ids }, NOW)
+    Unverified::read(token)?.verify(
+        keys,
+        Expected {
+            issuer: ISSUER,
+            client_ids: &client_ids,
+            role_claim: Some("groups"),
+            posix_claim: Some("email"),
+        },
+        NOW,
+    )
 }
 
 fn why(token: &str, keys: &Keys) -> String {
@@ -332,6 +341,8 @@ fn claims_that_are_taken() {
     assert_eq!([tag("team"), tag("x"), tag("y")], [Some("a"), Some("1"), Some("2")]);
     assert_eq!(token.transitive, ["x".into()]);
     assert_eq!(token.source_identity.as_deref(), Some("ann"));
+    assert_eq!(token.roles, Some(vec!["a".into()]));
+    assert_eq!(token.posix_name.as_deref(), Some("ann@idp.lab"));
 }
 
 #[test]

@@ -98,7 +98,8 @@ fn key(id: &str) -> (EncodingKey, Value) {
 
 async fn verify(openid: &OpenId, idp: &Idp, token: &str) -> Result<WebToken, Refusal> {
     let client_ids = ["client".into()];
-    let expected = Expected { issuer: &idp.issuer, client_ids: &client_ids };
+    let expected =
+        Expected { issuer: &idp.issuer, client_ids: &client_ids, role_claim: None, posix_claim: None };
     openid.verify(&Unverified::read(token)?, expected, NOW).await
 }
 

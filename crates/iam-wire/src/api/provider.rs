@@ -5,7 +5,7 @@ use s3_types::Timestamp;
 use crate::input::inputs;
 use crate::output::{elements, outputs};
 use crate::page::Page;
-use crate::rule::{ARN, CLIENT_ID, CLIENT_IDS, PROVIDER_URL, TAG_KEYS, THUMBPRINTS};
+use crate::rule::{ARN, CLAIM, CLIENT_ID, CLIENT_IDS, PROVIDER_URL, TAG_KEYS, THUMBPRINTS};
 use crate::tag::Tag;
 use crate::xml::Text;
 
@@ -50,6 +50,18 @@ inputs! {
     }
 }
 
+inputs! {
+    /// Ours: what is not named is taken away.
+    SetOpenIDConnectProviderClaims<'f> {
+        arn: &'f str = text("OpenIDConnectProviderArn", &ARN),
+        role_claim: Option<&'f str> = optional("RoleClaim", &CLAIM),
+        posix_claim: Option<&'f str> = optional("PosixClaim", &CLAIM),
+    }
+    GetOpenIDConnectProviderClaims<'f> {
+        arn: &'f str = text("OpenIDConnectProviderArn", &ARN),
+    }
+}
+
 elements! {
     /// A provider in a list.
     OpenIDConnectProviderListEntry<'a> {
@@ -58,6 +70,10 @@ elements! {
 }
 
 outputs! {
+    GetOpenIDConnectProviderClaims => GetOpenIDConnectProviderClaimsResult<'a> {
+        "RoleClaim" role_claim: Option<Text<'a>>,
+        "PosixClaim" posix_claim: Option<Text<'a>>,
+    }
     /// Tags are there if some were given (recorded).
     CreateOpenIDConnectProvider => CreateOpenIDConnectProviderResult<'a> {
         "OpenIDConnectProviderArn" arn: Text<'a>,

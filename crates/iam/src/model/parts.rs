@@ -296,6 +296,10 @@ pub struct Provider {
     pub disabled: bool,
     /// The claim with the name of the POSIX identity (ours).
     pub posix_claim: Option<Box<str>>,
+    /// The claim with the roles that somebody may have (ours); `None` if any that trusts the
+    /// provider may be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role_claim: Option<Box<str>>,
     /// The tags; keys differ, in case or otherwise.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,

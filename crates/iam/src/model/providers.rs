@@ -113,6 +113,7 @@ impl AccountDocument {
             created: cx.second(),
             disabled: false,
             posix_claim: None,
+            role_claim: None,
             tags: new.tags.clone(),
         };
         self.providers.insert(new.url.as_str().into(), provider);
@@ -166,17 +167,20 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Names the claim with the user name that a session has on the file system (ours).
-    pub fn set_provider_posix_claim(
+    /// Names the claims with the roles of a session and with its user name on the file system (ours);
+    /// what is not named is taken away.
+    pub fn set_provider_claims(
         &mut self,
         arn: &ProviderArn,
-        claim: Option<&str>,
+        role: Option<&str>,
+        posix: Option<&str>,
     ) -> Result<(), IamError> {
-        if claim.is_some_and(|claim| claim.is_empty() || !is_free(claim)) {
+        if [role, posix].into_iter().flatten().any(|claim| claim.is_empty() || !is_free(claim)) {
             let why = "The name of a claim has 1 to 512 characters, in one line.";
             return Err(IamError::new(IamCode::InvalidInput, why));
         }
-        self.provider_mut(arn)?.posix_claim = claim.map(Into::into);
+        let provider = self.provider_mut(arn)?;
+        (provider.role_claim, provider.posix_claim) = (role.map(Into::into), posix.map(Into::into));
         Ok(())
     }
 }

@@ -162,6 +162,7 @@ fn check_provider(url: &str, provider: &Provider) -> Checked {
     rule(provider.client_ids.len() <= CLIENT_IDS_MAX, &place, "a provider has at most 100 client ids")?;
     rule(differ(&provider.client_ids), &place, "a client id is there twice")?;
     rule(provider.thumbprints.len() <= THUMBPRINTS_MAX, &place, "a provider has at most 5 thumbprints")?;
-    let mut texts = provider.client_ids.iter().chain(&provider.thumbprints).chain(&provider.posix_claim);
+    let claims = provider.posix_claim.iter().chain(&provider.role_claim);
+    let mut texts = provider.client_ids.iter().chain(&provider.thumbprints).chain(claims);
     rule(texts.all(|text| is_free(text)), &place, "a text has more than 512 characters or lines")
 }

@@ -11,7 +11,7 @@ use super::snapshot::{Entry, Snapshot};
 use crate::account::AccountId;
 use crate::credential::Credential;
 use crate::identities::Unidentified;
-use crate::model::{PolicyArn, ProviderArn, TagKey, Tags};
+use crate::model::{PolicyArn, Posix, ProviderArn, TagKey, Tags};
 use crate::session::{
     KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
     WebSubject,
@@ -130,10 +130,16 @@ impl Snapshot {
 }
 
 /// Whom the session is on the file system, if neither its role nor its user says so: another user,
-/// by id.
+/// by id, or whom its provider named, as long as that provider may name anybody.
 fn unix_of(claims: &Claims, account: &AccountState) -> Option<UnixName> {
-    let Some(PosixOf::Id(id)) = &claims.posix else { return None };
-    account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix.clone()
+    match claims.posix.as_ref()? {
+        PosixOf::Id(id) => account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix.clone(),
+        PosixOf::Name(name) => {
+            let arn = ProviderArn::new(&claims.web.as_ref()?.provider)?;
+            account.document().provider(&arn).ok()?.posix_claim.as_ref()?;
+            Some(Posix::name(name).ok()?.unix_name())
+        }
+    }
 }
 
 /// A session, but for what all have from their token.

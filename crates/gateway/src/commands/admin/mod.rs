@@ -12,6 +12,7 @@ mod node;
 mod output;
 mod policy;
 mod profile;
+mod provider;
 mod rights;
 mod role;
 mod service;
@@ -28,6 +29,7 @@ use self::key::KeyCommand;
 use self::output::Output;
 use self::policy::PolicyCommand;
 use self::profile::ConnectionOptions;
+use self::provider::ProviderCommand;
 use self::role::RoleCommand;
 use self::service::{Failure, Server};
 use self::user::UserCommand;
@@ -73,6 +75,9 @@ pub enum AdminCommand {
     /// Roles, which others take on for some time
     #[command(subcommand)]
     Role(RoleCommand),
+    /// OpenID providers, whose users take on roles
+    #[command(subcommand)]
+    Provider(ProviderCommand),
 }
 
 /// Runs a command.
@@ -92,6 +97,7 @@ pub fn run(options: &AdminOptions) -> ExitCode {
         AdminCommand::Group(command) => group::run(command, &server, &output),
         AdminCommand::Policy(command) => policy::run(command, &server, &output),
         AdminCommand::Role(command) => role::run(command, &server, &output),
+        AdminCommand::Provider(command) => provider::run(command, &server, &output),
     };
     match done {
         Ok(()) => OK.into(),

@@ -146,8 +146,10 @@ fn providers() {
         assert!(document.provider(&other).is_err() && document.delete_provider(&other).is_err());
         document.update_thumbprints(&arn, &[thumbprint("c"), thumbprint("d"), thumbprint("c")]).unwrap();
         assert_eq!(*document.provider(&arn).unwrap().thumbprints, [thumbprint("c"), thumbprint("d")]);
-        document.set_provider_posix_claim(&arn, Some("preferred_username")).unwrap();
-        assert!(document.set_provider_posix_claim(&arn, Some("a\nb")).is_err());
+        document.set_provider_claims(&arn, Some("groups"), Some("preferred_username")).unwrap();
+        for wrong in [(Some("a\nb"), None), (None, Some("")), (None, Some("a\nb"))] {
+            assert!(document.set_provider_claims(&arn, wrong.0, wrong.1).is_err());
+        }
         document.tag(&Tagged::Provider(arn.clone()), &tags(&[("a", "1"), ("A", "2")])).unwrap();
         document.untag(&Tagged::Provider(arn.clone()), &[TagKey::new("a").unwrap()]).unwrap();
         assert_eq!(document.provider(&arn).unwrap().tags, tags(&[("A", "2")]));

@@ -35,7 +35,7 @@ fn full() -> Value {
                           "2": { "document": "{}", "created": "2026-11-25T15:10:38Z" } },
             "tags": { "a": "", "A": "" } } },
         "providers": { "idp.lab/realms/a": { "client_ids": ["c"], "thumbprints": [], "created": "2026-11-25T15:10:38Z",
-            "disabled": false, "posix_claim": "preferred_username", "tags": {} } },
+            "disabled": false, "posix_claim": "preferred_username", "role_claim": "groups", "tags": {} } },
     })
 }
 
