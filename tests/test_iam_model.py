@@ -26,6 +26,7 @@ OTHER_RULES = {"Marker": r"text 1..1024 [\u0020-\u00FF]+"}
 
 LEFT_OUT = {
     "User": {"PasswordLastUsed"},
+    "EvaluationResult": {"OrganizationsDecisionDetail", "EvalDecisionDetails", "ResourceSpecificResults"},
     "Role": {"MaxSigninSessionDuration", "SourceRoleTemplate"},
     "GetOpenIDConnectProviderResponse": {"ContextProvider", "IdentityCenterInstanceArn", "IdentityStoreArn"},
     "OpenIDConnectProviderListEntry": {"IsTrustedIdentityPropagationEnabled"},

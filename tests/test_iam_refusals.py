@@ -9,6 +9,7 @@ from support.server import Server
 # What each member of an input may be, so that requests are well-formed.
 MEMBERS = {
     "AccessKeyId": "AKIAIOSFODNN7EXAMPLE",
+    "ActionNames": ["s3:GetObject"],
     "AccountAlias": "the-alias",
     "ClientID": "client",
     "AssumeRolePolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
@@ -19,7 +20,9 @@ MEMBERS = {
     "PermissionsBoundary": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
     "PolicyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess",
     "PolicyDocument": '{"Version":"2012-10-17","Statement":[]}',
+    "PolicyInputList": ['{"Version":"2012-10-17","Statement":[]}'],
     "PolicyName": "target-policy",
+    "PolicySourceArn": "arn:aws:iam::{account}:user/target",
     "RoleArn": "arn:aws:iam::{account}:role/target-role",
     "RoleName": "target-role",
     "RoleSessionName": "session",
@@ -34,7 +37,7 @@ MEMBERS = {
 SERVED = [
     action
     for action in actions()
-    if action.state.startswith(("wave-1", "wave-2", "wave-3", "empty", "missing"))
+    if action.state.startswith(("wave-1", "wave-2", "wave-3", "wave-4", "empty", "missing"))
     and action.permission != "unasked"
     # Nobody signs for it (test_openid.py).
     and action.name != "AssumeRoleWithWebIdentity"

@@ -49,7 +49,7 @@ class TestNamesOfActions:
         arn = role(guarded, there.arn)
         provider = f"{arn.partition(':role/')[0]}:oidc-provider/idp.lab"
         named = {"UserName": there.name, "RoleName": arn.rpartition("/")[2], "RoleArn": arn}
-        named["OpenIDConnectProviderArn"] = provider
+        named |= {"OpenIDConnectProviderArn": provider, "PolicySourceArn": there.arn}
         return MEMBERS | named
 
     @pytest.mark.parametrize(

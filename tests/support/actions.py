@@ -117,6 +117,10 @@ def rule(name: str, shape: Shape) -> str:
         case "list" if name == "Tags":
             assert bounds["max"] == 50
             return "tags"
+        case "list" if name == "ContextEntries":
+            return "context entries"
+        case "list" if shape.member.type_name == "string" and shape.member.enum:
+            return f"list of one of {', '.join(shape.member.enum)}"
         case "list" if name == "PolicyArns":
             return f"list .. of arn {constraints(shape.member.members['arn'])}"
         case "list":
@@ -155,6 +159,11 @@ def value(name: str, shape: Shape) -> Any:
             return [{"Key": f"key {n}", "Value": "v" * n} for n in range(12)]
         case "list" if name == "PolicyArns":
             return [{"arn": f"arn:aws:iam::123456789012:policy/{n}"} for n in "ab"]
+        case "list" if name == "ContextEntries":
+            entry = {"ContextKeyName": "aws:TagKeys", "ContextKeyType": "stringList"}
+            return [entry | {"ContextKeyValues": [f"v{n}" for n in range(12)]}]
+        case "list" if shape.member.type_name == "string" and shape.member.enum:
+            return shape.member.enum[-2:]
         case "list" if name == "ThumbprintList":
             return ["a" * 40, "b" * 40]
         case "list" if name == "TransitiveTagKeys":

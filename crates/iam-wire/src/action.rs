@@ -62,7 +62,7 @@ pub enum Secrets {
 /// What becomes of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 3 are.
+    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 4 are.
     Wave(u8),
     /// It is one of ours, and performed.
     Ours,
@@ -88,7 +88,7 @@ impl State {
 }
 
 /// The waves that are built.
-const WAVES_BUILT: u8 = 3;
+const WAVES_BUILT: u8 = 4;
 
 /// The table. Gives its rows to another macro, which makes an item of them, such as an enum, or a
 /// match over all actions.

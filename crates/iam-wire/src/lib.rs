@@ -35,5 +35,8 @@ pub use reader::{Member, Reader};
 pub use secret::Secret;
 pub use service::Service;
 pub use tag::Tag;
-pub use words::{AccountStatus, AssignmentStatus, EntityKind, KeyStatus, PolicyScope, PolicyUsage, Word};
+pub use words::{
+    AccountStatus, AssignmentStatus, EntityKind, KeyStatus, PolicyDecision, PolicyScope, PolicySource,
+    PolicyUsage, Word,
+};
 pub use xml::{Element, EncodedDocument, Text, Xml};

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::api::ContextEntry;
 use crate::arn::{is_arn, is_policy_arn};
 use crate::error::{QueryCode, QueryError};
 use crate::form::Form;
 use crate::limits::PAGE_ITEMS_MAX;
 use crate::page::Page;
-use crate::rule::{ARN, ListRule, MARKER, Rule, STS_ARN, TAG_KEY, TAG_KEYS, TAG_VALUE, TAGS_MAX};
+use crate::rule::{
+    ARN, CONTEXT_KEY, ListRule, MARKER, Rule, STS_ARN, TAG_KEY, TAG_KEYS, TAG_VALUE, TAGS_MAX,
+};
 use crate::secret::Secret;
 use crate::service::Service;
 use crate::tag::Tag;
@@ -38,6 +41,8 @@ enum Kind {
     Texts(ListRule),
     Tags,
     Arns(Rule),
+    ListOfWords(Vec<&'static str>),
+    ContextEntries,
     Refused,
 }
 
@@ -71,6 +76,8 @@ impl fmt::Display for Member {
             Kind::Texts(ListRule { items, max: None, .. }) => write!(f, "list .. of text {items}"),
             Kind::Tags => write!(f, "tags"),
             Kind::Arns(rule) => write!(f, "list .. of arn {rule}"),
+            Kind::ListOfWords(words) => write!(f, "list of one of {}", words.join(", ")),
+            Kind::ContextEntries => write!(f, "context entries"),
             Kind::Refused => write!(f, "refused"),
         }
     }
@@ -180,6 +187,43 @@ impl<'f> Reader<'f> {
         self.one_of(name, false)
     }
 
+    /// Takes a list of some words, which may be there.
+    pub(crate) fn words<W: Word>(&mut self, name: &'static str) -> Vec<W> {
+        let all = W::ALL.iter().map(|word| word.as_str());
+        self.ask(name, false, Kind::ListOfWords(all.collect()));
+        let items = self.items(name).unwrap_or_default();
+        let texts: Vec<&'f str> = items.iter().filter_map(|(_, fields)| self.field(fields, "")).collect();
+        let known = |text: &&str| W::ALL.iter().copied().find(|word| word.as_str() == *text);
+        let words: Vec<W> = texts.iter().filter_map(known).collect();
+        if words.len() < items.len() {
+            let constraint =
+                "Member must satisfy constraint: [Member must satisfy enum value set]".to_owned();
+            self.problem(member(name), Broken::Hidden, constraint);
+        }
+        words
+    }
+
+    /// Takes the values of condition keys, which may be there. Their types are taken, and follow from
+    /// the operators of conditions.
+    pub(crate) fn context_entries(&mut self, name: &'static str) -> Vec<ContextEntry<'f>> {
+        self.ask(name, false, Kind::ContextEntries);
+        let mut entries = Vec::new();
+        for (index, fields) in self.items(name).unwrap_or_default() {
+            let key = self.field(&fields, "ContextKeyName");
+            self.check(format!("{}.{index}.member.contextKeyName", member(name)), key, &CONTEXT_KEY);
+            self.field(&fields, "ContextKeyType");
+            self.field(&fields, "ContextKeyValues");
+            let of_values = fields.iter().filter(|(field, _)| field.starts_with("ContextKeyValues.member."));
+            let mut places: Vec<(usize, usize)> = of_values
+                .filter_map(|(field, at)| Some((field.rsplit('.').next()?.parse().ok()?, *at)))
+                .collect();
+            places.sort_unstable();
+            let values = places.into_iter().filter_map(|(_, at)| self.take_at(at)).collect();
+            entries.push(ContextEntry { name: key.unwrap_or_default(), values });
+        }
+        entries
+    }
+
     /// Takes a list of texts that has to be there.
     pub(crate) fn texts(&mut self, name: &'static str, rule: &ListRule) -> Vec<&'f str> {
         self.list_of_texts(name, true, rule)
@@ -245,6 +289,17 @@ impl<'f> Reader<'f> {
     pub(crate) fn page(&mut self) -> Page {
         let marker = self.optional("Marker", &MARKER);
         let items = self.number("MaxItems", (1, PAGE_ITEMS_MAX));
+        self.page_of(marker, items)
+    }
+
+    /// Takes the page of a list whose model has the number of items first.
+    pub(crate) fn page_after_items(&mut self) -> Page {
+        let items = self.number("MaxItems", (1, PAGE_ITEMS_MAX));
+        let marker = self.optional("Marker", &MARKER);
+        self.page_of(marker, items)
+    }
+
+    fn page_of(&mut self, marker: Option<&str>, items: Option<u32>) -> Page {
         Page::new(marker, items).unwrap_or_else(|error| {
             self.fail_later(|| error);
             Page::default()

@@ -78,6 +78,12 @@ pub struct ListRule {
     pub items_not_null: bool,
 }
 
+/// Policies that somebody asks about.
+pub const POLICIES: ListRule = ListRule { items: DOCUMENT, max: None, items_not_null: false };
+/// The names of actions.
+pub const ACTION_NAMES: ListRule = ListRule { items: Rule::length(3, 128), max: None, items_not_null: false };
+/// The ARNs of resources.
+pub const RESOURCES: ListRule = ListRule { items: RESOURCE, max: None, items_not_null: false };
 /// The keys of tags that are to be removed.
 pub const TAG_KEYS: ListRule = ListRule { items: TAG_KEY, max: Some(TAGS_MAX), items_not_null: true };
 /// The ids of a provider's clients.
@@ -105,6 +111,10 @@ pub const POLICY_PATH: Rule = Rule::new(1, 512, pattern::POLICY_PATH);
 pub const ARN: Rule = Rule::length(20, 2048);
 /// An ARN in STS.
 pub const STS_ARN: Rule = Rule::new(20, 2048, pattern::ARN);
+/// The ARN of a resource, of its owner, or of a caller.
+pub const RESOURCE: Rule = Rule::length(1, 2048);
+/// The name of a condition key.
+pub const CONTEXT_KEY: Rule = Rule::length(5, 256);
 /// The id of an access key in IAM.
 pub const ACCESS_KEY_ID: Rule = Rule::new(16, 128, pattern::WORD);
 /// The id of an access key in STS.

@@ -83,3 +83,69 @@ words! {
         Any
     }
 }
+
+/// What a simulation came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PolicyDecision {
+    /// It is allowed.
+    Allowed,
+    /// A statement denies it.
+    ExplicitDeny,
+    /// Nothing allows it.
+    ImplicitDeny,
+}
+
+impl Word for PolicyDecision {
+    const ALL: &'static [Self] = &[Self::Allowed, Self::ExplicitDeny, Self::ImplicitDeny];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::ExplicitDeny => "explicitDeny",
+            Self::ImplicitDeny => "implicitDeny",
+        }
+    }
+}
+
+/// Where a policy comes from that decided in a simulation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PolicySource {
+    /// A user.
+    User,
+    /// A group.
+    Group,
+    /// A role.
+    Role,
+    /// It is built in.
+    AwsManaged,
+    /// It is managed, and the account's.
+    UserManaged,
+    /// It is a bucket's.
+    Resource,
+    /// It was a parameter.
+    None,
+}
+
+impl Word for PolicySource {
+    const ALL: &'static [Self] = &[
+        Self::User,
+        Self::Group,
+        Self::Role,
+        Self::AwsManaged,
+        Self::UserManaged,
+        Self::Resource,
+        Self::None,
+    ];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Role => "role",
+            Self::AwsManaged => "aws-managed",
+            Self::UserManaged => "user-managed",
+            Self::Resource => "resource",
+            Self::None => "none",
+        }
+    }
+}

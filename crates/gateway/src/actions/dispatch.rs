@@ -39,6 +39,7 @@ macro_rules! dispatch {
     (@arm $name:ident Wave1 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Wave2 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Wave3 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
+    (@arm $name:ident Wave4 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident (Empty $list:literal) $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Ours $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Missing $form:ident $call:ident) => { run::<api::$name>($form, $call) };

@@ -16,10 +16,10 @@ use super::perform::{Perform, done, rendered};
 use super::target::Target;
 
 /// The version of built-in policies: there is one.
-const BUILT_IN_VERSION: u32 = 1;
+pub(super) const BUILT_IN_VERSION: u32 = 1;
 
 /// Returns a built-in policy. When it was made is not known.
-fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> Option<api::Policy<'a>> {
+pub(super) fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> Option<api::Policy<'a>> {
     let arn = PolicyArn::new(policy.arn).ok()?;
     let parts = arn.parts()?;
     let (attachment_count, permissions_boundary_usage_count) = uses(call.document(), &arn);

@@ -6,6 +6,7 @@ mod admin;
 mod attached;
 mod boundary;
 mod bucket;
+mod details;
 mod group;
 mod inline;
 mod key;
@@ -14,6 +15,7 @@ mod provider;
 mod role;
 mod service_key;
 mod session;
+mod simulate;
 mod unserved;
 mod user;
 
@@ -22,6 +24,7 @@ pub use admin::*;
 pub use attached::*;
 pub use boundary::*;
 pub use bucket::*;
+pub use details::*;
 pub use group::*;
 pub use inline::*;
 pub use key::*;
@@ -30,6 +33,7 @@ pub use provider::*;
 pub use role::*;
 pub use service_key::*;
 pub use session::*;
+pub use simulate::*;
 pub use unserved::*;
 pub use user::*;
 
@@ -45,7 +49,6 @@ macro_rules! members {
             match action { $(Action::$name => members!(@row $name $state),)* }
         }
     };
-    (@row $name:ident Wave4) => { None };
     (@row $name:ident Later) => { None };
     (@row $name:ident Refused) => { None };
     (@row $name:ident $state:tt) => { Some(input::members::<$name>()) };

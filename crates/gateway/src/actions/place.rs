@@ -1,0 +1,122 @@
+//! Where statements are in the text of a policy, and which variables it has. The text is a policy that
+//! was read already.
+
+use iam_wire::api::Position;
+
+/// Returns where a statement begins, and where it ends: the places of its braces.
+pub(super) fn place(text: &str, statement: usize) -> Option<(Position, Position)> {
+    let begin = statements(text)?;
+    let is_list = text[begin..].starts_with('[');
+    let at = if is_list { begin + 1 } else { begin };
+    let mut found = objects(text, at, is_list).skip(statement);
+    let (start, end) = found.next()?;
+    Some((position(text, start)?, position(text, end)?))
+}
+
+fn position(text: &str, at: usize) -> Option<Position> {
+    let before = text.get(..at)?;
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next()?.chars().count() + 1;
+    Some(Position { line: u32::try_from(line).ok()?, column: u32::try_from(column).ok()? })
+}
+
+/// Returns the place of the value of `Statement`, which is at depth one.
+fn statements(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            b'"' => {
+                let end = string_end(text, at)?;
+                let after = text[end..].trim_start();
+                if depth == 1 && &text[at..end] == "\"Statement\"" && after.starts_with(':') {
+                    let value = after[1..].trim_start();
+                    return Some(text.len() - value.len());
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Returns the place behind a string.
+fn string_end(text: &str, begin: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = begin + 1;
+    loop {
+        match bytes.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Returns the begin and the end of the objects in a list, or of the one that is there.
+fn objects(text: &str, begin: usize, is_list: bool) -> impl Iterator<Item = (usize, usize)> {
+    let (mut at, mut depth, mut start, mut is_over) = (begin, 0_usize, begin, false);
+    std::iter::from_fn(move || {
+        while !is_over {
+            match text.as_bytes().get(at)? {
+                b'"' => {
+                    at = string_end(text, at)?;
+                    continue;
+                }
+                b'{' => {
+                    start = if depth == 0 { at } else { start };
+                    depth += 1;
+                }
+                b'}' => {
+                    depth = depth.checked_sub(1)?;
+                    if depth == 0 {
+                        at += 1;
+                        is_over = !is_list;
+                        return Some((start, at - 1));
+                    }
+                }
+                b']' if depth == 0 => is_over = true,
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    })
+}
+
+/// Returns the names of the condition keys that stand as variables in a policy: `${aws:username}`.
+pub(super) fn variables(text: &str) -> Vec<String> {
+    let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
+    let names = pieces.map(|(inner, _)| inner.split(',').next().unwrap_or_default().trim());
+    names.filter(|name| name.contains(':')).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_have_their_place() {
+        let of = |text: &str, number| {
+            place(text, number).map(|(start, end)| [start.line, start.column, end.line, end.column])
+        };
+        let text = "{\n  \"Version\": \"2012-10-17\",\n  \"Statement\": [\n    { \"Sid\": \"}]\", \"Condition\": {\"a\": {}} },\n    {\n    }\n  ]\n}";
+        assert_eq!(of(text, 0), Some([4, 5, 4, 43]));
+        assert_eq!(of(text, 1), Some([5, 5, 6, 5]));
+        assert_eq!(of(text, 2), None);
+        let one = r#"{"Id":"Statement","Statement":{"Effect":"Allow","Sid":"\"}"}}"#;
+        assert_eq!((of(one, 0), of(one, 1)), (Some([1, 31, 1, 60]), None));
+        assert_eq!(of("{}", 0), None);
+    }
+
+    #[test]
+    fn variables_are_found() {
+        let text = r#"{"Resource": ["a/${aws:username}/${aws:PrincipalTag/team, 'x'}", "${*}", "${"]}"#;
+        assert_eq!(variables(text), ["aws:username", "aws:PrincipalTag/team"]);
+    }
+}

@@ -1,0 +1,367 @@
+//! Asking what policies decide: SimulatePrincipalPolicy, SimulateCustomPolicy, and the condition keys
+//! that policies ask for. The decision is that of the crate `policy`, as for requests; the values of
+//! conditions are those that are given.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use iam::{Account, AccountId};
+use iam_wire::api::{
+    self, ContextEntry, EvaluationResult, GetContextKeysForCustomPolicyResult,
+    GetContextKeysForPrincipalPolicyResult, MatchedStatement, PermissionsBoundaryDecisionDetail,
+    SimulateCustomPolicyResult, SimulatePrincipalPolicyResult,
+};
+use iam_wire::{Page, PolicyDecision, PolicySource, QueryCode, QueryError, Text};
+use policy::{
+    Action, Certainty, Documents, Explanation, Facts, Key, Kind, Party, PartyKind, Policy, Request, Resource,
+    Source, Value, Verdict,
+};
+
+use super::call::ActionCall;
+use super::perform::{Perform, rendered};
+use super::place::{place, variables};
+use super::sources::{Entity, Sourced, given, of_entity};
+use super::target::Target;
+
+fn invalid(message: impl Into<String>) -> QueryError {
+    QueryError::new(QueryCode::InvalidInput, message.into())
+}
+
+/// Who asks in a simulation.
+struct Caller {
+    kind: PartyKind,
+    account: AccountId,
+    arn: String,
+    issuer: Option<String>,
+}
+
+/// Makes the caller of the ARN of a user, a role's session or root.
+fn caller(arn: &str) -> Result<Caller, QueryError> {
+    let wrong = || invalid(format!("The caller {arn} is not the ARN of a user, of a session or of root."));
+    let parts: Vec<&str> = arn.splitn(6, ':').collect();
+    let ["arn", "aws", service, "", account, who] = parts[..] else { return Err(wrong()) };
+    let account = AccountId::new(account).map_err(|_| wrong())?;
+    let mut names = who.split('/');
+    let (kind, issuer) = match (service, names.next(), names.next()) {
+        ("iam", Some("root"), None) => (PartyKind::Root, None),
+        ("iam", Some("user"), Some(_)) => (PartyKind::User, None),
+        ("sts", Some("assumed-role"), Some(role)) => {
+            (PartyKind::RoleSession, Some(format!("arn:aws:iam::{account}:role/{role}")))
+        }
+        ("sts", Some("federated-user"), Some(_)) => (PartyKind::FederatedUser, None),
+        _ => return Err(wrong()),
+    };
+    Ok(Caller { kind, account, arn: arn.to_owned(), issuer })
+}
+
+/// The values of conditions: those that are given, and those that follow from the caller. Notes which
+/// were asked for and are not there.
+struct Given<'a> {
+    entries: &'a [ContextEntry<'a>],
+    of_caller: Vec<(&'static str, String)>,
+    missing: RefCell<BTreeSet<String>>,
+}
+
+impl Facts for Given<'_> {
+    fn value(&self, key: &Key) -> Value<'_> {
+        let name = key.to_string();
+        let sent = self.entries.iter().find(|entry| entry.name.eq_ignore_ascii_case(&name));
+        if let Some(entry) = sent {
+            return match entry.values[..] {
+                [] => Value::Absent,
+                [value] if !key.is_many() => Value::text(value),
+                ref values => Value::Many(values.iter().map(|value| (*value).into()).collect()),
+            };
+        }
+        if let Some((_, value)) = self.of_caller.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            return Value::text(value);
+        }
+        self.missing.borrow_mut().insert(name);
+        Value::Absent
+    }
+}
+
+/// What both actions ask.
+struct Simulation<'a> {
+    policies: Vec<Sourced>,
+    boundary: Option<Sourced>,
+    caller: Caller,
+    /// The unique ids of the caller, which stored policies name.
+    user: Option<String>,
+    actions: &'a [&'a str],
+    resources: &'a [&'a str],
+    resource_policy: Option<&'a str>,
+    owner: Option<AccountId>,
+    entries: &'a [ContextEntry<'a>],
+}
+
+/// Reads the account of the owner of resources.
+fn owner(arn: Option<&str>) -> Result<Option<AccountId>, QueryError> {
+    let Some(arn) = arn else { return Ok(None) };
+    let number = arn.split(':').nth(4).unwrap_or(arn);
+    let wrong = |_| invalid(format!("The owner {arn} is not the ARN of an account."));
+    AccountId::new(number).map(Some).map_err(wrong)
+}
+
+/// Makes a resource of its ARN. A bucket and a key are taken as they are sent.
+fn resource(arn: &str, action: Action) -> Resource<'_> {
+    match arn.strip_prefix("arn:aws:s3:::") {
+        None if arn == "*" && action.service() == "s3" => Resource::Service,
+        None => Resource::Arn(arn),
+        Some(path) => match path.split_once('/') {
+            Some((bucket, key)) => Resource::Object(bucket, key),
+            None => Resource::Bucket(path),
+        },
+    }
+}
+
+fn action(name: &str) -> Result<Action, QueryError> {
+    Action::named(name).ok_or_else(|| {
+        invalid(format!(
+            "There is no action {name}: those of s3, s3express, iam and sts are known, by their names."
+        ))
+    })
+}
+
+impl Simulation<'_> {
+    /// Decides about the actions and resources of a page.
+    fn run(&self, page: &Page) -> Result<(Vec<EvaluationResult<'_>>, Option<String>), QueryError> {
+        if self.actions.is_empty() {
+            return Err(invalid("ActionNames names no action."));
+        }
+        let all: &[&str] = if self.resources.is_empty() { &["*"] } else { self.resources };
+        let pairs =
+            self.actions.iter().flat_map(|action| all.iter().map(move |resource| (*action, *resource)));
+        let cut = page.cut(pairs.enumerate(), |(number, _)| format!("{number:08}").into());
+        let results = cut.items.iter().map(|(_, (action, resource))| self.decide(action, resource));
+        Ok((results.collect::<Result<_, _>>()?, cut.marker))
+    }
+
+    fn decide<'s>(&'s self, name: &'s str, arn: &'s str) -> Result<EvaluationResult<'s>, QueryError> {
+        let action = action(name)?;
+        let of_resource = self.policy_of(arn)?;
+        let identity: Vec<Arc<Policy>> = self.policies.iter().map(|one| Arc::clone(&one.policy)).collect();
+        let documents = Documents {
+            identity: &identity,
+            boundary: self.boundary.as_ref().map(|one| &*one.policy),
+            session: None,
+            resource: of_resource.as_ref(),
+            owner: self.owner.as_ref().map(AccountId::as_str),
+            is_trust: false,
+            no_public: false,
+        };
+        let canonical_id = Account::new(self.caller.account.clone()).canonical_id().to_owned();
+        let facts = Given { entries: self.entries, of_caller: self.of_caller(), missing: RefCell::default() };
+        let party = Party {
+            kind: self.caller.kind,
+            account: self.caller.account.as_str(),
+            canonical_id: &canonical_id,
+            arn: &self.caller.arn,
+            issuer: self.caller.issuer.as_deref(),
+            id: None,
+            issuer_id: None,
+        };
+        let request = Request { party, action, resource: resource(arn, action), facts: &facts };
+        let explanation = Explanation::new(&request, &documents);
+        let decision = match explanation.verdict {
+            Verdict::Allow => PolicyDecision::Allowed,
+            Verdict::Deny => PolicyDecision::ExplicitDeny,
+            Verdict::NoGrant | Verdict::NeedsTags => PolicyDecision::ImplicitDeny,
+        };
+        let is_clear = matches!(explanation.verdict, Verdict::Allow | Verdict::Deny);
+        let matched = explanation.decisive().filter(|_| is_clear);
+        let matched_statements = matched.filter_map(|note| self.matched(note)).collect();
+        let allowed_by_permissions_boundary = explanation.sums.boundary == Certainty::Yes;
+        Ok(EvaluationResult {
+            eval_action_name: name.into(),
+            eval_resource_name: arn.into(),
+            eval_decision: decision,
+            matched_statements,
+            missing_context_values: facts.missing.into_inner().into_iter().map(Text::Owned).collect(),
+            permissions_boundary_decision_detail: self
+                .boundary
+                .is_some()
+                .then_some(PermissionsBoundaryDecisionDetail { allowed_by_permissions_boundary }),
+        })
+    }
+
+    /// Compiles the policy of a bucket.
+    fn policy_of(&self, arn: &str) -> Result<Option<Policy>, QueryError> {
+        let Some(text) = self.resource_policy else { return Ok(None) };
+        let bucket = arn.strip_prefix("arn:aws:s3:::").and_then(|path| path.split('/').next());
+        let bucket = bucket
+            .ok_or_else(|| invalid("ResourcePolicy is that of a bucket: ResourceArns has to name it."))?;
+        let parsed = Policy::parse(text.as_bytes(), Kind::Bucket(bucket));
+        parsed.map(Some).map_err(|why| invalid(format!("ResourcePolicy: {why}")))
+    }
+
+    /// The values that follow from the caller, but for the time and the way by which a request comes,
+    /// which have to be given.
+    fn of_caller(&self) -> Vec<(&'static str, String)> {
+        let Caller { kind, account, arn, issuer } = &self.caller;
+        let shown = match kind {
+            PartyKind::Root => "Account",
+            PartyKind::RoleSession => "AssumedRole",
+            PartyKind::FederatedUser => "FederatedUser",
+            _ => "User",
+        };
+        let mut values = vec![
+            ("aws:PrincipalType", shown.to_owned()),
+            ("aws:PrincipalAccount", account.to_string()),
+            ("aws:PrincipalArn", issuer.as_ref().unwrap_or(arn).clone()),
+            ("aws:ResourceAccount", self.owner.as_ref().unwrap_or(account).to_string()),
+            ("s3:ResourceAccount", self.owner.as_ref().unwrap_or(account).to_string()),
+        ];
+        if *kind == PartyKind::User {
+            values.extend(arn.rsplit('/').next().map(|name| ("aws:username", name.to_owned())));
+        }
+        values.extend(self.user.clone().map(|id| ("aws:userid", id)));
+        values
+    }
+
+    fn matched(&self, note: &policy::Note) -> Option<MatchedStatement<'_>> {
+        let (id, kind, text) = match note.source {
+            Source::Identity => self.policies.get(note.document).map(Sourced::shown)?,
+            Source::Boundary => self.boundary.as_ref().map(Sourced::shown)?,
+            Source::Resource => ("ResourcePolicy", PolicySource::Resource, self.resource_policy?),
+            Source::Session => return None,
+        };
+        let (start_position, end_position) = place(text, note.statement).unzip();
+        Some(MatchedStatement {
+            source_policy_id: id.into(),
+            source_policy_type: kind,
+            start_position,
+            end_position,
+        })
+    }
+}
+
+/// Takes the one boundary that may be given.
+fn boundary_of(sent: &[&str]) -> Result<Option<Sourced>, QueryError> {
+    match sent {
+        [] => Ok(None),
+        [_] => Ok(given(sent, "PermissionsBoundaryPolicyInputList")?.pop()),
+        _ => Err(invalid("PermissionsBoundaryPolicyInputList has at most one policy.")),
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::SimulateCustomPolicy<'f> {
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let anybody = call.arn("user", "/simulated");
+        let simulation = Simulation {
+            policies: given(&self.policy_input_list, "PolicyInputList")?,
+            boundary: boundary_of(&self.boundary_input_list)?,
+            caller: caller(self.caller_arn.unwrap_or(&anybody))?,
+            user: None,
+            actions: &self.action_names,
+            resources: &self.resource_arns,
+            resource_policy: self.resource_policy,
+            owner: owner(self.resource_owner)?,
+            entries: &self.context_entries,
+        };
+        let (evaluation_results, marker) = simulation.run(&self.page)?;
+        let is_truncated = marker.is_some();
+        let marker = marker.map(Text::Owned);
+        Ok(rendered(&SimulateCustomPolicyResult { evaluation_results, is_truncated, marker }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::SimulatePrincipalPolicy<'f> {
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        target_of(call, self.policy_source_arn)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let entity = of_entity(call, self.policy_source_arn)?;
+        let own = match &entity {
+            Entity { user: true, .. } => Some(self.policy_source_arn.to_owned()),
+            Entity { session: Some(arn), .. } => Some(arn.clone()),
+            Entity { .. } => None,
+        };
+        let arn = match (self.caller_arn, own) {
+            (Some(arn), _) => arn.to_owned(),
+            (None, Some(arn)) => arn,
+            (None, None) if self.resource_policy.is_some() => {
+                return Err(invalid("CallerArn has to be given for a group and a ResourcePolicy."));
+            }
+            (None, None) => call.arn("user", "/simulated"),
+        };
+        let mut policies = entity.policies;
+        policies.extend(given(&self.policy_input_list, "PolicyInputList")?);
+        let simulation = Simulation {
+            policies,
+            boundary: boundary_of(&self.boundary_input_list)?.or(entity.boundary),
+            caller: caller(&arn)?,
+            user: entity.id,
+            actions: &self.action_names,
+            resources: &self.resource_arns,
+            resource_policy: self.resource_policy,
+            owner: owner(self.resource_owner)?,
+            entries: &self.context_entries,
+        };
+        let (evaluation_results, marker) = simulation.run(&self.page)?;
+        let is_truncated = marker.is_some();
+        let marker = marker.map(Text::Owned);
+        Ok(rendered(&SimulatePrincipalPolicyResult { evaluation_results, is_truncated, marker }, call))
+    }
+}
+
+/// Returns the user, group or role of an ARN, with what it has if it is there.
+fn target_of<'v>(call: &'v ActionCall<'_>, arn: &'v str) -> Result<Target<'v>, QueryError> {
+    let name = arn.rsplit('/').next().unwrap_or_default();
+    let is_of = |kind: &str| arn.starts_with(&call.arn(kind, "/"));
+    let target = match () {
+        () if is_of("user") => call.of_user(name),
+        () if is_of("group") => call.of_group(name),
+        () if is_of("role") => call.of_role(name),
+        () => {
+            return Err(invalid(format!(
+                "Invalid Entity Arn: {arn} does not clearly define entity type and name."
+            )));
+        }
+    };
+    // Another path is another entity, which is not there.
+    Ok(if target.arn() == arn { target } else { Target::new(arn) })
+}
+
+/// Returns the condition keys that policies ask for.
+fn keys(policies: &[Sourced]) -> Vec<Text<'static>> {
+    let conditions = policies.iter().flat_map(|one| &one.policy.statements).flat_map(|of| &of.conditions);
+    let mut all: BTreeSet<String> = conditions.map(|condition| condition.key().to_string()).collect();
+    all.extend(policies.iter().flat_map(|one| variables(&one.text)));
+    all.into_iter().map(Text::Owned).collect()
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::GetContextKeysForCustomPolicy<'f> {
+    fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(Target::nothing())
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let context_key_names = keys(&given(&self.policy_input_list, "PolicyInputList")?);
+        Ok(rendered(&GetContextKeysForCustomPolicyResult { context_key_names }, call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::GetContextKeysForPrincipalPolicy<'f> {
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        target_of(call, self.policy_source_arn)
+    }
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let mut all = of_entity(call, self.policy_source_arn)?.policies;
+        all.extend(given(&self.policy_input_list, "PolicyInputList")?);
+        let context_key_names = keys(&all);
+        Ok(rendered(&GetContextKeysForPrincipalPolicyResult { context_key_names }, call))
+    }
+}

@@ -1,0 +1,119 @@
+//! The policies of an entity with the texts that they were made of, for simulations.
+
+use std::sync::Arc;
+
+use iam::model::{Inline, Name, PolicyArn, built_in};
+use iam_wire::{PolicySource, QueryCode, QueryError};
+use policy::{Kind, Policy};
+
+use super::call::ActionCall;
+use super::error;
+
+/// A policy and where it comes from.
+pub(super) struct Sourced {
+    id: String,
+    kind: PolicySource,
+    /// The text.
+    pub text: String,
+    /// The text, compiled.
+    pub policy: Arc<Policy>,
+}
+
+impl Sourced {
+    fn new(id: String, kind: PolicySource, text: &str) -> Result<Self, QueryError> {
+        let policy = Policy::parse(text.as_bytes(), Kind::Role).map_err(|why| {
+            QueryError::new(QueryCode::InvalidInput, format!("The policy {id} cannot be read: {why}"))
+        })?;
+        Ok(Self { id, kind, text: text.to_owned(), policy: Arc::new(policy) })
+    }
+
+    /// Returns id, kind and text.
+    pub fn shown(&self) -> (&str, PolicySource, &str) {
+        (&self.id, self.kind, &self.text)
+    }
+}
+
+/// Returns policies that are parameters.
+pub(super) fn given(texts: &[&str], list: &str) -> Result<Vec<Sourced>, QueryError> {
+    let numbered = texts.iter().enumerate();
+    numbered.map(|(at, text)| Sourced::new(format!("{list}.{}", at + 1), PolicySource::None, text)).collect()
+}
+
+/// A user, group or role whose policies are asked about.
+#[derive(Default)]
+pub(super) struct Entity {
+    /// All of its policies, those of its groups among them.
+    pub policies: Vec<Sourced>,
+    /// Its boundary.
+    pub boundary: Option<Sourced>,
+    /// True for a user.
+    pub user: bool,
+    /// The unique id of a user.
+    pub id: Option<String>,
+    /// The ARN of a session of a role.
+    pub session: Option<String>,
+}
+
+/// Finds a user, group or role by its ARN, in which case and path count.
+pub(super) fn of_entity(call: &ActionCall<'_>, arn: &str) -> Result<Entity, QueryError> {
+    let text = arn.rsplit('/').next().unwrap_or_default();
+    let kind = arn.split(':').nth(5).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let is_it = |path: &str| arn == format!("{}{path}{text}", call.arn(kind, ""));
+    let missing = || error::missing(kind, text);
+    match kind {
+        "user" => {
+            let (name, user) = call.user(text)?;
+            let user = Some(user).filter(|user| is_it(user.path.as_str())).ok_or_else(missing)?;
+            let mut all = own(call, ("user", PolicySource::User), name, &user.inline, &user.attached)?;
+            for group in &user.groups {
+                all.extend(of_group(call, group.as_str())?);
+            }
+            let boundary = user.boundary.as_ref().map(|arn| managed(call, arn)).transpose()?;
+            let id = Some(user.id.to_string());
+            Ok(Entity { policies: all, boundary, user: true, id, session: None })
+        }
+        "group" => {
+            let (_, group) = call.group(text)?;
+            Some(group).filter(|group| is_it(group.path.as_str())).ok_or_else(missing)?;
+            Ok(Entity { policies: of_group(call, text)?, ..Entity::default() })
+        }
+        "role" => {
+            let (name, role) = call.role(text)?;
+            let role = Some(role).filter(|role| is_it(role.path.as_str())).ok_or_else(missing)?;
+            let policies = own(call, ("role", PolicySource::Role), name, &role.inline, &role.attached)?;
+            let boundary = role.boundary.as_ref().map(|arn| managed(call, arn)).transpose()?;
+            let session = format!("arn:aws:sts::{}:assumed-role/{name}/simulated", call.account_id());
+            Ok(Entity { policies, boundary, session: Some(session), ..Entity::default() })
+        }
+        _ => Err(missing()),
+    }
+}
+
+fn of_group(call: &ActionCall<'_>, text: &str) -> Result<Vec<Sourced>, QueryError> {
+    let (name, group) = call.group(text)?;
+    own(call, ("group", PolicySource::Group), name, &group.inline, &group.attached)
+}
+
+fn own(
+    call: &ActionCall<'_>,
+    (kind, source): (&str, PolicySource),
+    name: &Name,
+    inline: &Inline,
+    attached: &[PolicyArn],
+) -> Result<Vec<Sourced>, QueryError> {
+    let of_inline = inline
+        .iter()
+        .map(|(policy, text)| Sourced::new(format!("{kind}_{name}_{policy}"), source, text.as_str()));
+    of_inline.chain(attached.iter().map(|arn| managed(call, arn))).collect()
+}
+
+/// Returns a managed policy in its default version. Its id is its name, as IAM shows it.
+fn managed(call: &ActionCall<'_>, arn: &PolicyArn) -> Result<Sourced, QueryError> {
+    let name = arn.as_str().rsplit('/').next().unwrap_or_default().to_owned();
+    if let Some(policy) = built_in(arn) {
+        return Sourced::new(name, PolicySource::AwsManaged, policy.document);
+    }
+    let found = call.document().policy(arn).and_then(|(_, policy)| policy.versions.get(&policy.default));
+    let version = found.ok_or_else(|| error::no_policy(arn.as_str()))?;
+    Sourced::new(name, PolicySource::UserManaged, version.document.as_str())
+}
