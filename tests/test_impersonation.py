@@ -3,10 +3,8 @@
 All users here are allowed everything by their policies, so that whatever is refused the kernel refused."""
 
 import os
-import random
 import stat
 import struct
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -454,67 +452,3 @@ def tree_of(path: Path) -> dict[str, tuple]:
                 status.st_mtime_ns,
             )
     return found
-
-
-class TestLeaks:
-    def test_users_that_alternate_see_their_own_files_only(self, scene):
-        """Each user has a file in its own closed directory, of a size that is read in another way; a client of each asks
-        for all of them, over connections of its own, while the others do."""
-        seconds = float(os.environ.get("SLIPWAY_IMPERSONATION_SECONDS", "5"))
-        users = {"ann": (scene.ann, ANN), "bob": (scene.bob, BOB), "eve": (scene.eve, EVE)}
-        for number in range(3):
-            ids = (12300 + number, 12300 + number)
-            users[f"user{number}"] = (scene.user(f"user{number}", *ids), ids)
-        scene.bucket.chmod(0o1777)
-        sizes = (1, 4000, 200_000, 3 << 20)
-        for name, (s3, ids) in users.items():
-            for size in sizes:
-                s3.put_object(Bucket="lab", Key=f"{name}/{size}", Body=name[:1].encode() * size)
-            scene.file(name).chmod(0o700)
-            assert owner(scene.file(name))[0] == ids[0]
-        end = time.monotonic() + seconds
-        found: list[str] = []
-        counts = dict.fromkeys(users, 0)
-
-        def work(name: str, s3, seed: int) -> None:
-            choose = random.Random(seed)
-            while time.monotonic() < end and not found:
-                whose, size = choose.choice(list(users)), choose.choice(sizes)
-                try:
-                    key = f"{whose}/{size}"
-                    match choose.randrange(5):
-                        case 0:
-                            s3.head_object(Bucket="lab", Key=key)
-                        case 1:
-                            s3.list_objects_v2(Bucket="lab", Prefix=f"{whose}/")
-                        case 2:
-                            mine = f"{whose}/by-{name}-{seed}"
-                            s3.put_object(Bucket="lab", Key=mine, Body=b"1")
-                            if owner(scene.file(mine))[0] != users[name][1][0]:
-                                found.append(f"{mine} is {owner(scene.file(mine))}")
-                        case _:
-                            body = s3.get_object(Bucket="lab", Key=key)["Body"].read()
-                            if body != whose[:1].encode() * size:
-                                found.append(f"{name} got other bytes of {key}")
-                    if whose != name:
-                        found.append(f"{name} was let in to {key}")
-                    counts[name] += 1
-                except ClientError as error:
-                    code = error.response["ResponseMetadata"]["HTTPStatusCode"]
-                    if (whose == name or code != 403) and code != 503:
-                        found.append(f"{name} at {whose}: {error}")
-
-        threads = [
-            threading.Thread(target=work, args=(name, s3, seed))
-            for seed, (name, (s3, _)) in enumerate(list(users.items()) * 3)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(seconds + 60)
-        assert not found, found[:5]
-        assert all(counts.values()), counts
-        for above, directories, files in os.walk(scene.bucket):
-            directories[:] = [name for name in directories if name != ".slipway"]
-            for name in files:
-                assert owner(Path(above) / name)[0] != 0, name

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from .identities import allow, client, error_of, policy
 from .registry import MASTER_KEY, Registry
 from .server import KEYS, Server
+from .sigv4 import Signer
 
 # User id, group id, supplementary groups.
 ROOT_IDS = (12100, 12100)
@@ -44,14 +45,21 @@ class Scene:
 
     def user(self, name: str, *ids: int):
         """A client of a new user with these ids, who is allowed everything."""
+        return self.client(self.signer(name, *ids))
+
+    def client(self, signer: Signer):
+        """A client that signs with a key."""
+        return client(self.server, "s3", (signer.access_key, signer.secret_key, None))
+
+    def signer(self, name: str, *ids: int) -> Signer:
+        """The key of a new user with these ids, who is allowed everything."""
         signer = self.registry.user(name)
         if ids:
             self.registry.do("set-posix", name, *map(str, ids))
         self.registry.do("put-policy", name, policy(allow("*")))
-        found = client(self.server, "s3", (signer.access_key, signer.secret_key, None))
         if ids:
-            wait_until_known(found)
-        return found
+            wait_until_known(self.client(signer))
+        return signer
 
     @staticmethod
     def give(path: Path, uid: int, gid: int, mode: int) -> Path:
