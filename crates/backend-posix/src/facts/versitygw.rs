@@ -92,6 +92,14 @@ impl Source<'_> {
         }
     }
 
+    /// The access list of a bucket, which names its owner.
+    pub fn access_list(&self) -> Io<Option<Vec<u8>>> {
+        match self.get("acl") {
+            Err(Errno::NODATA | Errno::NOENT) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     fn get(&self, name: &str) -> Io<Vec<u8>> {
         match self {
             Self::File(file) => {

@@ -22,7 +22,10 @@ mod volume;
 pub(crate) use lazy::LazyRehash;
 
 pub use fsck::{FsckOptions, Problem, ProblemKind, ProblemState, fsck};
-pub use import::{ImportOptions, Imported, import_minio_fs, import_versitygw};
+pub use import::{
+    BucketGrants, Grant, GrantKind, ImportOptions, Imported, grants_by_versitygw, import_minio_fs,
+    import_versitygw,
+};
 pub use inspect::{Companion, Inspection, Kind, Standing, StoredRecord, inspect};
 pub use link::Link;
 pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tree};

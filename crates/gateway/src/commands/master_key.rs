@@ -110,38 +110,62 @@ fn run_on_tree(console: &Console, options: &TreeOptions, work: Work) -> ExitCode
 
 /// Changes the secrets of a tree, as one of its gateways.
 fn change(options: &TreeOptions, work: Work) -> std::result::Result<usize, String> {
-    let given = Given {
-        dir: Some(&options.dir),
-        file: options.master_key_file.as_deref(),
-        command: options.master_key_command.as_deref(),
-    };
-    let keys = master_key::find(&given, |name| std::env::var(name).ok())?;
-    let keys = keys.ok_or("no master key is given: give it by --master-key-file")?;
-    let state_dir = options.dir.join(STATE_DIR);
-    check_owner(&state_dir)?;
-    let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
-    let credential = credentials::generate()?;
-    let root = RootIdentity::new(Principal::root(account, None), credential);
-    let documents = Arc::new(InTree::open(&options.dir).map_err(|e| e.to_string())?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
-    let clock = Arc::new(SystemClock::start());
-    let told = |error: IamError| {
-        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-        format!("{}{cause}", error.message)
-    };
+    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, false)?;
     runtime.block_on(async {
         match work {
             Work::Rotate => {
                 let registry = Registry::open(documents, Some(keys), &root, clock).await;
-                registry.map_err(|e| e.to_string())?.reseal().await.map_err(told)
+                registry.map_err(|e| e.to_string())?.reseal().await.map_err(|e| told(&e))
             }
             // None of the keys in use may be here.
             Work::Forget => {
-                Registry::unread(documents, Some(keys), &root, clock).forget_secrets().await.map_err(told)
+                let registry = Registry::unread(documents, Some(keys), &root, clock);
+                registry.forget_secrets().await.map_err(|e| told(&e))
             }
         }
     })
+}
+
+/// Writes an error of a change with its cause.
+pub fn told(error: &IamError) -> String {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{}{cause}", error.message)
+}
+
+/// What is needed to change the identities of a tree, as one of its gateways.
+pub struct Prepared {
+    /// Where the store is asked.
+    pub runtime: tokio::runtime::Runtime,
+    /// The store.
+    pub documents: Arc<InTree>,
+    /// The master keys.
+    pub keys: MasterKeys,
+    /// A root with a key that nobody has.
+    pub root: RootIdentity,
+    /// The clock.
+    pub clock: Arc<SystemClock>,
+}
+
+impl Prepared {
+    /// Opens the tree; to look at it only, without write access. Nothing is changed yet.
+    pub fn of(options: &TreeOptions, only_look: bool) -> std::result::Result<Self, String> {
+        let given = Given {
+            dir: Some(&options.dir),
+            file: options.master_key_file.as_deref(),
+            command: options.master_key_command.as_deref(),
+        };
+        let keys = master_key::find(&given, |name| std::env::var(name).ok())?;
+        let keys = keys.ok_or("no master key is given: give it by --master-key-file")?;
+        let state_dir = options.dir.join(STATE_DIR);
+        check_owner(&state_dir)?;
+        let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
+        let root = RootIdentity::new(Principal::root(account, None), credentials::generate()?);
+        let open = if only_look { InTree::open_to_read } else { InTree::open };
+        let documents = Arc::new(open(&options.dir).map_err(|e| e.to_string())?);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
+        Ok(Self { runtime, documents, keys, root, clock: Arc::new(SystemClock::start()) })
+    }
 }
 
 /// Fails for another user than the gateways' own: they would not read what it writes.

@@ -90,6 +90,39 @@ impl AccountDocument {
         Ok(credential)
     }
 
+    /// Takes over an access key with its secret, which another server gave out (ours). Whether
+    /// another account has it is for the caller to find out.
+    pub fn import_access_key(
+        &mut self,
+        owner: &KeyOwner,
+        credential: &Credential,
+        cx: &Context<'_>,
+    ) -> Result<(), IamError> {
+        self.check_new_key(&NewKey { owner: owner.clone(), expires: None, policy: None }, cx)?;
+        let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
+        let id = &credential.access_key;
+        // Keys of sessions begin so, and are looked for in their tokens alone.
+        if id.as_str().starts_with("ASIA") || self.keys().any(|key| key.id == *id) {
+            let message = format!("The Access Key with id {id} cannot be taken over, or is there already.");
+            return Err(IamError::new(IamCode::EntityAlreadyExists, message));
+        }
+        let of = match owner {
+            KeyOwner::Root => ROOT_OWNER,
+            KeyOwner::User(name) => self.user(name)?.id.as_str(),
+        };
+        let of = SealedFor { account: &self.account, owner: of, access_key: id };
+        let key = Key {
+            id: id.clone(),
+            secret: Some(master_keys.seal(&credential.secret_key, of, cx.fill)?),
+            status: KeyStatus::Active,
+            created: cx.second(),
+            expires: None,
+            policy: None,
+        };
+        self.keys_of_mut(owner)?.push(key);
+        Ok(())
+    }
+
     fn check_new_key(&self, new: &NewKey, cx: &Context<'_>) -> Result<(), IamError> {
         let keys = self.keys_of(&new.owner)?;
         let of_services = keys.iter().filter(|key| key.is_of_service()).count();

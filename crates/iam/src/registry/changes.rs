@@ -110,6 +110,13 @@ impl Registry {
         Err(overtaken())
     }
 
+    /// Says what a change would give back, and makes none.
+    pub async fn preview<T: Send>(&self, account: &AccountId, change: &Change<'_, T>) -> Result<T, IamError> {
+        let state = self.look().await?;
+        let changed = open(&state, account)?.document().changed(change, &self.context(&self.keys.load()))?;
+        Ok(changed.value)
+    }
+
     /// Writes a document, and takes it over. False if another gateway was faster.
     async fn write(
         &self,

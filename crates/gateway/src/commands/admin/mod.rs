@@ -27,6 +27,7 @@ use self::bucket::BucketCommand;
 use self::group::GroupCommand;
 use self::key::KeyCommand;
 use self::output::Output;
+pub(super) use self::output::aligned;
 use self::policy::PolicyCommand;
 use self::profile::ConnectionOptions;
 use self::provider::ProviderCommand;

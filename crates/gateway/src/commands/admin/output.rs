@@ -54,7 +54,7 @@ impl Output<'_> {
 }
 
 /// Writes rows with columns of equal width, two spaces apart.
-fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+pub fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

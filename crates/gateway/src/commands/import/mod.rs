@@ -1,5 +1,11 @@
 //! `slipway import`.
 
+mod file;
+mod rows;
+mod taking;
+mod tree;
+mod versitygw_users;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use backend_posix::tools::{ImportOptions, Imported, Progress, import_minio_fs, import_versitygw};
 use clap::{Args, Subcommand};
 
+use self::versitygw_users::VersitygwUsersOptions;
 use super::{Console, FOUND, Jobs, OK, shown, size};
 
 /// The servers whose metadata can be imported.
@@ -16,6 +23,11 @@ pub enum ImportCommand {
     /// Safe while the tree is served. Exit status: 0 all files were imported; 1 some were not; 2
     /// could not begin
     Versitygw(VersitygwOptions),
+    /// Versity S3 Gateway's users, from its file users.json: users of the tree's account, with their
+    /// access keys, their uid and gid, and what they could do with buckets. Gateways may go on
+    /// serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some were
+    /// not, or not whole; 2 nothing was
+    VersitygwUsers(VersitygwUsersOptions),
     /// MinIO's file system backend (one drive, "fs", until 2022): make records from its fs.json
     /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were
     /// imported; 1 some were not; 2 could not begin
@@ -84,6 +96,7 @@ pub struct VersitygwOptions {
 pub fn run(command: &ImportCommand) -> ExitCode {
     match command {
         ImportCommand::Versitygw(options) => versitygw(options),
+        ImportCommand::VersitygwUsers(options) => versitygw_users::run(options),
         ImportCommand::MinioFs(options) => {
             let how = ImportOptions {
                 sidecar: None,

@@ -1,0 +1,437 @@
+//! Identities of another server, as an account here takes them over. All of it is one change of one
+//! document: it is made whole, or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iam::model::limits::{ATTACHED_MAX, GROUPS_PER_USER_MAX};
+use iam::model::{
+    AccountDocument, Context, Document, Holder, IamError, KeyOwner, Name, NewPolicy, NewUser, Path,
+    PolicyArn, Posix, Tags, User,
+};
+use iam::{AccessKeyId, Credential, SecretKey};
+use zeroize::Zeroizing;
+
+use super::rows::{Kind, Outcome, Row};
+
+/// The name of the policy of a user's own that an import gives it.
+const OWN_POLICY: &str = "imported";
+
+/// A managed policy to be made.
+pub struct WantedPolicy {
+    /// Its name at the other server.
+    pub name: String,
+    /// What it says here: nothing, if all of it concerns the other server alone; or why it cannot
+    /// be taken.
+    pub document: Result<Option<Document>, String>,
+    /// True if it denies something: whoever had it might do more without it.
+    pub denies: bool,
+    /// What is to be said of it.
+    pub note: String,
+}
+
+/// A group to be made.
+pub struct WantedGroup {
+    /// Its name.
+    pub name: String,
+    /// Its policies.
+    pub policies: Vec<String>,
+    /// What is to be said of it.
+    pub note: String,
+}
+
+/// A user to be made. Its name is its access key.
+pub struct WantedUser {
+    /// Its name, and its access key.
+    pub name: String,
+    /// Its secret key.
+    pub secret: Zeroizing<String>,
+    /// True if its key is not to be accepted.
+    pub disabled: bool,
+    /// Whom it is on the file system.
+    pub posix: Option<Posix>,
+    /// The built-in policy that it gets.
+    pub built_in: Option<&'static str>,
+    /// The policy of its own.
+    pub own: Option<Document>,
+    /// Policies that are made, too.
+    pub policies: Vec<String>,
+    /// Its groups.
+    pub groups: Vec<String>,
+    /// What is to be said of it.
+    pub note: String,
+    /// What it had and does not get.
+    pub left: Vec<String>,
+}
+
+/// All that is to be made.
+#[derive(Default)]
+pub struct Wanted {
+    /// The policies.
+    pub policies: Vec<WantedPolicy>,
+    /// The groups.
+    pub groups: Vec<WantedGroup>,
+    /// The users.
+    pub users: Vec<WantedUser>,
+    /// What is not taken over at all.
+    pub rows: Vec<Row>,
+}
+
+/// Says who else has an access key: another account, or root.
+pub type Taken<'t> = dyn Fn(&AccessKeyId) -> Option<&'static str> + Send + Sync + 't;
+
+/// What was made, or was there, so that others can refer to it.
+#[derive(Default)]
+struct Made {
+    policies: BTreeMap<String, PolicyArn>,
+    groups: BTreeMap<String, Name>,
+    /// Policies that say nothing here, so that nobody misses them.
+    nothing: BTreeSet<String>,
+    /// Policies and groups that are not there, and would deny something.
+    denying: BTreeSet<String>,
+}
+
+/// Makes all of it in `document`, and says what became of each.
+pub fn take_over(
+    wanted: &Wanted,
+    taken: &Taken<'_>,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Vec<Row> {
+    let mut made = Made::default();
+    let mut rows = Vec::new();
+    for policy in &wanted.policies {
+        let (outcome, why) = take_policy(policy, &mut made, document, cx);
+        rows.push(Row::new(Kind::Policy, &policy.name, outcome, &[&policy.note, &why]));
+    }
+    for group in &wanted.groups {
+        let (outcome, why) = take_group(group, wanted, &mut made, document, cx);
+        rows.push(Row::new(Kind::Group, &group.name, outcome, &[&group.note, &why]));
+    }
+    for user in &wanted.users {
+        let (outcome, why) = take_user(user, wanted, &made, taken, document, cx);
+        rows.push(Row::new(Kind::User, &user.name, outcome, &[&user.note, &why]));
+    }
+    rows.extend(wanted.rows.iter().cloned());
+    rows
+}
+
+type Became = (Outcome, String);
+
+fn refused(why: impl ToString) -> Became {
+    (Outcome::NotImported, why.to_string())
+}
+
+fn take_policy(
+    wanted: &WantedPolicy,
+    made: &mut Made,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Became {
+    let became = make_policy(wanted, document, cx);
+    match became {
+        Ok((arn, outcome)) => {
+            match arn {
+                Some(arn) => drop(made.policies.insert(wanted.name.clone(), arn)),
+                None => drop(made.nothing.insert(of_policy(&wanted.name))),
+            }
+            (outcome, String::new())
+        }
+        Err(became) => {
+            if wanted.denies {
+                made.denying.insert(of_policy(&wanted.name));
+            }
+            became
+        }
+    }
+}
+
+fn make_policy(
+    wanted: &WantedPolicy,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Result<(Option<PolicyArn>, Outcome), Became> {
+    let text = match &wanted.document {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok((None, Outcome::Nothing)),
+        Err(why) => return Err(refused(why)),
+    };
+    let name = Name::new(&wanted.name).map_err(refused)?;
+    if let Some((there, policy)) = document.policies.get_key_value(&name) {
+        let is_same = there.as_str() == name.as_str()
+            && policy.versions.get(&policy.default).is_some_and(|version| version.document == *text);
+        let arn = document.policy_arn(there, policy);
+        let differs = || (Outcome::Differs, "a policy of this name says something else".to_owned());
+        return if is_same { Ok((Some(arn), Outcome::Known)) } else { Err(differs()) };
+    }
+    let new =
+        NewPolicy { name, path: Path::root(), description: None, document: text.clone(), tags: Tags::new() };
+    let arn = document.create_policy(&new, cx).map_err(|error| refused(error.message))?;
+    Ok((Some(arn), Outcome::Imported))
+}
+
+/// A policy among [`Made::denying`].
+fn of_policy(name: &str) -> String {
+    format!("the policy {name}")
+}
+
+/// A group among [`Made::denying`].
+fn of_group(name: &str) -> String {
+    format!("the group {name}")
+}
+
+/// What somebody gets of what it had.
+#[derive(Default)]
+struct Share<T> {
+    got: Vec<T>,
+    /// What it does not get.
+    left: Vec<String>,
+    /// What of that would deny something.
+    denying: Vec<String>,
+}
+
+impl<T: Clone + PartialEq> Share<T> {
+    /// Finds what is there of `names`, up to `max`.
+    fn of(
+        names: &[String],
+        there: &BTreeMap<String, T>,
+        max: usize,
+        made: &Made,
+        called: fn(&str) -> String,
+        denies: impl Fn(&str) -> bool,
+    ) -> Self {
+        let mut share = Self { got: Vec::new(), left: Vec::new(), denying: Vec::new() };
+        for name in names {
+            match there.get(name) {
+                Some(it) if share.got.contains(it) => {}
+                None if made.nothing.contains(&called(name)) => {}
+                Some(it) if share.got.len() < max => share.got.push(it.clone()),
+                found => {
+                    share.left.push(called(name));
+                    if made.denying.contains(&called(name)) || (found.is_some() && denies(name)) {
+                        share.denying.push(called(name));
+                    }
+                }
+            }
+        }
+        share
+    }
+}
+
+impl Wanted {
+    fn policy_denies(&self, name: &str) -> bool {
+        self.policies.iter().any(|policy| policy.name == name && policy.denies)
+    }
+}
+
+fn take_group(
+    wanted: &WantedGroup,
+    all: &Wanted,
+    made: &mut Made,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Became {
+    let policies = Share::of(&wanted.policies, &made.policies, ATTACHED_MAX, made, of_policy, |name| {
+        all.policy_denies(name)
+    });
+    match make_group(wanted, &policies.got, document, cx) {
+        Ok((name, outcome)) => {
+            made.groups.insert(wanted.name.clone(), name);
+            if !policies.denying.is_empty() {
+                made.denying.insert(of_group(&wanted.name));
+            }
+            if policies.left.is_empty() {
+                return (outcome, String::new());
+            }
+            (outcome.in_part(), format!("without {}", policies.left.join(", ")))
+        }
+        Err(became) => {
+            if wanted.policies.iter().any(|name| all.policy_denies(name)) {
+                made.denying.insert(of_group(&wanted.name));
+            }
+            became
+        }
+    }
+}
+
+fn make_group(
+    wanted: &WantedGroup,
+    policies: &[PolicyArn],
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Result<(Name, Outcome), Became> {
+    let name = Name::new(&wanted.name).map_err(refused)?;
+    if let Some((there, group)) = document.groups.get_key_value(&name) {
+        let is_same = there.as_str() == name.as_str()
+            && same(&group.attached, policies)
+            && group.inline.is_empty()
+            && group.external.is_none();
+        let differs = || (Outcome::Differs, "a group of this name has other policies".to_owned());
+        return if is_same { Ok((there.clone(), Outcome::Known)) } else { Err(differs()) };
+    }
+    document.create_group(&name, &Path::root(), cx).map_err(|error| refused(error.message))?;
+    let holder = Holder::Group(name.clone());
+    for arn in policies {
+        if let Err(error) = document.attach_policy(&holder, arn) {
+            document.groups.remove(&name);
+            return Err(refused(error.message));
+        }
+    }
+    Ok((name, Outcome::Imported))
+}
+
+/// True if both have the same, in whatever order.
+fn same<T: PartialEq>(left: &[T], right: &[T]) -> bool {
+    left.len() == right.len() && left.iter().all(|one| right.contains(one))
+}
+
+/// A user as it is to be.
+struct Target<'w> {
+    name: Name,
+    credential: Credential,
+    disabled: bool,
+    attached: Vec<PolicyArn>,
+    groups: Vec<Name>,
+    wanted: &'w WantedUser,
+}
+
+fn take_user(
+    wanted: &WantedUser,
+    all: &Wanted,
+    made: &Made,
+    taken: &Taken<'_>,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Became {
+    let built_in = usize::from(wanted.built_in.is_some());
+    let max = ATTACHED_MAX - built_in;
+    let denies = |name: &str| all.policy_denies(name);
+    let policies = Share::of(&wanted.policies, &made.policies, max, made, of_policy, denies);
+    let group_denies = |name: &str| {
+        all.groups.iter().any(|group| group.name == name && group.policies.iter().any(|name| denies(name)))
+    };
+    let mut groups =
+        Share::of(&wanted.groups, &made.groups, GROUPS_PER_USER_MAX, made, of_group, group_denies);
+    // A group may be there, without a policy that denies.
+    let weaker = wanted.groups.iter().map(|name| of_group(name)).filter(|name| made.denying.contains(name));
+    groups.denying.extend(weaker.filter(|name| !groups.denying.contains(name)).collect::<Vec<_>>());
+    let denying = [policies.denying, groups.denying].concat();
+    let mut left: Vec<String> = wanted.left.clone();
+    let missing = [policies.left, groups.left].concat();
+    if !missing.is_empty() {
+        left.push(format!("without {}", missing.join(", ")));
+    }
+    if !denying.is_empty() {
+        left.push(format!(
+            "disabled, since it might do more without what is denied by {}: see to that, then `slipway admin user enable`",
+            denying.join(", ")
+        ));
+    }
+    let target = match target(wanted, policies.got, groups.got, !denying.is_empty()) {
+        Ok(target) => target,
+        Err(became) => return became,
+    };
+    match make_user(&target, taken, document, cx) {
+        Ok(outcome) if left.is_empty() => (outcome, String::new()),
+        Ok(outcome) => (outcome.in_part(), left.join("; ")),
+        Err(became) => became,
+    }
+}
+
+fn target(
+    wanted: &WantedUser,
+    policies: Vec<PolicyArn>,
+    groups: Vec<Name>,
+    withheld: bool,
+) -> Result<Target<'_>, Became> {
+    let name = Name::new(&wanted.name)
+        .map_err(|_| refused("its name cannot be one of a user here (letters, digits and _+=,.@-)"))?;
+    let credential = Credential {
+        access_key: AccessKeyId::new(&wanted.name).map_err(refused)?,
+        secret_key: SecretKey::new(&wanted.secret).map_err(refused)?,
+    };
+    let built_in = wanted.built_in.map(PolicyArn::new).transpose().map_err(refused)?;
+    let attached = built_in.into_iter().chain(policies).collect();
+    Ok(Target { name, credential, disabled: wanted.disabled || withheld, attached, groups, wanted })
+}
+
+fn make_user(
+    target: &Target<'_>,
+    taken: &Taken<'_>,
+    document: &mut AccountDocument,
+    cx: &Context<'_>,
+) -> Result<Outcome, Became> {
+    let id = &target.credential.access_key;
+    if let Some((there, user)) = document.users.get_key_value(&target.name) {
+        if there.as_str() != target.name.as_str() {
+            return Err((
+                Outcome::Differs,
+                format!("there is a user {there}, whose name is the same but for case"),
+            ));
+        }
+        let differences = differences(target, user, document, cx);
+        if differences.is_empty() {
+            return Ok(Outcome::Known);
+        }
+        let why = format!("the user that is there is left as it is: it has {}", differences.join(", "));
+        return Err((Outcome::Differs, why));
+    }
+    if document.keys().any(|key| key.id == *id) {
+        return Err(refused("another user has this access key"));
+    }
+    if let Some(whose) = taken(id) {
+        return Err(refused(format!("its access key is one of {whose}")));
+    }
+    add_user(target, document, cx).map_err(|error| {
+        // What was made of it so far.
+        document.users.remove(&target.name);
+        refused(error.message)
+    })?;
+    Ok(Outcome::Imported)
+}
+
+fn add_user(target: &Target<'_>, document: &mut AccountDocument, cx: &Context<'_>) -> Result<(), IamError> {
+    let name = &target.name;
+    let new = NewUser { name: name.clone(), path: Path::root(), boundary: None, tags: Tags::new() };
+    document.create_user(&new, cx)?;
+    let holder = Holder::User(name.clone());
+    for arn in &target.attached {
+        document.attach_policy(&holder, arn)?;
+    }
+    if let (Some(own), Ok(of_own)) = (&target.wanted.own, Name::new(OWN_POLICY)) {
+        document.put_inline_policy(&holder, &of_own, own, cx)?;
+    }
+    for group in &target.groups {
+        document.add_user_to_group(group, name)?;
+    }
+    document.set_user_posix(name, target.wanted.posix.as_ref())?;
+    document.set_user_disabled(name, target.disabled)?;
+    document.import_access_key(&KeyOwner::User(name.clone()), &target.credential, cx)
+}
+
+/// Says in what a user that is there differs from one that would be made.
+fn differences(
+    target: &Target<'_>,
+    user: &User,
+    document: &AccountDocument,
+    cx: &Context<'_>,
+) -> Vec<&'static str> {
+    let id = &target.credential.access_key;
+    let owner = KeyOwner::User(target.name.clone());
+    let has_key = user.keys.iter().any(|key| key.id == *id && key.policy.is_none());
+    let secret = cx.master_keys.map(|keys| document.secret_of(&owner, id, keys));
+    let has_secret = matches!(&secret, Some(Ok(Some(secret)))
+        if secret.expose() == target.credential.secret_key.expose());
+    let own: Vec<&Document> = target.wanted.own.iter().collect();
+    let has_own = user.inline.values().collect::<Vec<_>>() == own;
+    [
+        (has_key, "not this access key"),
+        (!has_key || has_secret, "another secret key"),
+        (same(&user.attached, &target.attached) && has_own, "other policies"),
+        (same(&user.groups, &target.groups), "other groups"),
+        (user.posix == target.wanted.posix, "another POSIX identity"),
+        (user.disabled == target.disabled, if user.disabled { "been disabled" } else { "been enabled" }),
+    ]
+    .into_iter()
+    .filter_map(|(is_same, what)| (!is_same).then_some(what))
+    .collect()
+}

@@ -1,0 +1,77 @@
+//! The tree whose identities are changed, by this process as by one of its gateways.
+
+use std::sync::Arc;
+
+use clap::Args;
+use iam::model::{AccountDocument, Context};
+use iam::{AccessKeyId, AccountId, Registry};
+use tokio::runtime::Runtime;
+
+use super::rows::{Row, Shape};
+use super::taking::{Wanted, take_over};
+use crate::commands::master_key::{Prepared, TreeOptions, told};
+use crate::credentials;
+use crate::state_dir::STATE_DIR;
+
+/// What the imports of identities have in common.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Only show what would be imported; nothing is written
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Common {
+    /// How the results are printed.
+    pub const fn shape(&self) -> Shape {
+        Shape { json: self.json, dry_run: self.dry_run }
+    }
+}
+
+/// The identities of a tree.
+pub struct Tree {
+    runtime: Runtime,
+    registry: Arc<Registry>,
+    account: AccountId,
+    /// The access key of the root of the tree, as far as it is known here: that which a gateway is
+    /// started with need not be.
+    root_key: Option<AccessKeyId>,
+}
+
+impl Tree {
+    /// Opens a tree; for a dry run without write access.
+    pub fn open(options: &TreeOptions, dry_run: bool) -> Result<Self, String> {
+        let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, dry_run)?;
+        let account = root.session().principal.account.id().clone();
+        let registry = runtime.block_on(Registry::open(documents, Some(keys), &root, clock));
+        let state_dir = options.dir.join(STATE_DIR);
+        let found = credentials::find_again(None, |name| std::env::var(name).ok(), Some(&state_dir));
+        let root_key = found.ok().map(|root| root.credential.access_key);
+        Ok(Self { registry: registry.map_err(|e| e.to_string())?, runtime, account, root_key })
+    }
+
+    /// Takes identities over into the account of the tree, in one change; for a dry run, in none.
+    pub fn take_over(&self, wanted: &Wanted, dry_run: bool) -> Result<Vec<Row>, String> {
+        let state = self.runtime.block_on(self.registry.look()).map_err(|e| e.to_string())?;
+        let taken = |id: &AccessKeyId| {
+            if self.root_key.as_ref() == Some(id) {
+                return Some("the root of the tree");
+            }
+            state.by_access_key(id.as_str()).map(|_| "another account")
+        };
+        let change =
+            |document: &mut AccountDocument, cx: &Context<'_>| Ok(take_over(wanted, &taken, document, cx));
+        let rows = self.runtime.block_on(async {
+            if dry_run {
+                self.registry.preview(&self.account, &change).await
+            } else {
+                self.registry.change(&self.account, &change).await
+            }
+        });
+        rows.map_err(|error| format!("nothing was imported: {}", told(&error)))
+    }
+}
