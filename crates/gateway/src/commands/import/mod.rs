@@ -1,6 +1,9 @@
 //! `slipway import`.
 
+mod archive;
 mod file;
+mod minio_iam;
+mod minio_policy;
 mod rows;
 mod taking;
 mod tree;
@@ -13,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use backend_posix::tools::{ImportOptions, Imported, Progress, import_minio_fs, import_versitygw};
 use clap::{Args, Subcommand};
 
+use self::minio_iam::MinioIamOptions;
 use self::versitygw_users::VersitygwUsersOptions;
 use super::{Console, FOUND, Jobs, OK, shown, size};
 
@@ -32,6 +36,11 @@ pub enum ImportCommand {
     /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were
     /// imported; 1 some were not; 2 could not begin
     MinioFs(MinioFsOptions),
+    /// MinIO's users, groups and policies, from the archive that `mc admin cluster iam export`
+    /// makes: those of the tree's account, with their access keys. Gateways may go on serving the
+    /// tree; one has to have served it. Exit status: 0 all were imported; 1 some were not, or not
+    /// whole; 2 nothing was
+    MinioIam(MinioIamOptions),
 }
 
 /// Options of `slipway import minio-fs`.
@@ -97,6 +106,7 @@ pub fn run(command: &ImportCommand) -> ExitCode {
     match command {
         ImportCommand::Versitygw(options) => versitygw(options),
         ImportCommand::VersitygwUsers(options) => versitygw_users::run(options),
+        ImportCommand::MinioIam(options) => minio_iam::run(options),
         ImportCommand::MinioFs(options) => {
             let how = ImportOptions {
                 sidecar: None,

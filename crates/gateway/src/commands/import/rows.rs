@@ -14,7 +14,11 @@ pub enum Kind {
     Policy,
     Group,
     User,
+    ServiceAccount,
+    /// Policies of whom another program knows.
+    Mapping,
     Bucket,
+    File,
 }
 
 impl Kind {
@@ -23,7 +27,10 @@ impl Kind {
             Self::Policy => "policy",
             Self::Group => "group",
             Self::User => "user",
+            Self::ServiceAccount => "service account",
+            Self::Mapping => "mapping",
             Self::Bucket => "bucket",
+            Self::File => "file",
         }
     }
 }
