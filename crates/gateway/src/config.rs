@@ -17,6 +17,7 @@ use crate::choices::{
     self, AccessLogFormat, AccessPattern, ClientAddress, Durability, LogFormat, Metadata, SigV2, Symlinks,
 };
 use crate::clients::TrustedProxy;
+use crate::identities::StoreOptions;
 use crate::line_log::Destination;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
@@ -104,6 +105,10 @@ pub struct ServeOptions {
     /// and must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
+
+    /// Where identities are, if not in the tree.
+    #[command(flatten)]
+    pub store: StoreOptions,
 
     /// The id of the account that buckets and objects belong to: 12 digits. Without it, the id in
     /// DIR/.slipway/account.toml counts, which is generated once. A directory with another id is

@@ -50,6 +50,7 @@ mod reply;
 mod request;
 mod request_bucket;
 mod request_id;
+mod secret_text;
 mod secrets;
 mod send_file;
 pub mod serve;

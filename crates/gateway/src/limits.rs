@@ -207,16 +207,18 @@ pub const IDENTITIES_THREADS_MAX: usize = 4;
 /// The age of the state of identities at which a gateway is not ready: some looks have failed, or
 /// one takes very long.
 pub const IDENTITIES_READY_AGE_MAX: Duration = Duration::from_secs(5);
+/// The time that trying a store beside the tree may take at the start.
+pub const IDENTITIES_TRIAL_TIME_MAX: Duration = Duration::from_secs(5);
 /// The time that a stopping server has to write when keys were last used.
 pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
 /// How many new faults in documents of identities are logged at once.
 pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
-/// The most bytes of a text with master keys.
-pub const MASTER_KEY_BYTES_MAX: usize = 64 << 10;
-/// The time that `--master-key-command` has.
-pub const MASTER_KEY_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
+/// The most bytes of a text with secrets: master keys, or those for a store of identities.
+pub const SECRET_TEXT_BYTES_MAX: usize = 64 << 10;
+/// The time that `--master-key-command` and `--identities-credentials-command` have.
+pub const SECRET_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
 /// The time between two looks whether it has ended.
-pub const MASTER_KEY_COMMAND_PAUSE: Duration = Duration::from_millis(20);
+pub const SECRET_COMMAND_PAUSE: Duration = Duration::from_millis(20);
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white

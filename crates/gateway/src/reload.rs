@@ -13,6 +13,7 @@ use crate::clients::Clients;
 use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
+use crate::identities::Store;
 use crate::line_log::Destination;
 use crate::log::{LogFilter, read_filter};
 use crate::master_key;
@@ -105,6 +106,7 @@ impl Reload {
             Collector::new(traces, |name| std::env::var(name).ok())?;
         }
         openid::check(&options)?;
+        Store::find(&options.store, |name| std::env::var(name).ok())?;
         let master_keys = master_key::find(&(&options).into(), |name| std::env::var(name).ok())?;
         let new_master_keys = self.set_master_keys(master_keys)?;
         let mut outcome = self.compare(&values);

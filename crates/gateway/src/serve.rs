@@ -28,6 +28,7 @@ use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
+use crate::identities::{Store, SystemClock};
 use crate::limits::{
     ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
     UNSIGNED_ACTIONS_MAX,
@@ -234,7 +235,7 @@ pub struct Running {
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, Failure> {
     // All that may be wrong with the options, before anything is made in DIR.
     let env = |name: &str| std::env::var(name).ok();
-    let Configured { certificates, clients, collector, master_keys } =
+    let Configured { certificates, clients, collector, master_keys, store } =
         configured(options, env).map_err(Failure::Configuration)?;
     allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
@@ -251,7 +252,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     root.warn_of_chown(options.chown);
     impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
     impersonation::warn_of_closed_tree(options);
-    let registry = open_identities(options, &root.identity(&account), master_keys).await?;
+    let registry = open_identities(options, store, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -302,14 +303,19 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
 
 async fn open_identities(
     options: &ServeOptions,
+    store: Option<Store>,
     root: &RootIdentity,
     keys: Option<MasterKeys>,
 ) -> Result<Arc<Registry>, Failure> {
     let dir = Path::new(&options.dir);
     let tree = (options.dir != NULL).then_some(dir);
-    let opened = identities::open(tree, Access::of(options.read_only), root, keys).await;
-    opened.map_err(|error| {
-        let message = format!("{}: {error}", dir.display());
+    let opened = async {
+        let documents = identities::open(store, tree, Access::of(options.read_only)).await?;
+        Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await
+    };
+    opened.await.map_err(|error: OpenError| {
+        let place = options.store.identities.as_ref().map(|place| format!("--identities {place}"));
+        let message = format!("{}: {error}", place.unwrap_or_else(|| dir.display().to_string()));
         match error {
             // As what is wrong with the keys themselves.
             OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
@@ -332,6 +338,7 @@ struct Configured {
     clients: Clients,
     collector: Option<Collector>,
     master_keys: Option<MasterKeys>,
+    store: Option<Store>,
 }
 
 /// Checks the options, and reads the files that they name.
@@ -346,7 +353,8 @@ fn configured(
     let collector = options.traces.as_ref().map(|to| Collector::new(to, env)).transpose()?;
     let master_keys = master_key::find(&options.into(), env)?;
     openid::check(options)?;
-    Ok(Configured { certificates, clients, collector, master_keys })
+    let store = Store::find(&options.store, env)?;
+    Ok(Configured { certificates, clients, collector, master_keys, store })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only

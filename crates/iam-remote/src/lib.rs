@@ -1,20 +1,30 @@
-//! Identities that others vouch for: tokens of OpenID providers, and how the keys of providers are
-//! fetched and kept (docs/decisions/0042-session-tokens.md).
+//! What identities need of other servers: tokens of OpenID providers, and how the keys of providers
+//! are fetched and kept (docs/decisions/0042-session-tokens.md); and documents of identities in
+//! Vault and in buckets of S3 servers (docs/decisions/0041-where-identities-are-kept.md).
 //!
-//! It knows neither accounts nor roles: the gateway asks it whether a token is that of a provider.
+//! It knows neither users nor policies: the gateway asks it whether a token is that of a provider,
+//! and `iam` keeps bytes in its stores.
 
 #![forbid(unsafe_code)]
 
+mod bucket;
 mod claims;
+mod exchange;
 mod fetching;
 mod jwt;
 pub mod limits;
 mod openid;
+mod place;
 mod refusal;
+mod secrets;
+mod xml;
 
+pub use bucket::Bucket;
 pub use claims::{Expected, WebToken};
 pub use fetching::check;
 pub use jwt::{Keys, Unverified};
 pub use openid::OpenId;
+pub use place::{BucketPlace, StorePlace, VaultPlace};
 pub use refusal::Refusal;
-pub use s3_client::Trust;
+pub use s3_client::{Credentials, Trust};
+pub use secrets::SecretsOf;

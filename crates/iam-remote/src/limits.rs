@@ -1,4 +1,5 @@
-//! Limits on what OpenID providers, and those who send their tokens, can make a gateway do.
+//! Limits on what OpenID providers, those who send their tokens, and stores of identities can make
+//! a gateway do.
 
 use std::time::Duration;
 
@@ -26,3 +27,30 @@ pub const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
 pub const KEYS_TIME: Duration = Duration::from_hours(1);
 /// The least time between two attempts to fetch the keys of a provider.
 pub const FETCH_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How long a store of identities may take to accept a connection.
+pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long one request to a store may take as a whole. A look has 5 s, and makes several.
+pub const STORE_REQUEST_TIME_MAX: Duration = Duration::from_secs(4);
+/// The most connections to a store: there is one look and one change at a time.
+pub const STORE_CONNECTIONS_MAX: usize = 8;
+/// The longest answer of a store that is not a document.
+pub const STORE_ANSWER_BYTES_MAX: usize = 4 << 20;
+/// The most characters of what a store says about an error that are shown.
+pub const STORE_ERROR_CHARS_MAX: usize = 300;
+/// The most pages of a listing of a bucket: more than accounts, so that a server which begins anew
+/// each time is noticed.
+pub const BUCKET_PAGES_MAX: usize = 20;
+/// The least time between two attempts to read the secrets for a store, or to log in to it, after
+/// it has refused them.
+pub const SECRETS_INTERVAL: Duration = Duration::from_secs(2);
+/// The longest time between two logins to Vault of which the first was refused.
+pub const LOGIN_PAUSE_MAX: Duration = Duration::from_mins(1);
+/// The most secrets in the folder of a Vault that does not list metadata: each is asked for twice a
+/// second.
+pub const VAULT_DOCUMENTS_MAX: usize = 64;
+/// The largest document that is kept in Vault (`LimitExceeded`).
+pub const VAULT_DOCUMENT_BYTES_MAX: usize = 1_000_000;
+/// The largest secret that is written to Vault, as JSON (`LimitExceeded`): it takes 1 MiB with what
+/// it adds.
+pub const VAULT_SECRET_BYTES_MAX: usize = (1 << 20) - (16 << 10);

@@ -16,11 +16,14 @@ use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
 /// Options that have an effect only with another option, each with that one.
-const NEEDS: [(&str, &str); 4] = [
+const NEEDS: [(&str, &str); 7] = [
     ("access_log_format", "access_log"),
     ("audit_log_required", "audit_log"),
     ("traces_ratio", "traces"),
     ("traces_from", "traces"),
+    ("identities_credentials_file", "identities"),
+    ("identities_credentials_command", "identities"),
+    ("identities_ca", "identities"),
 ];
 
 /// The values of the options of `serve`, by their fields.

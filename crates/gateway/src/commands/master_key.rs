@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use iam::model::IamError;
-use iam::{MasterKeys, Principal, Registry, RootIdentity};
+use iam::{Documents, MasterKeys, Principal, Registry, RootIdentity};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
 
 use super::{Console, OK, shown};
-use crate::identities::{InTree, SystemClock};
+use crate::identities::{self, Store, StoreOptions, SystemClock};
 use crate::master_key::{self, Given};
 use crate::state_dir::{Access, STATE_DIR};
 use crate::{account, credentials};
@@ -50,6 +50,10 @@ pub struct TreeOptions {
     /// A program that prints what the file would have
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
+
+    /// Where identities are, if not in the tree.
+    #[command(flatten)]
+    pub store: StoreOptions,
 }
 
 /// Options of `slipway master-key new`.
@@ -137,7 +141,7 @@ pub struct Prepared {
     /// Where the store is asked.
     pub runtime: tokio::runtime::Runtime,
     /// The store.
-    pub documents: Arc<InTree>,
+    pub documents: Arc<dyn Documents>,
     /// The master keys.
     pub keys: MasterKeys,
     /// A root with a key that nobody has.
@@ -160,10 +164,12 @@ impl Prepared {
         check_owner(&state_dir)?;
         let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
         let root = RootIdentity::new(Principal::root(account, None), credentials::generate()?);
-        let open = if only_look { InTree::open_to_read } else { InTree::open };
-        let documents = Arc::new(open(&options.dir).map_err(|e| e.to_string())?);
+        let store = Store::find(&options.store, |name| std::env::var(name).ok())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
+        let access = if only_look { Access::Read } else { Access::Keep };
+        let documents = runtime.block_on(identities::open(store, Some(&options.dir), access));
+        let documents = documents.map_err(|e| e.to_string())?;
         Ok(Self { runtime, documents, keys, root, clock: Arc::new(SystemClock::start()) })
     }
 }

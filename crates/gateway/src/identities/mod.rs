@@ -5,36 +5,38 @@ mod clock;
 mod in_tree;
 pub mod last_use;
 pub mod looking;
+mod only_read;
+mod options;
+mod store;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, StoreError};
+use iam::{Documents, MemoryDocuments, StoreError};
 
 pub use clock::SystemClock;
 pub use in_tree::InTree;
 pub use looking::Looks;
+pub use options::{StoreOptions, VARIABLE};
+pub use store::Store;
 
 use crate::state_dir::Access;
 
-/// Opens the identities of the tree `dir`; without one (nothing is stored) there are none but
-/// those that are made in this run. Nothing is made in the tree before the first change, or for the
-/// first master key.
+/// Opens the documents of identities: those of a store that is named, otherwise those of the tree
+/// `dir`; without a tree (nothing is stored) there are none but those that are made in this run.
+/// Nothing is made in the tree before the first change, or for the first master key.
 pub async fn open(
+    store: Option<Store>,
     dir: Option<&Path>,
     access: Access,
-    root: &RootIdentity,
-    keys: Option<MasterKeys>,
-) -> Result<Arc<Registry>, OpenError> {
-    let documents: Arc<dyn Documents> = match dir {
-        None => Arc::new(MemoryDocuments::default()),
-        Some(dir) => {
-            let opened = match access {
-                Access::Read => InTree::open_to_read(dir),
-                Access::Keep => InTree::open(dir),
-            };
-            Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?)
-        }
+) -> Result<Arc<dyn Documents>, StoreError> {
+    if let Some(store) = store {
+        return store.open(access).await;
+    }
+    let Some(dir) = dir else { return Ok(Arc::new(MemoryDocuments::default())) };
+    let opened = match access {
+        Access::Read => InTree::open_to_read(dir),
+        Access::Keep => InTree::open(dir),
     };
-    Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await
+    Ok(Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?))
 }

@@ -18,6 +18,7 @@ use super::reasons::{Case, limits, reason};
 use super::request::{Given, Requester, Target, Values, account, action, condition, requester, target};
 use super::tree::{Read, Who};
 use crate::commands::{Console, FOUND, OK};
+use crate::identities::{Store, StoreOptions};
 
 /// Options of `slipway policy explain`.
 #[derive(Debug, Clone, Args)]
@@ -39,6 +40,10 @@ pub struct ExplainOptions {
     /// from there. Gateways may go on serving it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["issuer", "identity", "boundary", "resource_policy", "bucket_account"])]
     pub tree: Option<PathBuf>,
+
+    /// Where identities are, if not in the tree.
+    #[command(flatten)]
+    pub store: StoreOptions,
 
     /// Who asks: a user of the account that owns the directory of --tree
     #[arg(long, value_name = "NAME", requires = "tree", conflicts_with = "principal")]
@@ -213,7 +218,8 @@ fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
         (None, Some(by)) => Who::Principal(by),
         (None, None) => return Err("--principal or --user is missing".to_owned()),
     };
-    let read = Read::new(dir, who, options.action, &options.resource)?;
+    let store = Store::find(&options.store, |name| std::env::var(name).ok())?;
+    let read = Read::new(dir, store, who, options.action, &options.resource)?;
     refuse_own_policies(options, &read.by)?;
     let session = |path: &PathBuf| compiled(path, PolicyType::Session, "").map(Arc::new);
     let (permissions, names) = (read.permissions.clone(), &read.permissions.names);
@@ -425,6 +431,7 @@ mod tests {
             resource: target("arn:aws:s3:::lab/x").unwrap(),
             principal: Some(requester("arn:aws:iam::111122223333:user/ann").unwrap()),
             tree: None,
+            store: StoreOptions::default(),
             user: None,
             issuer: None,
             identity: vec![file.to_owned()],

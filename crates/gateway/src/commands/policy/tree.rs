@@ -16,7 +16,7 @@ use s3_types::{BucketName, S3Action};
 
 use super::request::{Requester, Target, requester};
 use crate::access::KnownRules;
-use crate::identities::{InTree, SystemClock};
+use crate::identities::{self, Store, SystemClock};
 use crate::state_dir::{Access, STATE_DIR};
 use crate::{account, credentials};
 
@@ -54,19 +54,32 @@ pub struct Read {
 
 impl Read {
     /// Reads it. Nothing is written, and gateways may go on.
-    pub fn new(dir: &Path, who: Who<'_>, action: Action, target: &Target) -> Result<Self, String> {
+    /// Identities are those of a store, if there is one, otherwise the tree's own.
+    pub fn new(
+        dir: &Path,
+        store: Option<Store>,
+        who: Who<'_>,
+        action: Action,
+        target: &Target,
+    ) -> Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
-        runtime.block_on(read(dir, who, action, target)).map_err(|why| format!("{}: {why}", dir.display()))
+        runtime.block_on(read(dir, store, who, action, target)).map_err(|why| format!("{}: {why}", dir.display()))
     }
 }
 
-async fn read(dir: &Path, who: Who<'_>, action: Action, target: &Target) -> Result<Read, String> {
+async fn read(
+    dir: &Path,
+    store: Option<Store>,
+    who: Who<'_>,
+    action: Action,
+    target: &Target,
+) -> Result<Read, String> {
     if !account::is_kept(dir, STATE_DIR) {
         return Err("no gateway has served it: name the directory whose directories are buckets".to_owned());
     }
     let own = Arc::new(account::find(None, Some(&dir.join(STATE_DIR)), Access::Read)?);
-    let state = identities(dir, &own).await?;
+    let state = identities(dir, store, &own).await?;
     let by = match who {
         Who::User(name) => user_of(&state, own.id(), name)?,
         Who::Principal(by) => by.clone(),
@@ -93,8 +106,8 @@ async fn read(dir: &Path, who: Who<'_>, action: Action, target: &Target) -> Resu
 }
 
 /// Reads all identities. No master key is needed, since no secret is looked at.
-async fn identities(dir: &Path, own: &Arc<Account>) -> Result<Arc<Snapshot>, String> {
-    let documents = Arc::new(InTree::open_to_read(dir).map_err(|e| e.to_string())?);
+async fn identities(dir: &Path, store: Option<Store>, own: &Arc<Account>) -> Result<Arc<Snapshot>, String> {
+    let documents = identities::open(store, Some(dir), Access::Read).await.map_err(|e| e.to_string())?;
     let root = RootIdentity::new(Principal::root(Arc::clone(own), None), credentials::generate()?);
     let registry = Registry::unread(documents, None, &root, Arc::new(SystemClock::start()));
     registry.look().await.map_err(|e| format!("the users and policies cannot be read: {e}"))

@@ -1,0 +1,82 @@
+//! Requests to a store of identities, and their answers.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use iam::StoreError;
+use s3_client::{Client, Credentials, Endpoint, Request, Settings, Trust};
+use tokio::time::timeout;
+
+use crate::limits::{
+    STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS_MAX, STORE_ERROR_CHARS_MAX, STORE_REQUEST_TIME_MAX,
+};
+
+/// The advice in the error of a system without trusted certificates.
+const WITHOUT_ROOTS: &str = "name a file with some by --identities-ca";
+
+/// An answer, whole.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+/// A server that keeps documents, and the connections to it.
+#[derive(Debug, Clone)]
+pub struct Channel(Client);
+
+impl Channel {
+    /// Reads the file of trusted certificates; connects to nothing yet.
+    pub fn new(server: &str, trust: &Trust) -> Result<Self, String> {
+        let settings = Settings {
+            connections_max: STORE_CONNECTIONS_MAX,
+            connect_time: STORE_CONNECT_TIME_MAX,
+            answer_time: STORE_REQUEST_TIME_MAX,
+            stall_time: STORE_REQUEST_TIME_MAX,
+            ..Settings::default()
+        };
+        Ok(Self(Client::new(Endpoint::new(server, trust, WITHOUT_ROOTS)?, settings)))
+    }
+
+    /// Returns the same channel, which signs with these keys.
+    pub fn signing(&self, credentials: Credentials) -> Self {
+        Self(self.0.signing(credentials))
+    }
+
+    /// Sends a request, and reads the answer, of at most so many bytes.
+    pub async fn send(&self, request: &Request, body: Bytes, bytes_max: usize) -> Result<Answer, StoreError> {
+        let exchange = async {
+            let mut answer = self.0.send(request, body).await?;
+            let body = answer.body.read(bytes_max).await?;
+            Ok(Answer { status: answer.status, headers: answer.headers, body })
+        };
+        match timeout(STORE_REQUEST_TIME_MAX, exchange).await {
+            Ok(answered) => answered.map_err(|error: s3_client::Error| unavailable(causes(&error))),
+            Err(_) => {
+                let (url, seconds) = (self.0.endpoint().url(), STORE_REQUEST_TIME_MAX.as_secs());
+                Err(unavailable(format!("{url} has not answered within {seconds} s")))
+            }
+        }
+    }
+}
+
+/// Makes the error of a store that cannot be asked.
+pub fn unavailable(why: impl Into<String>) -> StoreError {
+    StoreError::Unavailable(why.into().into())
+}
+
+/// Returns the beginning of what a store says, on one line.
+pub fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.trim().chars().take(STORE_ERROR_CHARS_MAX).map(plain).collect()
+}
+
+fn causes(error: &dyn Error) -> String {
+    let all = std::iter::successors(Some(error), |&cause| cause.source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
