@@ -100,6 +100,9 @@ def values() -> list[Bad]:
     bad += of("region", ['["a", "b"]'], "expected one value")
     bad += of("domain", ['"http://s3.test"', '"s3.test:9000"'], "a domain name such as s3.example.org")
     bad += of("account-id", ['"12"'], "12 decimal digits")
+    bad += of("identities", ['""', '"/srv/iam"', '"ldap:https://a.test/b"'], "expected vault:https://")
+    bad += of("identities", ['"s3:http://store.test/ids"', '"vault:http://store.test/kv/ids"'], "by https")
+    bad += of("identities", ['"s3:https://store.test/ids"'], "give it by --identities-credentials-file")
     bad += of("uid-min", ["0", "4294967295", '"low"'], "a whole number, 1 to 4294967294")
     bad += of("anonymous-user", ['"a:b"', '"1:2:3"', '"a/b"'], "")
     bad += of("anonymous-user", ['"0:5"', '"5:0"'], "neither root nor in root's group")
@@ -121,6 +124,9 @@ def values() -> list[Bad]:
             ("audit-log-required", "true"),
             ("traces-ratio", "0.5"),
             ("traces-from", '"unix"'),
+            ("identities-credentials-file", '"keys.toml"'),
+            ("identities-credentials-command", '"/bin/true"'),
+            ("identities-ca", '"none"'),
         )
     ]
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
@@ -171,6 +177,30 @@ def write_pair(directory: Path) -> None:
     (directory / "empty").write_text("")
 
 
+def stores() -> list[Bad]:
+    """A store of identities, and what it is asked with."""
+    bucket, vault = (
+        'identities = "s3:https://localhost/ids"\n',
+        'identities = "vault:https://localhost/kv/ids"\n',
+    )
+    file, key = 'identities-credentials-file = "keys.toml"', "identities-credentials-file"
+    command = 'identities-credentials-command = "/bin/false"'
+    form, secret = "line 1: expected access_key", "identities-credentials-command"
+    token = write_keys('token = "t"\n')
+    return [
+        Bad(bucket + file, "create the file, or give the path of another", key),
+        Bad(bucket + file, "chmod 600 it", key, write_keys(KEYS_TEXT, 0o644)),
+        Bad(bucket + file, form, key, write_keys("access_key = 'abc'\n")),
+        Bad(vault + file, "line 1: expected token =", key, write_keys(KEYS_TEXT)),
+        Bad(vault + file, "expected one of: token =", key, write_keys('token = "t"\nrole_id = "r"\n')),
+        Bad(vault + file, "token_file /none", key, write_keys('token_file = "/none"\n')),
+        Bad(vault + file, "jwt_file /none", key, write_keys('kubernetes_role = "r"\njwt_file = "/none"\n')),
+        Bad(bucket + command, "it failed (exit status: 1)", secret),
+        Bad(bucket + command + "\n" + file, "contradict each other", secret),
+        Bad(vault + file + '\nidentities-ca = "none"', "No such file", "identities-ca", token),
+    ]
+
+
 def files() -> list[Bad]:
     """What the file names is not there, can't be read, or does not fit."""
     keys = 'credentials-file = "keys.toml"'
@@ -195,6 +225,7 @@ def files() -> list[Bad]:
         Bad(master, "line 1 is not a master key", "master-key-file", write_keys(KEYS_TEXT)),
         Bad('master-key-command = "/bin/false"', "it failed (exit status: 1)", "master-key-command"),
         Bad('master-key-command = ""', "give the path of a program", "master-key-command"),
+        *stores(),
         Bad('oidc-ca = "none"', "give a file with certificates", "oidc-ca"),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
@@ -364,6 +395,8 @@ def test_an_empty_file_names_no_directory(make_server, tmp_path: Path) -> None:
     ("credentials-file", "/nonexistent", "create the file, or give the path of another"),
     ("master-key-file", "/nonexistent", "create the file, or give the path of another"),
     ("master-key-command", "/nonexistent", "it cannot be run"),
+    ("identities", "/srv/iam", "expected vault:https://"),
+    ("identities-ca", "/none", "--identities-ca has no effect without --identities"),
     ("config", "/nonexistent", "create the file, or give the path of another"),
 ])  # fmt: skip
 def test_flags_and_variables(tmp_path: Path, key: str, value: str, cure: str) -> None:

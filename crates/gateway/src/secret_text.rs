@@ -119,7 +119,11 @@ mod tests {
             format!("/bin/sh {} word", path.display())
         };
         assert_eq!(*of_command(&script("echo \"$#$1\""), "the key").unwrap(), "1word\n");
-        assert!(of_command(&script("echo x; exit 3"), "the key").unwrap_err().contains("it failed (exit status: 3)"));
+        assert!(
+            of_command(&script("echo x; exit 3"), "the key")
+                .unwrap_err()
+                .contains("it failed (exit status: 3)")
+        );
         assert!(of_command("/nonexistent/program", "the key").unwrap_err().contains("cannot be run"));
         assert!(of_command(" ", "the key").unwrap_err().contains("no command"));
         assert!(of_command(&script("exec cat /dev/zero"), "the key").unwrap_err().contains("longer than"));

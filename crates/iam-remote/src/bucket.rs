@@ -133,9 +133,8 @@ impl Bucket {
 
     async fn send(&self, request: &Request, body: Bytes, bytes_max: usize) -> Result<Answer, StoreError> {
         let answer = self.channel().await?.send(request, body.clone(), bytes_max).await?;
-        let is_of_keys = |answer: &Answer| {
-            error(&answer.body).is_some_and(|(code, _)| OF_KEYS.contains(&code.as_str()))
-        };
+        let is_of_keys =
+            |answer: &Answer| error(&answer.body).is_some_and(|(code, _)| OF_KEYS.contains(&code.as_str()));
         if matches!(answer.status, StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST)
             && is_of_keys(&answer)
             && let Some(channel) = self.channel_anew().await?

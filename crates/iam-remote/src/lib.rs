@@ -17,6 +17,7 @@ mod openid;
 mod place;
 mod refusal;
 mod secrets;
+mod vault;
 mod xml;
 
 pub use bucket::Bucket;
@@ -28,3 +29,4 @@ pub use place::{BucketPlace, StorePlace, VaultPlace};
 pub use refusal::Refusal;
 pub use s3_client::{Credentials, Trust};
 pub use secrets::SecretsOf;
+pub use vault::{Vault, VaultLogin};

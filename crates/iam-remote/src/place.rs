@@ -99,7 +99,10 @@ fn parts(url: &str) -> Result<(String, String, Option<String>), String> {
     s3_client::port(authority, 443)?;
     let path = uri.path().trim_matches('/');
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if !path.chars().all(plain) || path.split('/').any(|part| matches!(part, "." | "..")) || path.contains("//") {
+    if !path.chars().all(plain)
+        || path.split('/').any(|part| matches!(part, "." | ".."))
+        || path.contains("//")
+    {
         return Err("the path may have letters, digits, hyphens, underscores and dots".to_owned());
     }
     Ok((format!("{scheme}://{authority}"), path.to_owned(), uri.query().map(ToOwned::to_owned)))

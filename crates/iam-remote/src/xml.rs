@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn errors_are_read() {
-        let text = b"<Error><Code>SlowDown</Code><Message>a &lt;b&gt;</Message><Resource>/</Resource></Error>";
+        let text =
+            b"<Error><Code>SlowDown</Code><Message>a &lt;b&gt;</Message><Resource>/</Resource></Error>";
         assert_eq!(error(text), Some(("SlowDown".to_owned(), "a <b>".to_owned())));
         assert_eq!(error(b"<html><Code>x</Code></html>"), None);
         assert_eq!(error(b""), None);

@@ -1,10 +1,11 @@
 //! Stores of identities beside the tree: what they are asked with, and whether they can be used.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use iam::{Documents, StoreError};
-use iam_remote::{Bucket, Credentials, SecretsOf, StorePlace, Trust};
+use iam_remote::{Bucket, Credentials, SecretsOf, StorePlace, Trust, Vault, VaultLogin};
 use serde::Deserialize;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -14,7 +15,7 @@ use super::options::{StoreOptions, VARIABLE};
 use crate::limits::IDENTITIES_TRIAL_TIME_MAX;
 use crate::secret_text;
 use crate::state_dir::Access;
-use crate::text::line_of;
+use crate::text::{line_of, unreadable};
 
 /// What the text is, in errors.
 const CONTENT: &str = "secrets of the store of identities";
@@ -30,9 +31,11 @@ enum Source {
 impl Source {
     fn of(options: &StoreOptions, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         match (&options.identities_credentials_file, &options.identities_credentials_command) {
-            (Some(_), Some(_)) => Err("--identities-credentials-file and --identities-credentials-command contradict \
+            (Some(_), Some(_)) => {
+                Err("--identities-credentials-file and --identities-credentials-command contradict \
                                        each other: leave out one of the two"
-                .to_owned()),
+                    .to_owned())
+            }
             (Some(file), None) => Ok(Self::File(file.clone())),
             (None, Some(command)) => Ok(Self::Command(command.clone())),
             (None, None) => match env(VARIABLE).filter(|text| !text.is_empty()) {
@@ -89,11 +92,90 @@ fn bucket_keys(text: &str, region: &str) -> Result<Credentials, String> {
     })
 }
 
+/// The form of what Vault is asked with, in errors.
+const VAULT_FORM: &str = "token = \"…\", token_file = \"…\", role_id = \"…\" (and secret_id = \"…\"), or \
+                          kubernetes_role = \"…\" (and jwt_file = \"…\"), optionally auth_mount = \"…\"";
+/// Where Kubernetes puts the token of a service account.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct VaultText {
+    token: Option<Zeroizing<String>>,
+    token_file: Option<PathBuf>,
+    role_id: Option<String>,
+    secret_id: Option<Zeroizing<String>>,
+    kubernetes_role: Option<String>,
+    jwt_file: Option<PathBuf>,
+    auth_mount: Option<String>,
+}
+
+fn vault_login(text: &str) -> Result<VaultLogin, String> {
+    let login: VaultText = toml::from_str(text).map_err(|e| {
+        // As above.
+        let line = line_of(text, e.span().map_or(0, |span| span.start));
+        format!("line {line}: expected {VAULT_FORM}, and nothing else")
+    })?;
+    let mount = |default: &str| login.auth_mount.clone().unwrap_or_else(|| default.to_owned());
+    match login {
+        VaultText { token: Some(ref token), token_file: None, .. } if login.is_token_alone() => {
+            Ok(VaultLogin::Token(token.clone()))
+        }
+        VaultText { token: None, token_file: Some(ref path), .. } if login.is_token_alone() => {
+            let text = secret_text::of_file(path, "a token");
+            let text = text.map_err(|why| format!("token_file {}: {why}", path.display()))?;
+            Ok(VaultLogin::Token(Zeroizing::new(text.trim().to_owned())))
+        }
+        VaultText {
+            role_id: Some(ref role_id),
+            ref secret_id,
+            token: None,
+            token_file: None,
+            kubernetes_role: None,
+            jwt_file: None,
+            ..
+        } => Ok(VaultLogin::AppRole {
+            mount: mount("approle"),
+            role_id: role_id.clone(),
+            secret_id: secret_id.clone(),
+        }),
+        VaultText {
+            kubernetes_role: Some(ref role),
+            ref jwt_file,
+            token: None,
+            token_file: None,
+            role_id: None,
+            secret_id: None,
+            ..
+        } => {
+            let path = jwt_file.clone().unwrap_or_else(|| PathBuf::from(SERVICE_ACCOUNT));
+            let jwt = fs::read_to_string(&path).map(Zeroizing::new);
+            let jwt = jwt.map_err(|e| format!("jwt_file {}: {}", path.display(), unreadable(&e)))?;
+            let jwt = Zeroizing::new(jwt.trim().to_owned());
+            Ok(VaultLogin::Kubernetes { mount: mount("kubernetes"), role: role.clone(), jwt })
+        }
+        _ => Err(format!("expected one of: {VAULT_FORM}")),
+    }
+}
+
+impl VaultText {
+    /// True if there is nothing of another way to log in.
+    fn is_token_alone(&self) -> bool {
+        self.role_id.is_none()
+            && self.secret_id.is_none()
+            && self.kubernetes_role.is_none()
+            && self.jwt_file.is_none()
+            && self.auth_mount.is_none()
+    }
+}
+
 /// A store that was named, whose secrets were found. It was not asked anything yet.
 #[derive(Debug)]
 pub enum Store {
     /// A bucket.
     Bucket(Bucket),
+    /// A KV engine of Vault.
+    Vault(Vault),
 }
 
 impl Store {
@@ -116,7 +198,12 @@ impl Store {
                 let bucket = Bucket::new(place, &trust, SecretsOf::new(find)).map_err(bad_trust)?;
                 Ok(Some(Self::Bucket(bucket)))
             }
-            StorePlace::Vault(_) => Err("--identities: Vault is not there yet".to_owned()),
+            StorePlace::Vault(place) => {
+                let find = move || source.read(vault_login);
+                find()?;
+                let vault = Vault::new(place, &trust, SecretsOf::new(find)).map_err(bad_trust)?;
+                Ok(Some(Self::Vault(vault)))
+            }
         }
     }
 
@@ -143,6 +230,10 @@ impl Store {
                     bucket.check_conditions(u64::from_be_bytes(number)).await?;
                 }
                 Ok(Arc::new(bucket))
+            }
+            Self::Vault(vault) => {
+                vault.check().await?;
+                Ok(Arc::new(vault))
             }
         }
     }

@@ -64,7 +64,9 @@ impl Read {
     ) -> Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| format!("cannot start threads: {e}"))?;
-        runtime.block_on(read(dir, store, who, action, target)).map_err(|why| format!("{}: {why}", dir.display()))
+        runtime
+            .block_on(read(dir, store, who, action, target))
+            .map_err(|why| format!("{}: {why}", dir.display()))
     }
 }
 
