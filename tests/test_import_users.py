@@ -421,6 +421,23 @@ class TestMinio:
         )
         assert kept(buckets) == once
 
+    def test_a_second_export_in_another_order(self, buckets, tmp_path):
+        """Go writes sets in another order each time."""
+        actions, names = ["s3:PutObject", "s3:GetObject", "s3:ListBucket"], ["lab/*", "lab", "a/b/*"]
+        condition = {"Condition": {"StringNotEquals": {"aws:Referer": ["x", "y"]}}}
+        for turn in (1, -1):
+            condition["Condition"]["StringNotEquals"]["aws:Referer"] = ["x", "y"][::turn]
+            path = archive(
+                tmp_path / "iam.zip",
+                policies={
+                    "lab": minio_policy(statement("Allow", actions[::turn], names[::turn], **condition))
+                },
+                users={"ann": minio_user("ann")},
+                user_mappings={"ann": mapping("lab")},
+            )
+            said = run("minio-iam", "--json", buckets.tree, path, status=0)
+        assert {row["result"] for row in rows(said).values()} == {"there already"}
+
     def test_a_denial_of_objects_denies_the_bucket_too(self, buckets, tmp_path):
         path = archive(
             tmp_path / "iam.zip",

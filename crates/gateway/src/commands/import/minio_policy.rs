@@ -7,6 +7,8 @@
 //! - `*` and `NotAction` never reach actions of IAM and STS, which it has not;
 //! - `aws:userid` is the user's name.
 
+use std::collections::BTreeSet;
+
 use iam::model::Document;
 use iam::{Policy, PolicyKind};
 use serde_json::{Map, Value as Json, json};
@@ -99,7 +101,7 @@ fn translate_statement(
                 if is_allow {
                     actions.extend(NOT_THERE.map(str::to_owned));
                 }
-                json!(actions)
+                json!(in_order(actions))
             }
             "Resource" => {
                 let resources = resources(value)?;
@@ -116,6 +118,12 @@ fn translate_statement(
         ours.insert(name.clone(), value);
     }
     Ok(Some(ours))
+}
+
+/// Each text once, in one order: MinIO writes sets in another order each time, and what was
+/// imported is known again by its text.
+fn in_order(texts: Vec<String>) -> Vec<String> {
+    texts.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn texts(value: &Json) -> Result<Vec<&str>, String> {
@@ -142,9 +150,7 @@ fn actions(value: &Json, without: &mut Vec<String>) -> Result<Vec<String>, Strin
     if ours.iter().any(|action| action == "s3:GetObjectVersion") {
         ours.push("s3:GetObject".to_owned());
     }
-    let mut seen = std::collections::BTreeSet::new();
-    ours.retain(|action| seen.insert(action.clone()));
-    Ok(ours)
+    Ok(in_order(ours))
 }
 
 /// True for an action of S3 that this server knows.
@@ -158,11 +164,6 @@ fn is_here(action: &str) -> bool {
 fn resources(value: &Json) -> Result<Vec<String>, String> {
     const PREFIX: &str = "arn:aws:s3:::";
     let mut ours = Vec::new();
-    let mut add = |resource: String| {
-        if !ours.contains(&resource) {
-            ours.push(resource);
-        }
-    };
     for resource in texts(value)? {
         let resource = resource.replace("aws:userid", "aws:username");
         match resource.strip_prefix(PREFIX) {
@@ -171,20 +172,34 @@ fn resources(value: &Json) -> Result<Vec<String>, String> {
             Some(path) => {
                 let bucket =
                     path.strip_suffix("/*").filter(|bucket| !bucket.is_empty() && !bucket.contains('/'));
-                bucket.into_iter().for_each(|bucket| add(format!("{PREFIX}{bucket}")));
-                add(resource);
+                ours.extend(bucket.map(|bucket| format!("{PREFIX}{bucket}")));
+                ours.push(resource);
             }
-            None if resource == "*" => add(resource),
+            None if resource == "*" => ours.push(resource),
             // A key of its KMS, a table: of what is not here.
             None => {}
         }
     }
-    Ok(ours)
+    Ok(in_order(ours))
 }
 
 fn with_user_names(condition: &Json) -> Result<Json, String> {
     let text = condition.to_string().replace("aws:userid", "aws:username");
-    serde_json::from_str(&text).map_err(|_| "its conditions cannot be read".to_owned())
+    let mut condition =
+        serde_json::from_str(&text).map_err(|_| "its conditions cannot be read".to_owned())?;
+    sort_values(&mut condition);
+    Ok(condition)
+}
+
+/// Brings the values of each condition into one order.
+fn sort_values(condition: &mut Json) {
+    for operator in condition.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        for values in operator.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            if let Json::Array(values) = values {
+                values.sort_by_key(Json::to_string);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,8 +216,8 @@ mod tests {
     fn a_buckets_objects_are_the_bucket_too() {
         let theirs = json!({ "Sid": "a b", "Effect": "Deny", "Action": ["s3:*"],
             "Resource": ["arn:aws:s3:::lab/*", "arn:aws:s3:::home/${aws:userid}/*", "arn:aws:s3:::x*/*"] });
-        let expected = json!({ "Effect": "Deny", "Action": ["s3:*"], "Resource": ["arn:aws:s3:::lab",
-            "arn:aws:s3:::lab/*", "arn:aws:s3:::home/${aws:username}/*", "arn:aws:s3:::x*", "arn:aws:s3:::x*/*"] });
+        let expected = json!({ "Effect": "Deny", "Action": ["s3:*"], "Resource": ["arn:aws:s3:::home/${aws:username}/*",
+            "arn:aws:s3:::lab", "arn:aws:s3:::lab/*", "arn:aws:s3:::x*", "arn:aws:s3:::x*/*"] });
         assert_eq!(ours(&theirs), expected);
     }
 
@@ -212,7 +227,7 @@ mod tests {
         assert_eq!(ours(&all)["Action"], json!(["s3:*"]));
         let but =
             json!({ "Effect": "Allow", "NotAction": ["s3:DeleteObject", "admin:Heal"], "Resource": ["*"] });
-        assert_eq!(ours(&but)["NotAction"], json!(["s3:DeleteObject", "iam:*", "sts:*", "s3express:*"]));
+        assert_eq!(ours(&but)["NotAction"], json!(["iam:*", "s3:DeleteObject", "s3express:*", "sts:*"]));
         let iam = json!({ "Effect": "Allow", "Action": ["iam:*", "sts:AssumeRole", "admin:*", "kms:*"] });
         let translated = translate(&json!({ "Version": VERSION, "Statement": [iam] }));
         assert!(matches!(translated.document, Ok(None)) && !translated.denies);
@@ -226,7 +241,18 @@ mod tests {
     fn a_version_of_an_object_is_the_object_too() {
         let theirs =
             json!({ "Effect": "Deny", "Action": ["s3:GetObjectVersion"], "Resource": ["arn:aws:s3:::a/b"] });
-        assert_eq!(ours(&theirs)["Action"], json!(["s3:GetObjectVersion", "s3:GetObject"]));
+        assert_eq!(ours(&theirs)["Action"], json!(["s3:GetObject", "s3:GetObjectVersion"]));
+    }
+
+    #[test]
+    fn the_order_of_sets_does_not_matter() {
+        let [one, other] = [["a/*", "b"], ["b", "a/*"]].map(|names| {
+            let resources = names.map(|name| format!("arn:aws:s3:::{name}"));
+            let actions = names.map(|name| if name == "b" { "s3:GetObject" } else { "s3:PutObject" });
+            ours(&json!({ "Effect": "Allow", "Action": actions, "Resource": resources,
+                "Condition": { "StringEquals": { "s3:prefix": names } } }))
+        });
+        assert_eq!(one, other);
     }
 
     #[test]
@@ -252,7 +278,6 @@ mod tests {
         for bad in [
             with("Condition", json!({ "StringEquals": { "jwt:sub": ["x"] } })),
             with("Condition", json!({ "StringEquals": { "aws:groups": ["x"] } })),
-            with("Resource", json!(["arn:aws:s3:::${jwt:sub}/*"])),
             with("Effect", json!("allow")),
         ] {
             assert!(translate(&bad).document.is_err(), "{bad}");

@@ -27,10 +27,10 @@ pub enum ImportCommand {
     /// Safe while the tree is served. Exit status: 0 all files were imported; 1 some were not; 2
     /// could not begin
     Versitygw(VersitygwOptions),
-    /// Versity S3 Gateway's users, from its file users.json: users of the tree's account, with their
-    /// access keys, their uid and gid, and what they could do with buckets. Gateways may go on
-    /// serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some were
-    /// not, or not whole; 2 nothing was
+    /// Versity S3 Gateway's users, from its file users.json: users of the tree's account, with
+    /// their access keys, their uid and gid, and what they could do with buckets. Gateways may go
+    /// on serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some
+    /// were not, or not whole; 2 nothing was
     VersitygwUsers(VersitygwUsersOptions),
     /// MinIO's file system backend (one drive, "fs", until 2022): make records from its fs.json
     /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were

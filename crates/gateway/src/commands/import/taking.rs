@@ -2,6 +2,7 @@
 //! document: it is made whole, or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use iam::model::limits::{ATTACHED_MAX, GROUPS_PER_USER_MAX};
 use iam::model::{
@@ -117,7 +118,7 @@ pub fn take_over(
 
 type Became = (Outcome, String);
 
-fn refused(why: impl ToString) -> Became {
+fn refused(why: &dyn Display) -> Became {
     (Outcome::NotImported, why.to_string())
 }
 
@@ -155,7 +156,7 @@ fn make_policy(
         Ok(None) => return Ok((None, Outcome::Nothing)),
         Err(why) => return Err(refused(why)),
     };
-    let name = Name::new(&wanted.name).map_err(refused)?;
+    let name = Name::new(&wanted.name).map_err(|why| refused(&why))?;
     if let Some((there, policy)) = document.policies.get_key_value(&name) {
         let is_same = there.as_str() == name.as_str()
             && policy.versions.get(&policy.default).is_some_and(|version| version.document == *text);
@@ -165,7 +166,7 @@ fn make_policy(
     }
     let new =
         NewPolicy { name, path: Path::root(), description: None, document: text.clone(), tags: Tags::new() };
-    let arn = document.create_policy(&new, cx).map_err(|error| refused(error.message))?;
+    let arn = document.create_policy(&new, cx).map_err(|error| refused(&error.message))?;
     Ok((Some(arn), Outcome::Imported))
 }
 
@@ -259,7 +260,7 @@ fn make_group(
     document: &mut AccountDocument,
     cx: &Context<'_>,
 ) -> Result<(Name, Outcome), Became> {
-    let name = Name::new(&wanted.name).map_err(refused)?;
+    let name = Name::new(&wanted.name).map_err(|why| refused(&why))?;
     if let Some((there, group)) = document.groups.get_key_value(&name) {
         let is_same = there.as_str() == name.as_str()
             && same(&group.attached, policies)
@@ -268,12 +269,12 @@ fn make_group(
         let differs = || (Outcome::Differs, "a group of this name has other policies".to_owned());
         return if is_same { Ok((there.clone(), Outcome::Known)) } else { Err(differs()) };
     }
-    document.create_group(&name, &Path::root(), cx).map_err(|error| refused(error.message))?;
+    document.create_group(&name, &Path::root(), cx).map_err(|error| refused(&error.message))?;
     let holder = Holder::Group(name.clone());
     for arn in policies {
         if let Err(error) = document.attach_policy(&holder, arn) {
             document.groups.remove(&name);
-            return Err(refused(error.message));
+            return Err(refused(&error.message));
         }
     }
     Ok((name, Outcome::Imported))
@@ -344,12 +345,12 @@ fn target(
     withheld: bool,
 ) -> Result<Target<'_>, Became> {
     let name = Name::new(&wanted.name)
-        .map_err(|_| refused("its name cannot be one of a user here (letters, digits and _+=,.@-)"))?;
+        .map_err(|_| refused(&"its name cannot be one of a user here (letters, digits and _+=,.@-)"))?;
     let credential = Credential {
-        access_key: AccessKeyId::new(&wanted.name).map_err(refused)?,
-        secret_key: SecretKey::new(&wanted.secret).map_err(refused)?,
+        access_key: AccessKeyId::new(&wanted.name).map_err(|why| refused(&why))?,
+        secret_key: SecretKey::new(&wanted.secret).map_err(|why| refused(&why))?,
     };
-    let built_in = wanted.built_in.map(PolicyArn::new).transpose().map_err(refused)?;
+    let built_in = wanted.built_in.map(PolicyArn::new).transpose().map_err(|why| refused(&why))?;
     let attached = built_in.into_iter().chain(policies).collect();
     Ok(Target { name, credential, disabled: wanted.disabled || withheld, attached, groups, wanted })
 }
@@ -376,15 +377,15 @@ fn make_user(
         return Err((Outcome::Differs, why));
     }
     if document.keys().any(|key| key.id == *id) {
-        return Err(refused("another user has this access key"));
+        return Err(refused(&"another user has this access key"));
     }
     if let Some(whose) = taken(id) {
-        return Err(refused(format!("its access key is one of {whose}")));
+        return Err(refused(&format!("its access key is one of {whose}")));
     }
     add_user(target, document, cx).map_err(|error| {
         // What was made of it so far.
         document.users.remove(&target.name);
-        refused(error.message)
+        refused(&error.message)
     })?;
     Ok(Outcome::Imported)
 }

@@ -1,4 +1,4 @@
-//! `slipway import versitygw-users`: users of Versity S3 Gateway become users of the tree's account.
+//! `slipway import versitygw-users`: users of Versity S3 Gateway become users of the account.
 //!
 //! An administrator there is one here. What others could do there depended on the access lists of
 //! buckets, which are not used here: each grant becomes a right of the user's own policy.

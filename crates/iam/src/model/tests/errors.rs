@@ -1,6 +1,7 @@
 //! Codes and sentences. Those of AWS are from recordings of February 2026 (localstack's snapshots).
 
 use super::*;
+use crate::credential::{Credential, SecretKey};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(result: Result<T, IamError>, code: IamCode, message: &str) {
@@ -111,6 +112,36 @@ fn groups() {
             document.set_group_external(&name("ops"), Some("a\nb")).unwrap_err().code,
             IamCode::InvalidInput
         );
+    });
+}
+
+#[test]
+fn access_keys_of_other_servers() {
+    with(|document, cx| {
+        let (alice, bob) = (KeyOwner::User(name("alice")), KeyOwner::User(name("bob")));
+        let key = |id: &str| Credential {
+            access_key: AccessKeyId::new(id).unwrap(),
+            secret_key: SecretKey::new("a-secret-of-another-server").unwrap(),
+        };
+        let missing = "The user with name alice cannot be found.";
+        refused(document.import_access_key(&alice, &key("ann"), cx), IamCode::NoSuchEntity, missing);
+        document.create_user(&new_user("alice"), cx).unwrap();
+        document.create_user(&new_user("bob"), cx).unwrap();
+        document.import_access_key(&alice, &key("ann"), cx).unwrap();
+        let opened = document.secret_of(&alice, &key("ann").access_key, &master_keys()).unwrap().unwrap();
+        assert_eq!(opened.expose(), "a-secret-of-another-server");
+        // Twice, of whomever; and what would be looked for in tokens.
+        for id in ["ann", "ASIAIOSFODNN7EXAMPLE"] {
+            let error = document.import_access_key(&bob, &key(id), cx).unwrap_err();
+            assert_eq!(error.code, IamCode::EntityAlreadyExists, "{id}");
+        }
+        document.import_access_key(&alice, &key("ann2"), cx).unwrap();
+        let quota = "Cannot exceed quota for AccessKeysPerUser: 2";
+        refused(document.import_access_key(&alice, &key("ann3"), cx), IamCode::LimitExceeded, quota);
+        let none = Context { master_keys: None, ..context(cx.master_keys.unwrap(), cx.fill) };
+        let error = document.import_access_key(&bob, &key("bob"), &none).unwrap_err();
+        assert_eq!(error.code, IamCode::NotImplemented);
+        assert!(document.keys_of(&bob).unwrap().is_empty());
     });
 }
 

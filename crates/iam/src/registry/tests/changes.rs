@@ -36,6 +36,23 @@ async fn no_change_is_lost() {
 }
 
 #[tokio::test]
+async fn a_preview_changes_nothing() {
+    let [one, other] = gateways().await;
+    one.user("alice").await;
+    // Of the present document.
+    let again =
+        |document: &mut AccountDocument, cx: &Context<'_>| document.create_user(&new_user("alice"), cx);
+    let error = other.registry.preview(&id(ACCOUNT), &again).await.unwrap_err();
+    assert_eq!(error.message, "User with name alice already exists.");
+    let bob = |document: &mut AccountDocument, cx: &Context<'_>| document.create_user(&new_user("bob"), cx);
+    other.registry.preview(&id(ACCOUNT), &bob).await.unwrap();
+    for gateway in [one, other] {
+        let state = gateway.registry.look().await.unwrap();
+        assert_eq!(state.account(&id(ACCOUNT)).unwrap().document().users.len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_change_is_made_ten_times() {
     let [gateway] = gateways().await;
     gateway.store.overtaken.store(9, Ordering::Relaxed);
