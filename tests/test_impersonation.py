@@ -223,6 +223,32 @@ class TestListings:
         scene.eve.delete_bucket(Bucket="eves")
         assert not (scene.server.tree / "eves").exists()
 
+    def test_a_bucket_goes_with_what_its_deleter_may_remove(self, scene):
+        """Directories that were made in it by hand, in which nothing is."""
+        eves, hers = scene.server.tree / "eves", scene.server.tree / "eves/hers"
+        scene.eve.create_bucket(Bucket="eves")
+        (hers / "deep").mkdir(parents=True)
+        scene.give(eves, *EVE, 0o777)
+        scene.give(hers / "deep", *ANN, 0o777)
+        for mode in (0o700, 0o755):
+            scene.give(hers, *ANN, mode)
+            assert refusal(scene.eve.delete_bucket, Bucket="eves") == DENIED
+            assert (hers / "deep").exists()
+        # Nor is anybody told what is in there.
+        os.mkfifo(hers / "deep/secret")
+        hers.chmod(0o700)
+        code, status, message = error_of(scene.eve.delete_bucket, Bucket="eves")
+        assert (code, status) == DENIED and "secret" not in message
+        (hers / "deep/secret").unlink()
+        hers.chmod(0o777)
+        # A sticky bit of another's.
+        scene.give(eves, *ANN, 0o1777)
+        assert refusal(scene.eve.delete_bucket, Bucket="eves") == DENIED
+        assert hers.exists()
+        eves.chmod(0o777)
+        scene.eve.delete_bucket(Bucket="eves")
+        assert not eves.exists()
+
 
 class TestCopies:
     def test_a_source_is_read_and_a_target_written_by_the_requester(self, scene):

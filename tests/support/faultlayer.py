@@ -36,7 +36,7 @@ CHANGES = {
 }  # fmt: skip
 READS = {
     "newfstatat": 262, "fstat": 5, "statx": 332, "fstatfs": 138, "getxattr": 191, "lgetxattr": 192, "fgetxattr": 193,
-    "flistxattr": 196, "getdents64": 217, "pread64": 17, "preadv": 295, "preadv2": 327, "readlinkat": 267,
+    "flistxattr": 196, "getdents64": 217, "pread64": 17, "preadv": 295, "preadv2": 327, "readlinkat": 267, "faccessat2": 439,
 }  # fmt: skip
 # Either, which their flags tell.
 OPENS = {"open": 2, "openat": 257, "openat2": 437}
@@ -44,7 +44,7 @@ NAMES = {number: name for name, number in (CHANGES | READS | OPENS).items()}
 # Which argument is the name, for those that have one that tells more than their descriptor.
 NAMED = {
     "open": 0, "openat": 1, "openat2": 1, "mkdirat": 1, "unlinkat": 1, "linkat": 3, "renameat": 3, "renameat2": 3,
-    "newfstatat": 1, "statx": 1, "lgetxattr": 0, "symlinkat": 2, "readlinkat": 1,
+    "newfstatat": 1, "statx": 1, "lgetxattr": 0, "symlinkat": 2, "readlinkat": 1, "faccessat2": 1,
 }  # fmt: skip
 
 KILL, SHORT = "kill", "short"

@@ -196,7 +196,7 @@ impl Backend for PosixBackend {
                 if allowed { Ok(()) } else { Err(BackendError::NotAllowed) }
             })?;
             // DIR is the gateway's own.
-            buckets::delete(store, &name)
+            buckets::delete_as(store, &name, &who)
         };
         self.run_in(bucket, Who::Gateway, delete).await
     }

@@ -20,6 +20,7 @@ use super::aside::Aside;
 use super::attributes::{head, restore, sync_root};
 use super::documents;
 use crate::base::step::step;
+use crate::base::who::Who;
 use crate::error::{self, Fail, Op, retrying};
 use crate::facts::place;
 use crate::fs::reading::{entries, read_names};
@@ -37,15 +38,22 @@ use crate::tree::trust::Purpose;
 use crate::tree::{lock, own};
 use crate::write::{key_lock, orphans, recovery};
 
-/// Removes a bucket, and then its documents.
+/// [`delete_as`] the gateway.
+#[cfg(test)]
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
-    delete_directory(store, name)?;
+    delete_as(store, name, &Who::Gateway)
+}
+
+/// Removes a bucket, and then its documents. What people have made in it, somebody looks at and
+/// removes; the bucket itself, and what is the gateway's own in it, the gateway.
+pub(crate) fn delete_as(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
+    delete_directory(store, name, who)?;
     step("a bucket is gone").op("remove a bucket")?;
     documents::forget(store, name);
     Ok(())
 }
 
-fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
+fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
     let mut waits = 0;
     retrying(|| {
         let bucket = store.bucket(name)?;
@@ -53,12 +61,12 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
             Removal::Done => return Ok(sync_root(store)?),
             Removal::NotEmpty => {}
         }
-        refuse_if_used(&bucket, name)?;
+        attempt_as(who, || refuse_if_used(&bucket, name))?;
         refuse_if_strange(&bucket, name)?;
         // With all locks held, nothing is replaced, deleted or completed, and no record overflows.
         let locks = key_lock::take_all(&bucket)?;
         recovery::empty_staging(&bucket)?;
-        remove_directories(&bucket, name)?;
+        attempt_as(who, || remove_directories(&bucket, name))?;
         let created = head(store, name)?.created;
         // From here on it is this one, whatever takes its name.
         let own = match bucket.own_for(Purpose::Removal) {
@@ -70,7 +78,7 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         let mut documents = None;
         let removed = own.as_ref().zip(aside.as_ref()).map_or(Ok(()), remove_own).and_then(|()| {
             documents = documents::hold(store)?;
-            remove_records(&bucket, name, &bucket.fd, "")?;
+            attempt_as(who, || remove_records(&bucket, name, &bucket.fd, ""))?;
             step("a bucket is empty").attempt("remove a bucket")?;
             remove(&bucket, name)
         });
@@ -99,6 +107,14 @@ fn delete_directory(store: &Store, name: &BucketName) -> Result<()> {
         // Mostly, a PUT came in between.
         removed.and(Err(Fail::lost("remove a bucket that was written to")))
     })
+}
+
+/// Does some work with somebody's file calls.
+fn attempt_as(who: &Who, work: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
+    who.call(|| match work() {
+        Err(Fail::Storage(error)) => Err(error),
+        done => Ok(done),
+    })?
 }
 
 enum Removal {

@@ -38,7 +38,9 @@ use documents::{Initial, Prepared};
 
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
+#[cfg(test)]
 pub(crate) use delete::delete;
+pub(crate) use delete::delete_as;
 pub(crate) use root::{try_impersonation, try_root};
 
 /// Lists buckets.

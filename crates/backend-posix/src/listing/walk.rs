@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use backend::{ListPosition, Result};
+use backend::{BackendError, ListPosition, Result};
 use kernel_calls::acting::is_acting;
+use rustix::fs::Access;
 use rustix::io::Errno;
 use s3_types::limits::KEY_BYTES_MAX;
 
@@ -16,6 +17,7 @@ use super::names::{self, Kind};
 use super::order::{after_all, behind_all, common_prefix};
 use super::unread::{is_object, leaves_out, unless_removed};
 use crate::base::seldom::Seldom;
+use crate::base::who::may;
 use crate::error::{Io, Op, leads_nowhere};
 use crate::fs::file_info;
 use crate::fs::resolve::{self, PLACE};
@@ -121,6 +123,10 @@ impl<'a> Walk<'a> {
                 Err(errno) if leads_nowhere(errno) || errno == Errno::NAMETOOLONG => {}
                 result => {
                     let directory = result.op("open a directory")?;
+                    // Its names could be read without that, and none of its files.
+                    if !may(&directory, Access::EXEC_OK) {
+                        return Err(BackendError::NotAllowed);
+                    }
                     walk.enter_unless_removed(directory, top).op("read a directory")?;
                 }
             }

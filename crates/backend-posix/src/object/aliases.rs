@@ -7,13 +7,15 @@
 //! whose last name is such a link ([`find`](crate::facts::place::find)).
 
 use backend::{BackendError, CopySide, Result};
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
 use s3_types::BucketName;
 
-use crate::error::Op;
-use crate::facts::place::existing_directory;
+use crate::error::{Op, leads_nowhere};
 use crate::fs::file_info;
+use crate::fs::resolve::PLACE;
 use crate::layout::keymap::{self, DIRECTORY_DATA, KeyPath, SELF};
-use crate::tree::bucket::Directory;
+use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
 /// Refuses a delete in `opened` if `path`, the key's directory, leads there through a link.
@@ -39,20 +41,30 @@ pub(crate) fn refuse_copy(
 }
 
 /// Device and inode of the directory that has a key's file, or would have it, and the file's name.
-/// `None` if the directory does not exist.
+/// `None` if the directory does not exist. No directory is opened for reading: who reads an object
+/// may need no right to do that.
 fn whereabouts(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Option<((u64, u64), String)>> {
-    let bucket = store.bucket(bucket)?;
+    let bucket = store.bucket_in_place(bucket)?;
     let (above, name) = keymap::split(&place.path);
-    let (directory, name) = match existing_directory(&bucket, &place.path)? {
+    let (directory, name) = match existing_place(&bucket, &place.path)? {
         Some(directory) => (directory, if place.directory { DIRECTORY_DATA } else { SELF }),
         None if place.directory => return Ok(None),
-        None => match existing_directory(&bucket, above)? {
+        None => match existing_place(&bucket, above)? {
             Some(parent) => (parent, name),
             None => return Ok(None),
         },
     };
     let id = file_info::of(&directory).op("stat a directory")?.id();
     Ok(Some((id, name.to_owned())))
+}
+
+/// The directory at a path, held without opening it; `None` if there is none.
+fn existing_place(bucket: &Bucket<'_>, path: &str) -> Result<Option<OwnedFd>> {
+    match bucket.open(path, PLACE | OFlags::DIRECTORY) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(errno) if leads_nowhere(errno) => Ok(None),
+        Err(errno) => Err(errno).op("open a directory"),
+    }
 }
 
 #[cfg(test)]

@@ -42,8 +42,17 @@ impl AsFd for Directory {
 impl Store {
     /// Opens a bucket.
     pub fn bucket(&self, name: &BucketName) -> Result<Bucket<'_>> {
+        self.open_bucket(name, DIRECTORY)
+    }
+
+    /// [`Store::bucket`] to look names up in it alone, which needs no right to read it.
+    pub fn bucket_in_place(&self, name: &BucketName) -> Result<Bucket<'_>> {
+        self.open_bucket(name, PLACE | OFlags::DIRECTORY)
+    }
+
+    fn open_bucket(&self, name: &BucketName, flags: OFlags) -> Result<Bucket<'_>> {
         self.unmounted.check(name)?;
-        match resolve::plain(&self.root, name.as_str(), DIRECTORY) {
+        match resolve::plain(&self.root, name.as_str(), flags) {
             Ok(fd) => Ok(Bucket { store: self, fd: Arc::new(fd) }),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(BackendError::NoSuchBucket),
             Err(errno) => Err(errno).op("open a bucket"),
