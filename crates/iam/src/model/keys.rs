@@ -98,7 +98,10 @@ impl AccountDocument {
         credential: &Credential,
         cx: &Context<'_>,
     ) -> Result<(), IamError> {
-        self.check_new_key(&NewKey { owner: owner.clone(), expires: None, policy: None, description: None }, cx)?;
+        self.check_new_key(
+            &NewKey { owner: owner.clone(), expires: None, policy: None, description: None },
+            cx,
+        )?;
         let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
         let id = &credential.access_key;
         // Keys of sessions begin so, and are looked for in their tokens alone.

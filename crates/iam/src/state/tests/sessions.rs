@@ -73,12 +73,8 @@ fn a_session_of_a_role_has_its_rights() {
     assert_eq!(principal.unique_id.as_deref(), Some(&*format!("{role}:nightly")));
     assert_eq!(session.key_kind, KeyKind::Temporary);
     assert_eq!(session.expires, Timestamp::from_second(ENDS).ok());
-    let token = TokenFacts {
-        issued: "2027-01-15T08:00:00Z".into(),
-        source: None,
-        web: None,
-        transitive: [].into(),
-    };
+    let token =
+        TokenFacts { issued: "2027-01-15T08:00:00Z".into(), source: None, web: None, transitive: [].into() };
     assert_eq!(session.token, Some(token));
     assert_eq!((session.permissions.identity.len(), session.permissions.session.is_none()), (1, true));
     assert_eq!(principal.unix, None);
