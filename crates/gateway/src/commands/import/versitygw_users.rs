@@ -47,7 +47,7 @@ pub struct VersitygwUsersOptions {
     #[command(flatten)]
     pub tree: TreeOptions,
 
-    /// users.json, from the directory that Versity S3 Gateway had as --iam-dir
+    /// users.json, from the directory in which Versity S3 Gateway kept its users
     #[arg(value_name = "USERS")]
     pub users: PathBuf,
 
