@@ -48,9 +48,12 @@ fn tag(number: u64, version: &Version) -> Tag {
     Tag::new(&format!("{number} {}", version.created_time))
 }
 
-/// The number of the version that has a tag; one that no secret has if it is no tag of ours.
+/// The number of the version that has a tag; one that no secret has if it is no tag of ours. It is
+/// never 0, which Vault takes for "if there is none".
 fn number(tag: &Tag) -> u64 {
-    tag.as_str().split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX >> 1)
+    const NONE: u64 = 0xffff_ffff;
+    let number = tag.as_str().split_once(' ').and_then(|(number, _)| number.parse().ok());
+    number.filter(|number| *number > 0).unwrap_or(NONE)
 }
 
 /// What is known of a secret before it is written to.
@@ -244,5 +247,19 @@ impl Documents for Vault {
         };
         let written = self.write(name, cas, &Content::of(&document)).await?;
         Ok(Some(tag(written.version, &written)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_never_means_that_there_is_nothing() {
+        let version = Version { created_time: "2026-11-27T09:00:00Z".to_owned(), ..Version::default() };
+        assert_eq!(number(&tag(7, &version)), 7);
+        for strange in ["", "0", "0000000000000000", "0 x", "7", "x y", "-1 x"] {
+            assert_eq!(number(&Tag::new(strange)), u64::from(u32::MAX), "{strange}");
+        }
     }
 }
