@@ -299,6 +299,23 @@ def test_tools_read_the_store(make_server, one_store, tmp_path):
     wait_for(asker(one, key), "AccessDenied")
 
 
+def test_users_of_a_directory_go_to_a_store_by_a_copy(make_server, tmp_path):
+    """A start says that those in the directory are not used."""
+    alone = make_server("--account-id", ACCOUNT, env=ENV)
+    key = new_user(alone, "ann", allow("s3:ListAllMyBuckets"))
+    alone.stop()
+    store = stores.BucketStore(tmp_path / "store")
+    target = tmp_path / "store" / "tree" / "ids" / stores.FOLDER
+    target.mkdir(parents=True)
+    for path in (alone.tree / ".slipway" / "iam").glob("*.json"):
+        (target / path.name).write_bytes(path.read_bytes())
+    server = make_server(*options_of(store, tmp_path), env=ENV)
+    assert identities.client(server, "s3", key).list_buckets()["Buckets"] == []
+    assert "which are not used with --identities" in server.log
+    identities.client(server, "iam").create_user(UserName="bob")
+    store.stop()
+
+
 def test_a_gateway_that_only_reads(make_server, one_store, tmp_path):
     one, _ = gateways(make_server, one_store, tmp_path)
     key = new_user(one, f"reads-{one_store.kind}")

@@ -179,12 +179,13 @@ impl Backend for PosixBackend {
     }
 
     async fn change_bucket(&self, _: &Context, request: ChangeBucketRequest<'_>) -> Result<Arc<BucketState>> {
-        let (name, states, change) = (request.name, Arc::clone(&self.states), Change::new(request));
+        let (states, change) = (Arc::clone(&self.states), Change::new(request));
+        let name = change.name().clone();
         let work = move |store: &Store| {
             documents::change(store, &change)?;
             states.load(change.name())
         };
-        self.run_in(name, Who::Gateway, work).await
+        self.run_in(&name, Who::Gateway, work).await
     }
 
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {

@@ -13,7 +13,7 @@ use s3_client::{Credentials, Request, Trust, target};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::exchange::{Answer, Channel, shown, unavailable};
+use crate::exchange::{Answer, Channel, mark_of, shown, unavailable};
 use crate::limits::{BUCKET_PAGES_MAX, SECRETS_INTERVAL, STORE_ANSWER_BYTES_MAX};
 use crate::place::BucketPlace;
 use crate::secrets::{SecretsOf, read};
@@ -230,10 +230,7 @@ fn refused(answer: &Answer) -> StoreError {
 #[async_trait]
 impl Documents for Bucket {
     async fn look(&self) -> Result<Mark, StoreError> {
-        let all = self.all().await?;
-        // A slash is in neither names nor ETags.
-        let text: String = all.iter().map(|(name, tag)| format!("{name}/{}/", tag.as_str())).collect();
-        Ok(Mark::new(Tag::of_bytes(text.as_bytes()).as_str().as_bytes()))
+        self.all().await.map(|all| mark_of(&all))
     }
 
     async fn list(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError> {

@@ -219,8 +219,8 @@ fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
 
 type Tags = BTreeMap<Box<str>, Box<str>>;
 
-/// Returns the tags of the session, and the keys of those that go on to the next role. Each tag is a
-/// text, or a list with one.
+/// Returns the tags of the session, and the keys of those that go on to the next role. Each tag is
+/// a text, or a list with one.
 fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let wrong = Refusal::Invalid("The tags of the token are not of their form.");
     let one = |value: &Value| match value {

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use iam::StoreError;
+use iam::{DocumentName, Mark, StoreError, Tag};
 use s3_client::{Client, Credentials, Endpoint, Request, Settings, Trust};
 use tokio::time::timeout;
 
@@ -55,19 +55,27 @@ impl Channel {
             let body = answer.body.read(bytes_max).await?;
             Ok(Answer { status: answer.status, headers: answer.headers, body })
         };
-        match timeout(STORE_REQUEST_TIME_MAX, exchange).await {
-            Ok(answered) => answered.map_err(|error: s3_client::Error| unavailable(causes(&error))),
-            Err(_) => {
-                let (url, seconds) = (self.0.endpoint().url(), STORE_REQUEST_TIME_MAX.as_secs());
-                Err(unavailable(format!("{url} has not answered within {seconds} s")))
-            }
-        }
+        let answered = timeout(STORE_REQUEST_TIME_MAX, exchange).await.map_err(|_| {
+            let (url, seconds) = (self.0.endpoint().url(), STORE_REQUEST_TIME_MAX.as_secs());
+            unavailable(format!("{url} has not answered within {seconds} s"))
+        })?;
+        answered.map_err(|error: s3_client::Error| unavailable(causes(&error)))
     }
 }
 
 /// Makes the error of a store that cannot be asked.
 pub fn unavailable(why: impl Into<String>) -> StoreError {
     StoreError::Unavailable(why.into().into())
+}
+
+/// Makes the mark of a listing, which differs whenever a name or a tag does.
+pub fn mark_of(all: &[(DocumentName, Tag)]) -> Mark {
+    let mut text = String::new();
+    for (name, tag) in all {
+        // A slash is in neither of them.
+        text.extend([name.as_str(), "/", tag.as_str(), "/"]);
+    }
+    Mark::new(Tag::of_bytes(text.as_bytes()).as_str().as_bytes())
 }
 
 /// Returns the beginning of what a store says, on one line.

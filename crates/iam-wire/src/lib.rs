@@ -9,6 +9,7 @@
 pub mod action;
 pub mod api;
 mod arn;
+mod context_entry;
 mod error;
 mod form;
 mod input;

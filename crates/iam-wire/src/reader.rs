@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::api::ContextEntry;
 use crate::arn::{is_arn, is_policy_arn};
+use crate::context_entry::ContextEntry;
 use crate::error::{QueryCode, QueryError};
 use crate::form::Form;
 use crate::limits::PAGE_ITEMS_MAX;
@@ -203,8 +203,8 @@ impl<'f> Reader<'f> {
         words
     }
 
-    /// Takes the values of condition keys, which may be there. Their types are taken, and follow from
-    /// the operators of conditions.
+    /// Takes the values of condition keys, which may be there. Their types are taken, and follow
+    /// from the operators of conditions.
     pub(crate) fn context_entries(&mut self, name: &'static str) -> Vec<ContextEntry<'f>> {
         self.ask(name, false, Kind::ContextEntries);
         let mut entries = Vec::new();

@@ -197,9 +197,9 @@ impl Store {
         }
     }
 
-    /// Opens a tree as [`Store::open`] does, for a command that changes it. If the superuser runs the
-    /// command, what it makes in `.slipway` is given to the user who serves the tree. No upgrade
-    /// begins as long as the tree is open.
+    /// Opens a tree as [`Store::open`] does, for a command that changes it. If the superuser runs
+    /// the command, what it makes in `.slipway` is given to the user who serves the tree. No
+    /// upgrade begins as long as the tree is open.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
         let store = Self::open(root, options)?.handing_over();
         let serving = serving::keep_from_upgrade(&store.root, None)

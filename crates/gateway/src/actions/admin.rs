@@ -15,7 +15,6 @@ use iam_wire::api::{
 use iam_wire::{AccountStatus, QueryCode, QueryError, Secret, Text};
 use s3_types::{S3Action, Timestamp};
 
-use super::bucket::{permitted, unseen};
 use super::call::{ActionCall, name};
 use super::error;
 use super::key::{key_id, shown};
@@ -209,8 +208,8 @@ async fn check_without_buckets(call: &ActionCall<'_>, id: &AccountId) -> Result<
     let conflict = |message: String| Err(QueryError::new(QueryCode::DeleteConflict, message));
     // As nobody on the file system: with --impersonate a listing leaves out what is closed to the
     // requester, and an account would be deleted that owns buckets.
-    let cx = unseen(call);
-    let storage = permitted(call, &cx, Subject::default(), S3Action::ListAllMyBuckets)?;
+    let cx = call.for_all_buckets();
+    let storage = call.permitted(&cx, Subject::default(), S3Action::ListAllMyBuckets)?;
     let mut query =
         ListBucketsQuery { prefix: String::new(), after: None, max_buckets: LIST_BUCKETS_ASKED_FOR_MIN };
     loop {

@@ -14,7 +14,7 @@ use super::call::ActionCall;
 use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
-use crate::access::{Authorized, KnownRules, Subject};
+use crate::access::{KnownRules, Subject};
 use crate::limits::DOCUMENT_CHANGES_MAX;
 
 fn missing(bucket: &str) -> QueryError {
@@ -41,35 +41,14 @@ fn failed(error: BackendError, bucket: &str) -> QueryError {
     }
 }
 
-/// Returns the context of calls that concern buckets whoever they are closed to on the file system.
-pub(super) fn unseen(call: &ActionCall<'_>) -> backend::Context {
-    backend::Context {
-        request_id: call.request_id.into(),
-        requester: call.requester.facts().cloned(),
-        unix: None,
-    }
-}
-
-/// Returns the permission for something with buckets, which root always has.
-pub(super) fn permitted<'a>(
-    call: &'a ActionCall<'_>,
-    cx: &'a backend::Context,
-    subject: Subject<'a>,
-    action: S3Action,
-) -> Result<Authorized<'a>, QueryError> {
-    call.storage.authorize(cx, call.asker, subject, action.into(), &|_| None).map_err(|_| {
-        QueryError::new(QueryCode::AccessDenied, "The buckets of the directory are not yours to see.")
-    })
-}
-
 #[async_trait]
 impl<'f> Perform<'f> for api::SetBucketOwner<'f> {
     fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
         Ok(Target::nothing())
     }
 
-    /// Refuses a disabled account, so that DeleteAccount, which looks for buckets of a disabled one,
-    /// does not miss any.
+    /// Refuses a disabled account, so that DeleteAccount, which looks for buckets of a disabled
+    /// one, does not miss any.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let id = account_id(self.account_id)?;
         if open(&call.state, &id)?.document().disabled {
@@ -80,12 +59,12 @@ impl<'f> Perform<'f> for api::SetBucketOwner<'f> {
         let of_tree = &call.session.principal.account;
         let owner =
             if of_tree.id() == &id { OwnerChange::Storage } else { OwnerChange::Account(id.as_str()) };
-        let (cx, failed) = (unseen(call), |error| failed(error, self.bucket_name));
+        let (cx, failed) = (call.for_all_buckets(), |error| failed(error, self.bucket_name));
         for _ in 0..DOCUMENT_CHANGES_MAX {
             let state = call.storage.load_bucket(&cx, &bucket).await.map_err(failed)?;
             let rules = KnownRules::of(&state, of_tree).map(|known| &known.rules);
             let subject = Subject { resource: Resource { bucket: Some(&bucket), key: None }, rules };
-            let storage = permitted(call, &cx, subject, S3Action::PutBucketPolicy)?;
+            let storage = call.permitted(&cx, subject, S3Action::PutBucketPolicy)?;
             match storage.set_bucket_owner(&bucket, &state.tag, owner).await {
                 Err(BackendError::BucketChanged) => {}
                 outcome => return outcome.map(|()| done::<Self>(call)).map_err(failed),
@@ -116,8 +95,8 @@ impl Perform<'_> for api::ListBucketOwners {
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let cx = unseen(call);
-        let storage = permitted(call, &cx, Subject::default(), S3Action::ListAllMyBuckets)?;
+        let cx = call.for_all_buckets();
+        let storage = call.permitted(&cx, Subject::default(), S3Action::ListAllMyBuckets)?;
         let query = ListBucketsQuery {
             prefix: String::new(),
             after: self.page.after().map(str::to_owned),

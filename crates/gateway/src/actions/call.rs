@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use backend::Context;
 use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, Role, User};
 use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Service};
-use s3_types::Timestamp;
+use s3_types::{S3Action, Timestamp};
 
 use super::error;
-use crate::access::{Asker, Storage};
+use crate::access::{Asker, Authorized, Storage, Subject};
 
 /// An action that is being performed.
 pub(super) struct ActionCall<'c> {
@@ -81,6 +82,37 @@ impl ActionCall<'_> {
         }
         let id = self.session.principal.unique_id.as_deref()?;
         self.document().users.iter().find(|(_, user)| user.id.as_str() == id)
+    }
+
+    /// Refuses to a service key new keys of its own user: they would be without its limits.
+    pub fn check_makes_no_own_key(&self, owner: &KeyOwner) -> Result<(), QueryError> {
+        let is_own = match owner {
+            KeyOwner::User(name) => self.asking_user().is_some_and(|(asking, _)| asking == name),
+            KeyOwner::Root => false,
+        };
+        if self.session.key_kind == KeyKind::Service && is_own {
+            let message = "A service key makes no keys of its own user: they would be without its limits.";
+            return Err(QueryError::new(QueryCode::AccessDenied, message));
+        }
+        Ok(())
+    }
+
+    /// Returns the context of calls that concern all buckets, also those that are closed to the
+    /// requester on the file system.
+    pub fn for_all_buckets(&self) -> Context {
+        Context { request_id: self.request_id.into(), requester: self.requester.facts().cloned(), unix: None }
+    }
+
+    /// Returns the permission for something with buckets, which root always has.
+    pub fn permitted<'a>(
+        &'a self,
+        cx: &'a Context,
+        subject: Subject<'a>,
+        action: S3Action,
+    ) -> Result<Authorized<'a>, QueryError> {
+        self.storage.authorize(cx, self.asker, subject, action.into(), &|_| None).map_err(|_| {
+            QueryError::new(QueryCode::AccessDenied, "The buckets of the directory are not yours to see.")
+        })
     }
 
     /// Finds whoever an action on keys is about: the user that is named, or who asks.

@@ -14,7 +14,6 @@ use super::authorize;
 use super::call::ActionCall;
 use super::error;
 use super::perform::{Perform, done, rendered};
-use super::service_key::check_not_own;
 use super::target::Target;
 
 pub(super) fn owner_name(owner: &KeyOwner) -> &str {
@@ -47,7 +46,7 @@ impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let owner = call.key_owner(self.user_name)?;
-        check_not_own(call, &owner)?;
+        call.check_makes_no_own_key(&owner)?;
         let new = NewKey { owner, expires: None, policy: None, description: None };
         let (made, created) = call
             .change(&|document, cx| {

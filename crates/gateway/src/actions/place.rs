@@ -1,5 +1,5 @@
-//! Where statements are in the text of a policy, and which variables it has. The text is a policy that
-//! was read already.
+//! Where statements are in the text of a policy, and which variables it has. The text is a policy
+//! that was read already.
 
 use iam_wire::api::Position;
 

@@ -2,7 +2,6 @@
 //! (docs/decisions/0040-accounts-and-users.md).
 
 use async_trait::async_trait;
-use iam::KeyKind;
 use iam::model::{Description, Document, Key, KeyOwner, NewKey};
 use iam_wire::api::{self, CreateServiceKeyResult, ListServiceKeysResult, ServiceKey, ServiceKeyMetadata};
 use iam_wire::{EncodedDocument, KeyStatus, QueryCode, QueryError, Secret, Text};
@@ -17,19 +16,6 @@ use super::target::Target;
 /// The policy of a service key for which none was given: all that its user may.
 const ALL_OF_ITS_USER: &str =
     r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}"#;
-
-/// Refuses to a service key new keys of its own user: they would be without its limits.
-pub(super) fn check_not_own(call: &ActionCall<'_>, owner: &KeyOwner) -> Result<(), QueryError> {
-    let is_own = match owner {
-        KeyOwner::User(name) => call.asking_user().is_some_and(|(asking, _)| asking == name),
-        KeyOwner::Root => false,
-    };
-    if call.session.key_kind == KeyKind::Service && is_own {
-        let message = "A service key makes no keys of its own user: they would be without its limits.";
-        return Err(QueryError::new(QueryCode::AccessDenied, message));
-    }
-    Ok(())
-}
 
 fn time(text: &str) -> Result<Timestamp, QueryError> {
     text.parse().map_err(|_| {
@@ -61,7 +47,7 @@ impl<'f> Perform<'f> for api::CreateServiceKey<'f> {
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let owner = call.key_owner(self.user_name)?;
-        check_not_own(call, &owner)?;
+        call.check_makes_no_own_key(&owner)?;
         let new = new_key(&self, owner)?;
         let (made, key) = call
             .change(&|document, cx| {

@@ -1,6 +1,6 @@
-//! Asking what policies decide: SimulatePrincipalPolicy, SimulateCustomPolicy, and the condition keys
-//! that policies ask for. The decision is that of the crate `policy`, as for requests; the values of
-//! conditions are those that are given.
+//! Asking what policies decide: SimulatePrincipalPolicy, SimulateCustomPolicy, and the condition
+//! keys that policies ask for. The decision is that of the crate `policy`, as for requests; the
+//! values of conditions are those that are given.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -56,8 +56,8 @@ fn caller(arn: &str) -> Result<Caller, QueryError> {
     Ok(Caller { kind, account, arn: arn.to_owned(), issuer })
 }
 
-/// The values of conditions: those that are given, and those that follow from the caller. Notes which
-/// were asked for and are not there.
+/// The values of conditions: those that are given, and those that follow from the caller. Notes
+/// which were asked for and are not there.
 struct Given<'a> {
     entries: &'a [ContextEntry<'a>],
     of_caller: Vec<(&'static str, String)>,
@@ -197,8 +197,8 @@ impl Simulation<'_> {
         parsed.map(Some).map_err(|why| invalid(format!("ResourcePolicy: {why}")))
     }
 
-    /// The values that follow from the caller, but for the time and the way by which a request comes,
-    /// which have to be given.
+    /// The values that follow from the caller, but for the time and the way by which a request
+    /// comes, which have to be given.
     fn of_caller(&self) -> Vec<(&'static str, String)> {
         let Caller { kind, account, arn, issuer } = &self.caller;
         let shown = match kind {

@@ -261,8 +261,8 @@ impl Login<'_> {
     }
 }
 
-/// Says whether a token names a role, by its name or its ARN; any role, if its provider has no claim
-/// for roles.
+/// Says whether a token names a role, by its name or its ARN; any role, if its provider has no
+/// claim for roles.
 fn is_named(token: &WebToken, arn: &str) -> bool {
     let name = arn.rsplit('/').next().unwrap_or_default();
     let is_it = |named: &str| named == arn || (!named.contains(':') && named.eq_ignore_ascii_case(name));

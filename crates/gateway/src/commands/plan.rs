@@ -129,8 +129,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
 
-    /// List the catalogue: the kinds of nodes and volumes, how data may be spread over nodes, and the
-    /// smallest and the largest cluster of each kind of volume
+    /// List the catalogue: the kinds of nodes and volumes, how data may be spread over nodes, and
+    /// the smallest and the largest cluster of each kind of volume
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 

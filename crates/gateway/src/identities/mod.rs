@@ -31,6 +31,9 @@ pub async fn open(
     access: Access,
 ) -> Result<Arc<dyn Documents>, StoreError> {
     if let Some(store) = store {
+        if let Some(dir) = dir {
+            warn_of_unused(dir).await;
+        }
         return store.open(access).await;
     }
     let Some(dir) = dir else { return Ok(Arc::new(MemoryDocuments::default())) };
@@ -39,4 +42,18 @@ pub async fn open(
         Access::Keep => InTree::open(dir),
     };
     Ok(Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?))
+}
+
+/// Warns of documents in a tree whose identities are elsewhere.
+async fn warn_of_unused(dir: &Path) {
+    // What cannot be read is not used either.
+    let Ok(documents) = InTree::open_to_read(dir) else { return };
+    let there = documents.list().await.unwrap_or_default().len();
+    if there > 0 {
+        tracing::warn!(
+            documents = there,
+            "DIR/.slipway/iam has documents of identities, which are not used with --identities: copy them to the store, \
+             or move them away"
+        );
+    }
 }

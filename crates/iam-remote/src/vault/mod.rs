@@ -15,7 +15,7 @@ use iam::{DocumentName, Documents, Mark, StoreError, Tag};
 use s3_client::Trust;
 use serde_json::json;
 
-use crate::exchange::{Answer, Channel, unavailable};
+use crate::exchange::{Answer, Channel, mark_of, unavailable};
 use crate::limits::{
     STORE_ANSWER_BYTES_MAX, STORE_CONNECTIONS_MAX, VAULT_DOCUMENT_BYTES_MAX, VAULT_DOCUMENTS_MAX,
     VAULT_SECRET_BYTES_MAX,
@@ -150,7 +150,7 @@ impl Vault {
     async fn there(&self, name: &DocumentName) -> Result<There, StoreError> {
         let Some(secret) = self.secret(name).await? else { return Ok(There::Nothing(0)) };
         let is_there = secret.metadata.is_there() && bytes(secret.data)?.is_some();
-        Ok(if is_there { There::Document } else { There::Nothing(secret.metadata.version) })
+        Ok(if is_there { There::Document } else { There::Nothing(secret.metadata.number) })
     }
 
     /// Writes a version, if the one before has this number.
@@ -175,7 +175,7 @@ impl Vault {
     /// no longer there, and deletes that version, which no later one is.
     async fn remove(&self, name: &DocumentName, cas: u64) -> Result<(), StoreError> {
         let removed = self.write(name, cas, &Content::default()).await?;
-        let body = json!({ "versions": [removed.version] }).to_string();
+        let body = json!({ "versions": [removed.number] }).to_string();
         let answer = self.call(&Call::post(self.path("delete", name.as_str()), body)).await;
         // A version without a document is none either, but is listed.
         if let Err(error) = answer {
@@ -204,9 +204,7 @@ fn documents(all: impl IntoIterator<Item = (String, Metadata)>) -> Vec<(Document
 #[async_trait]
 impl Documents for Vault {
     async fn look(&self) -> Result<Mark, StoreError> {
-        let all = self.all().await?;
-        let text: String = all.iter().map(|(name, tag)| format!("{name}/{}/", tag.as_str())).collect();
-        Ok(Mark::new(Tag::of_bytes(text.as_bytes()).as_str().as_bytes()))
+        self.all().await.map(|all| mark_of(&all))
     }
 
     async fn list(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError> {
@@ -218,7 +216,7 @@ impl Documents for Vault {
         if !secret.metadata.is_there() {
             return Ok(None);
         }
-        let tag = tag(secret.metadata.version, &secret.metadata);
+        let tag = tag(secret.metadata.number, &secret.metadata);
         Ok(bytes(secret.data)?.map(|bytes| (bytes, tag)))
     }
 
@@ -246,7 +244,7 @@ impl Documents for Vault {
             return Ok(None);
         };
         let written = self.write(name, cas, &Content::of(&document)).await?;
-        Ok(Some(tag(written.version, &written)))
+        Ok(Some(tag(written.number, &written)))
     }
 }
 

@@ -62,7 +62,8 @@ pub struct Metadata {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Version {
-    pub version: u64,
+    #[serde(rename = "version")]
+    pub number: u64,
     pub created_time: String,
     /// Empty if it is there.
     pub deletion_time: String,
@@ -104,13 +105,11 @@ impl Content {
     /// Makes the content of a document.
     pub fn of(document: &[u8]) -> Self {
         use base64::Engine as _;
-        match std::str::from_utf8(document) {
-            Ok(text) => Self { document: Some(text.to_owned()), base64: None },
-            Err(_) => {
-                let text = base64::engine::general_purpose::STANDARD.encode(document);
-                Self { document: None, base64: Some(text) }
-            }
+        if let Ok(text) = std::str::from_utf8(document) {
+            return Self { document: Some(text.to_owned()), base64: None };
         }
+        let text = base64::engine::general_purpose::STANDARD.encode(document);
+        Self { document: None, base64: Some(text) }
     }
 
     /// Returns the document; `None` if one was removed.

@@ -1,5 +1,6 @@
 //! Asking what policies decide, without doing it.
 
+pub use crate::context_entry::ContextEntry;
 use crate::input::inputs;
 use crate::output::{elements, outputs};
 use crate::page::Page;
@@ -40,15 +41,6 @@ inputs! {
         policy_source_arn: &'f str = text("PolicySourceArn", &ARN),
         policy_input_list: Vec<&'f str> = optional_texts("PolicyInputList", &POLICIES),
     }
-}
-
-/// The values of a condition key. What their type is follows from the operators of conditions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextEntry<'f> {
-    /// The key.
-    pub name: &'f str,
-    /// Its values.
-    pub values: Vec<&'f str>,
 }
 
 elements! {

@@ -167,8 +167,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Names the claims with the roles of a session and with its user name on the file system (ours);
-    /// what is not named is taken away.
+    /// Names the claims with the roles of a session and with its user name on the file system
+    /// (ours); what is not named is taken away.
     pub fn set_provider_claims(
         &mut self,
         arn: &ProviderArn,

@@ -196,8 +196,8 @@ impl Registry {
         Err(overtaken())
     }
 
-    /// Writes the document of a new account, whose name is claimed. False if another account has its
-    /// number by now, or its claim was too old: then there is no account.
+    /// Writes the document of a new account, whose name is claimed. False if another account has
+    /// its number by now, or its claim was too old: then there is no account.
     async fn write_account(&self, document: &AccountDocument) -> Result<bool, IamError> {
         let (id, name) = (&document.account, &document.name);
         let json = document.to_json().map_err(|why| {

@@ -61,8 +61,9 @@ fn read(json: &[u8]) -> Result<UsesDocument, StoreError> {
 }
 
 impl Registry {
-    /// Notes that a key was used, if it is a lasting one of a user, or that a role was, whose session
-    /// it is. Costs nothing more than a comparison but for the first time in an hour and service.
+    /// Notes that a key was used, if it is a lasting one of a user, or that a role was, whose
+    /// session it is. Costs nothing more than a comparison but for the first time in an hour and
+    /// service.
     pub fn note_use(&self, session: &Session, now: Timestamp, service: UsedService, region: &str) {
         let Some(used) = used(session) else { return };
         let hour = now.as_second().div_euclid(HOUR_SECONDS);

@@ -214,7 +214,10 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("description", there.text_of("Description")),
         ("policy", there.text_of("PolicyDocument")),
     ];
-    let Json::Object(more) = there.json() else { return Ok(output.facts(&lines, &found.json())) };
+    let Json::Object(more) = there.json() else {
+        output.facts(&lines, &found.json());
+        return Ok(());
+    };
     let own = ["Status", "CreateDate", "Expires", "Description", "PolicyDocument"];
     let more = own.into_iter().filter_map(|name| Some((name, more.get(name)?.clone())));
     output.facts(&lines, &with(found.json(), more));

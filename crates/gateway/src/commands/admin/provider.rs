@@ -17,9 +17,9 @@ pub enum ProviderCommand {
     /// Show a provider with its claims. Only with the key that the server was started with
     #[command(after_help = "Example: slipway admin provider show idp.example.org/realms/lab")]
     Show(Which),
-    /// Say which claims of a provider's tokens name the roles that somebody may have, and whom they are
-    /// on the file system; a claim that is not given is none. Only with the key that the server was
-    /// started with
+    /// Say which claims of a provider's tokens name the roles that somebody may have, and whom they
+    /// are on the file system; a claim that is not given is none. Only with the key that the server
+    /// was started with
     #[command(
         after_help = "Example: slipway admin provider set-claims idp.example.org/realms/lab --role groups \\\n             \
                       --posix preferred_username"

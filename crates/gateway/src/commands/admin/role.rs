@@ -84,8 +84,8 @@ pub enum RoleCommand {
         /// The name
         name: String,
     },
-    /// Refuse the sessions of a role that there are, by a policy of its own that denies everything to
-    /// those given out before now. New ones count
+    /// Refuse the sessions of a role that there are, by a policy of its own that denies everything
+    /// to those given out before now. New ones count
     #[command(after_help = "Example: slipway admin role revoke-sessions reader")]
     RevokeSessions {
         /// The name
@@ -170,8 +170,8 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
     Ok(())
 }
 
-/// Puts the policy that AWS's console puts to revoke sessions; one that is there is replaced. The time
-/// is the next second's, since sessions are given out with whole seconds.
+/// Puts the policy that AWS's console puts to revoke sessions; one that is there is replaced. The
+/// time is the next second's, since sessions are given out with whole seconds.
 ///
 /// Source: "Revoke IAM role temporary security credentials" in the IAM User Guide.
 fn revoke_sessions(name: &str, now: Timestamp, server: &Server) -> Result<Timestamp> {

@@ -47,7 +47,7 @@ async fn objects_of_a_bucket_are_documents() {
         let other = store(&place, &text).open(Access::Keep).await.unwrap();
         run(&Subject { one, other, bytes_max: None }).await;
     }
-    let left: Vec<_> = std::fs::read_dir(dir.path().join("ids")).unwrap().collect();
+    let left: Vec<_> = fs::read_dir(dir.path().join("ids")).unwrap().collect();
     let left: Vec<_> = left.into_iter().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| name == ".slipway" || name == "a"), "{left:?}");
 }
