@@ -30,6 +30,7 @@ _unseen = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", action="store_true", help="every fault at every call in tests/faults")
+    parser.addoption("--impersonate", action="store_true", help="tests/faults with --impersonate")
     parser.addoption("--slow", action="store_true", help="also run tests marked slow (several GiB, minutes)")
 
 

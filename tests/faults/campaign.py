@@ -11,12 +11,12 @@ from pathlib import Path
 from support import expect
 from support.bucket import Bucket
 from support.faultlayer import KILL, SHORT, Call, FaultLayer
-from support.server import Server, remove_tree
+from support.server import Server, acting_as, remove_tree
 from support.tools import findings, sweep
 from support.wire import Closed, Response, poll
 
 from .cases import Case
-from .state import Torn, observe, shape
+from .state import Torn, observe, shape, strangers
 
 # More calls than any request makes: a request that never comes to its end is a bug, too.
 CALLS_MAX = 1000
@@ -107,8 +107,9 @@ class Report:
 class Campaign:
     """All faults of one case, on a tree of its own."""
 
-    def __init__(self, case: Case, directory: Path) -> None:
-        self.case = case
+    def __init__(self, case: Case, directory: Path, user: tuple[int, int] | None = None) -> None:
+        """With a `user`, the requests are made as that (`--impersonate`)."""
+        self.case, self.user = case, user
         self.directory = directory
         self.tree = directory / "tree"
         self.tree.mkdir()
@@ -123,7 +124,8 @@ class Campaign:
 
     def start(self) -> None:
         self.layer = FaultLayer()
-        self.server = Server(self.tree, log=self.directory / "log", faults=self.layer)
+        options, env = acting_as(self.user)
+        self.server = Server(self.tree, *options, env=env, log=self.directory / "log", faults=self.layer)
 
     def close(self) -> None:
         self.server.stop()
@@ -194,6 +196,7 @@ class Campaign:
         if response is not None:
             answer = "success" if response.status in (200, 204) and not response.code else str(response.code)
         self.report.outcomes[fault.name, f"{answer}, {now}"] += 1
+        problems += self.strangers()
         if now == "neither":
             problems.append(f"neither the old state nor the new: {difference(self.old, state)}")
         if fault is not KILLED:
@@ -210,7 +213,7 @@ class Campaign:
             problems.append(f"the sweep changed what S3 sees: {difference(state, swept)}")
         elif now == "between" and not self.case.by_key:
             problems.append(f"the sweep did not end it: {difference(self.new, swept)}")
-        problems += self.leftovers(now) + self.fsck()
+        problems += self.leftovers(now) + self.fsck() + self.strangers()
         if now != "new" or self.case.name != "create-upload":
             again = self.case.request(self.bucket, made)
             if again.status not in (self.case.again if now == "new" else (200, 204)) or (
@@ -290,6 +293,10 @@ class Campaign:
         if now == "between" or fault is not None:
             missing = []
         return ([f"left over: {extra}"] if extra else []) + ([f"missing: {missing}"] if missing else [])
+
+    def strangers(self) -> list[str]:
+        """What belongs to somebody else than it should."""
+        return strangers(self.tree, self.bucket.name, self.user) if self.user else []
 
     def sweep(self) -> None:
         sweep(self.tree)

@@ -119,3 +119,17 @@ def attribute(path: Path) -> bytes:
         return os.getxattr(path, ATTRIBUTE, follow_symlinks=False)
     except OSError:
         return b""
+
+
+def strangers(root: Path, bucket: str, user: tuple[int, int]) -> list[str]:
+    """Names in a bucket that do not belong to whom they should: the user, and in `.slipway` to this process's."""
+    found = []
+    for directory, names, files in os.walk(root / bucket):
+        for name in [*names, *files]:
+            path = Path(directory, name)
+            status = path.lstat()
+            relative = path.relative_to(root / bucket)
+            wanted = (os.geteuid(), os.getegid()) if relative.parts[0] == ".slipway" else user
+            if (status.st_uid, status.st_gid) != wanted:
+                found.append(f"{relative} belongs to {status.st_uid}:{status.st_gid}")
+    return sorted(found)

@@ -3,24 +3,44 @@
 import hashlib
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from faults.state import Torn, observe, shape
+from faults.state import Torn, observe, shape, strangers
 
 from support.bucket import Bucket
-from support.server import Server
+from support.server import Server, acting_as
 from support.tools import findings, sweep
 
-from .load import BUCKET, PART, State, steps
+from .load import BUCKET, PART, State, Step, steps
+
+# Whom a server with --impersonate acts as.
+USER = (12100, 12100)
 
 
-def states(seed: int, worker: int, done: int) -> list[State]:
+@dataclass(frozen=True)
+class Load:
+    """What was written, and how."""
+
+    seed: int
+    impersonate: bool = False
+
+    @property
+    def user(self) -> tuple[int, int] | None:
+        return USER if self.impersonate else None
+
+    def steps(self, worker: int) -> Iterator[Step]:
+        # With --impersonate no file becomes a directory.
+        return steps(self.seed, worker, conversions=not self.impersonate)
+
+
+def states(load: Load, worker: int, done: int) -> list[State]:
     """What a worker's keys may be after so many acknowledgements."""
     state = State()
-    for step in itertools.islice(steps(seed, worker), done):
+    for step in itertools.islice(load.steps(worker), done):
         state = step.apply(state)
-    under_way = next(itertools.islice(steps(seed, worker), done, None))
+    under_way = next(itertools.islice(load.steps(worker), done, None))
     possible = [state, under_way.apply(state)]
     if under_way.kind == "delete-many":
         # Which is one decision for each key.
@@ -69,15 +89,17 @@ class Tally:
         return f"{self.bad} bad; {', '.join(counts)}"
 
 
-def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) -> Verdict:
+def look(tree: Path, log: Path, load: Load, done: dict[int, int], swept: bool) -> Verdict:
     """What is missing or torn, by a fresh server on the tree. It is swept, and then fsck finds
     nothing; or it is not swept, and fsck mends it."""
     verdict = Verdict([], swept=swept)
-    server = Server(tree, log=log)
+    options, env = acting_as(load.user)
+    server = Server(tree, *options, env=env, log=log)
     try:
         bucket = Bucket(server, BUCKET)
         verdict.found = found = contents(bucket)
-        verdict.wrong = compare(found, seed, done) + torn_parts(bucket)
+        verdict.wrong = compare(found, load, done) + torn_parts(bucket)
+        verdict.wrong += strangers(tree, BUCKET, load.user) if load.user else []
         if swept:
             sweep(tree)
         verdict.mended = mend(tree)
@@ -88,8 +110,9 @@ def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) ->
             verdict.wrong.append("objects have changed by the sweep or fsck")
         elif after != found:
             # A Complete may have been ended.
-            verdict.wrong += compare(after, seed, done)
+            verdict.wrong += compare(after, load, done)
         verdict.wrong += [f"left over: {name}" for name in garbage(tree, after)]
+        verdict.wrong += strangers(tree, BUCKET, load.user) if load.user else []
     except AssertionError as torn:
         verdict.wrong.append(f"{type(torn).__name__}: {torn}")
     finally:
@@ -97,9 +120,9 @@ def look(tree: Path, log: Path, seed: int, done: dict[int, int], swept: bool) ->
     return verdict
 
 
-def look_again(before: Verdict, seed: int, done: dict[int, int]) -> Verdict:
+def look_again(before: Verdict, load: Load, done: dict[int, int]) -> Verdict:
     """At a tree that has not changed, when more was acknowledged."""
-    wrong = ["it could not be read"] if before.found is None else compare(before.found, seed, done)
+    wrong = ["it could not be read"] if before.found is None else compare(before.found, load, done)
     return Verdict(wrong, swept=before.swept, found=before.found, unchanged=True)
 
 
@@ -176,13 +199,13 @@ def worker_of(key: str) -> int:
     return int("".join(itertools.takewhile(str.isdigit, key.partition("-")[2])))
 
 
-def compare(found: tuple[dict, dict], seed: int, done: dict[int, int]) -> list[str]:
+def compare(found: tuple[dict, dict], load: Load, done: dict[int, int]) -> list[str]:
     objects, uploads = found
     wrong = []
     for worker, number in done.items():
         mine = {key: value for key, value in objects.items() if worker_of(key) == worker}
         my_uploads = {key: value for key, value in uploads.items() if worker_of(key) == worker}
-        complaints = [differences(state, mine, my_uploads) for state in states(seed, worker, number)]
+        complaints = [differences(state, mine, my_uploads) for state in states(load, worker, number)]
         if all(complaints):
             wrong.append(
                 f"worker {worker} after {number} requests: {'; or else: '.join(map(str, complaints))}"

@@ -12,29 +12,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from power.check import Tally, Verdict, look
+from power.check import Load, Tally, Verdict, look
 from power.machine import IMAGE_BYTES, Machine, make_image, mounted
 
-LONGEST_LOAD_SECONDS = 2.5
+LOAD_SECONDS = 2.5
 
 
-def cut_once(
-    directory: Path, file_system: str, durability: str, seed: int, workers: int
-) -> tuple[int, Verdict]:
+def cut_once(directory: Path, load: Load, options: argparse.Namespace) -> tuple[int, Verdict]:
     """One cut: how many requests had been acknowledged, and what came of it."""
+    file_system, workers, seed = options.file_system, options.workers, load.seed
     image = directory / "disk.img"
     make_image(image, file_system)
-    machine = Machine(image, file_system, seed, workers, durability)
+    machine = Machine(image, file_system, load, workers, options.durability)
     try:
         machine.wait_for_bucket()
-        time.sleep(random.Random(seed).uniform(0, LONGEST_LOAD_SECONDS))
+        time.sleep(random.Random(seed).uniform(0, options.load_seconds))
     finally:
         machine.cut()
     if machine.errors:
         return 0, Verdict(machine.errors)
     done = {worker: machine.done.get(worker, 0) for worker in range(workers)}
     with mounted(image, file_system, directory / "disk") as root:
-        verdict = look(root / "tree", directory / "server.log", seed, done, swept=seed % 2 == 0)
+        verdict = look(root / "tree", directory / "server.log", load, done, swept=seed % 2 == 0)
     return sum(done.values()), verdict
 
 
@@ -47,13 +46,15 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=random.randrange(1 << 32), help="of the first cut; then the next"
     )
+    parser.add_argument(
+        "--load-seconds", type=float, default=LOAD_SECONDS, help="at most; more where the machine is slow"
+    )
+    parser.add_argument("--impersonate", action="store_true", help="the server acts as a user")
     options = parser.parse_args()
     tally, acknowledged = Tally(), 0
     with tempfile.TemporaryDirectory(prefix="slipway-power-") as directory:
         for seed in range(options.seed, options.seed + options.cuts):
-            done, verdict = cut_once(
-                Path(directory), options.file_system, options.durability, seed, options.workers
-            )
+            done, verdict = cut_once(Path(directory), Load(seed, options.impersonate), options)
             acknowledged += done
             tally.add(verdict)
             print(

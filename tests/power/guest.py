@@ -1,7 +1,7 @@
 """Process 1 of the virtual machine: mounts the image, starts the server on it, and writes until the power
 goes.
 
-`guest.py SEED WORKERS FILE_SYSTEM DURABILITY BINARY REQUESTS`. What was acknowledged is told on the console
+`guest.py SEED WORKERS FILE_SYSTEM DURABILITY BINARY REQUESTS IMPERSONATE`. What was acknowledged is told on the console
 as it happens. If REQUESTS is not 0, each worker stops after so many, and the image is behind dm-log-writes,
 which is told of each acknowledgement too."""
 
@@ -23,6 +23,7 @@ SEED, WORKERS = int(sys.argv[1]), int(sys.argv[2])
 FILE_SYSTEM, DURABILITY, BINARY = sys.argv[3:6]
 # The kernel adds words of its own.
 REQUESTS = int(sys.argv[6]) or None
+IMPERSONATE = bool(sys.argv[7])
 PORT = 9000
 
 
@@ -44,8 +45,10 @@ def mark(text: str) -> None:
 
 
 def serve() -> None:
-    from support.server import KEYS
+    from power.check import Load
+    from support.server import acting_as
 
+    options, env = acting_as(Load(SEED, IMPERSONATE).user)
     tree = Path(MOUNT, "tree")
     tree.mkdir()
     os.sync()
@@ -59,9 +62,10 @@ def serve() -> None:
             DURABILITY,
             "--log",
             "warn",
+            *options,
             str(tree),
         ],
-        env={**KEYS, "PATH": PATH},
+        env={**env, "PATH": PATH},
         stdout=subprocess.DEVNULL,
     )
     while True:
@@ -85,12 +89,13 @@ class Here:
 
 
 def work(worker: int) -> None:
-    from power.load import BUCKET, steps
+    from power.check import Load
+    from power.load import BUCKET
     from support.bucket import Bucket
 
     bucket, upload = Bucket(Here(), BUCKET), {}
     try:
-        for number, step in enumerate(itertools.islice(steps(SEED, worker), REQUESTS), 1):
+        for number, step in enumerate(itertools.islice(Load(SEED, IMPERSONATE).steps(worker), REQUESTS), 1):
             response = step.send(bucket, upload)
             if response.status not in (200, 204) or response.code:
                 tell(f"error {worker} {number} {step} {response!r}"[:1500])

@@ -141,12 +141,17 @@ def half_a_part(bucket: Bucket, key: str, upload_id: str) -> Iterator[None]:
         connection.reset()
 
 
-def steps(seed: int, worker: int) -> Iterator[Step]:
-    """A worker's requests, without end."""
+def steps(seed: int, worker: int, conversions: bool = True) -> Iterator[Step]:
+    """A worker's requests, without end. Without `conversions` no file becomes a directory."""
     chance = random.Random(f"{seed} {worker}")
     mine = [f"{directory}{name}-{worker}" for directory in DIRECTORIES for name in ("a", "b")]
     # A file that becomes a directory, and an object that is one.
-    mine += [f"f-{worker}", f"f-{worker}/g", f"m-{worker}/", f"only-{worker}/deep/key"]
+    mine += [
+        f"f-{worker}",
+        f"f-{worker}/g" if conversions else f"g-{worker}",
+        f"m-{worker}/",
+        f"only-{worker}/deep/key",
+    ]
     there: set[str] = set()
     number = 0
     while True:

@@ -10,6 +10,8 @@ from support.server import binary
 from support.virtual_machine import VirtualMachine, with_sbin
 from support.wire import poll
 
+from .check import Load
+
 GUEST = Path(__file__).with_name("guest.py")
 IMAGE_BYTES = {"ext4": 600 << 20, "xfs": 600 << 20}
 # It boots in three seconds at rest; on a machine that is busy with much else it took over a minute.
@@ -33,7 +35,7 @@ class Machine(VirtualMachine):
         self,
         image: Path,
         file_system: str,
-        seed: int,
+        load: Load,
         workers: int,
         durability: str = "full",
         log: tuple[Path, int] | None = None,
@@ -44,12 +46,13 @@ class Machine(VirtualMachine):
         self.done: dict[int, int] = {}
         self.has_bucket = self.has_ended = False
         self.errors: list[str] = []
-        arguments = [str(seed), str(workers), file_system, durability, str(binary().resolve())]
+        arguments = [str(load.seed), str(workers), file_system, durability, str(binary().resolve())]
         super().__init__(
             shutil.which("python3", path="/usr/bin:/usr/local/bin"),
             GUEST,
             *arguments,
             str(log[1] if log else 0),
+            "impersonate" if load.impersonate else "",
             disks=[image, *([log[0]] if log else [])],
             memory="640M",
             hear=self._note,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from power.check import Tally, look, look_again
+from power.check import Load, Tally, look, look_again
 from power.machine import IMAGE_BYTES, Machine, make_image, mounted
 
 LOG_BYTES = 4 << 30
@@ -67,6 +67,10 @@ def entries(log: Path) -> Iterator[Entry]:
             yield Entry(sector * sector_bytes, length, flags, data)
 
 
+def load_of(options: argparse.Namespace) -> Load:
+    return Load(options.seed, options.impersonate)
+
+
 def record(directory: Path, options: argparse.Namespace) -> tuple[Path, Path]:
     """Lets the server work; returns the empty disk and the log."""
     image, log = directory / "disk.img", directory / "log.img"
@@ -76,7 +80,12 @@ def record(directory: Path, options: argparse.Namespace) -> tuple[Path, Path]:
     with open(log, "wb") as file:
         file.truncate(LOG_BYTES)
     machine = Machine(
-        image, options.file_system, options.seed, options.workers, options.durability, (log, options.requests)
+        image,
+        options.file_system,
+        load_of(options),
+        options.workers,
+        options.durability,
+        (log, options.requests),
     )
     try:
         machine.wait_for_bucket()
@@ -117,10 +126,10 @@ def replay(directory: Path, options: argparse.Namespace, disk_image: Path, log: 
                 swept = not (verdict and verdict.swept)
                 copy(disk_image, directory / "moment.img")
                 with mounted(directory / "moment.img", options.file_system, directory / "disk") as root:
-                    verdict = look(root / "tree", directory / "server.log", options.seed, done, swept)
+                    verdict = look(root / "tree", directory / "server.log", load_of(options), done, swept)
                 changed = False
             else:
-                verdict = look_again(verdict, options.seed, done)
+                verdict = look_again(verdict, load_of(options), done)
             tally.add(verdict)
             for problem in verdict.wrong:
                 print(f"    {moment}, {sum(done.values())} acknowledged: {problem}"[:2000], flush=True)
@@ -136,6 +145,7 @@ def main() -> int:
     parser.add_argument("--durability", choices=["full", "data", "none"], default="full")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--impersonate", action="store_true", help="the server acts as a user")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="slipway-power-") as directory:
         directory = Path(directory)

@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from .server import REPOSITORY, Server
@@ -22,11 +23,14 @@ class Refused(Exception):
 class Registry:
     """Changes identities; each call returns when its change is acknowledged."""
 
-    def __init__(self, tree: Path, account: str, master_key: str | None = MASTER_KEY) -> None:
+    def __init__(
+        self, tree: Path, account: str, master_key: str | None = MASTER_KEY, within: Sequence[str] = ()
+    ) -> None:
+        """`within` is a command that becomes the program, such as unshare(1)."""
         assert PROGRAM.exists(), f"{PROGRAM} does not exist: cargo build -p gateway --example registry"
         env = {"PATH": os.environ["PATH"]} | ({"SLIPWAY_MASTER_KEY": master_key} if master_key else {})
         self._process = subprocess.Popen(
-            [str(PROGRAM), str(tree), account],
+            [*within, str(PROGRAM), str(tree), account],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

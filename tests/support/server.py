@@ -42,6 +42,14 @@ def binary() -> Path:
     return path
 
 
+def acting_as(user: tuple[int, int] | None) -> tuple[list[str], dict[str, str]]:
+    """Options and environment of a server that acts as this user for root's key; its own, if None."""
+    if user is None:
+        return [], KEYS
+    uid, gid = map(str, user)
+    return ["--impersonate"], {**KEYS, "SLIPWAY_ROOT_UID": uid, "SLIPWAY_ROOT_GID": gid}
+
+
 def handing_over(descriptors: Sequence[int], names: Sequence[str]) -> list[str]:
     """What starts a program with these descriptors, as systemd would (sd_listen_fds(3)); without names if
     none has one."""
@@ -68,13 +76,14 @@ class Server:
         listen: Sequence[str] = ("127.0.0.1:0",),
         sockets: Sequence[tuple[int, str]] | None = None,
         as_nobody: bool = False,
+        within: Sequence[str] = (),
         log: Path,
         program: Path | None = None,
         faults: FaultLayer | None = None,
     ) -> None:
         """`env` replaces the tests' own keys; an empty one starts the server without any. `sockets` are
-        descriptors and their names, handed over as a service manager does. `faults` gets to see its system
-        calls."""
+        descriptors and their names, handed over as a service manager does. `within` is a command that becomes the
+        server, such as unshare(1). `faults` gets to see its system calls."""
         self.tree = Path(tree)
         self.log_file = log
         command = [str(program or binary()), "serve"]
@@ -83,6 +92,7 @@ class Server:
         command += [*options, str(tree)]
         if as_nobody:
             command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+        command = [*within, *command]
         handed: list[int] = []
         if sockets is not None:
             handed = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor, _ in sockets]
