@@ -134,7 +134,7 @@ class TestCapabilities:
         root.delete_object(Bucket="lab", Key="d/a")
         root.delete_bucket(Bucket="lab")
 
-    @pytest.mark.parametrize("lacking", ("setuid", "setgid"))
+    @pytest.mark.parametrize("lacking", NEEDED)
     def test_without_one_it_does_not_start(self, make_server, tree, lacking):
         held = [name for name in self.NEEDED if name != lacking]
         sentence = f"{CANNOT}the process lacks the capability CAP_{lacking.upper()}"

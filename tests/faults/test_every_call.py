@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from support.faultlayer import is_supported
-from support.server import REPOSITORY
+from support.server import REPOSITORY, SIDECARS
 
 from .campaign import EVERY_FAULT, IO_ERROR, KILLED, Campaign, Fault
 from .cases import CASES, TOOL_CASES, ToolCase
@@ -27,6 +27,8 @@ NOT_WITH_IMPERSONATE = {
     "complete-once": DELETED,
     "complete-copied-once": DELETED,
 }
+# Of the sample, those whose files or directories get their owners in another way.
+AS_A_USER = ("create-bucket", "overwrite")
 
 
 @pytest.mark.parametrize("case", [*CASES, *TOOL_CASES], ids=lambda case: case.name)
@@ -46,6 +48,16 @@ def test_every_fault(case, tmp_path, request):
     tool = isinstance(case, ToolCase)
     campaign = ToolCampaign(case, tmp_path) if tool else Campaign(case, tmp_path, user)
     run(campaign, EVERY_FAULT if everything else (KILLED, IO_ERROR), 1 if everything else case.sample)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users")
+@pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files")
+@pytest.mark.parametrize("name", AS_A_USER)
+def test_faults_as_a_user(name, tmp_path, request):
+    if request.config.getoption("--impersonate"):
+        pytest.skip("so are all others")
+    case = next(case for case in CASES if case.name == name)
+    run(Campaign(case, tmp_path, USER), (KILLED, IO_ERROR), 1)
 
 
 def run(campaign: Campaign | ToolCampaign, faults: Iterable[Fault], step: int) -> None:

@@ -31,6 +31,16 @@ const KEPT: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::LEASE)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
+/// What a process cannot do without among these: who lacks one of the last three could act, and not
+/// reach or give away what is its own.
+const NEEDED: [(CapabilitySet, &str); 5] = [
+    (CapabilitySet::SETUID, "CAP_SETUID"),
+    (CapabilitySet::SETGID, "CAP_SETGID"),
+    (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
+    (CapabilitySet::CHOWN, "CAP_CHOWN"),
+    (CapabilitySet::FOWNER, "CAP_FOWNER"),
+];
+
 /// Why a process cannot act as other users.
 #[derive(Debug)]
 pub enum Lack {
@@ -78,7 +88,7 @@ pub fn can_act(trial: Identity<'_>) -> Result<(), Lack> {
         return Err(Lack::Superuser);
     }
     let held = capabilities(None).map_err(|errno| Lack::Refused(errno.into()))?.effective;
-    for (capability, name) in [(CapabilitySet::SETUID, "CAP_SETUID"), (CapabilitySet::SETGID, "CAP_SETGID")] {
+    for (capability, name) in NEEDED {
         if !held.contains(capability) {
             return Err(Lack::Capability(name));
         }

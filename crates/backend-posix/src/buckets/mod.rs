@@ -34,7 +34,7 @@ use crate::volume::flat;
 use crate::volume::lack::Lack;
 
 use attributes::{Traits, mark, sync_root};
-use documents::{Initial, Prepared};
+use documents::Initial;
 
 pub(crate) use aside::{Ended, asides, end_aside, may_end, sweep_asides};
 pub(crate) use attributes::head;
@@ -124,18 +124,23 @@ pub(crate) struct NewBucket {
 pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     let NewBucket { name, account, initial } = new;
     let created = Timestamp::now();
+    let create_bare = || match account {
+        None => create_directory(store, name, created),
+        // Under its name, after a crash, it would be the gateway's for good.
+        Some(_) => retrying(|| create_aside(store, new, created, |_| Ok(()))).and_then(|()| sync_root(store)),
+    };
     let Some(prepared) = documents::prepare(store, name, initial)? else {
         step("there are no documents of buckets").op("make a bucket")?;
-        create_directory(store, name, *account, created)?;
+        create_bare()?;
         // Since then, another gateway may have begun one of the name with the first of all.
         documents::forget(store, name);
         return Ok(());
     };
     refuse_if_taken(store, name)?;
     if prepared.is_nothing() {
-        return create_directory(store, name, *account, created);
+        return create_bare();
     }
-    let made = retrying(|| create_with_documents(store, new, created, &prepared));
+    let made = retrying(|| create_aside(store, new, created, |traits| prepared.write(initial, traits)));
     if made.is_err() {
         prepared.undo();
     }
@@ -146,16 +151,16 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directory of a bucket under another name, with its record, and gives it the bucket's
-/// name after its documents were written.
-fn create_with_documents(
+/// Makes the directory of a bucket under another name, with its owner and its record, and gives it
+/// the bucket's name after `write` has written its documents, if there are any.
+fn create_aside(
     store: &Store,
     new: &NewBucket,
     created: Timestamp,
-    prepared: &Prepared<'_>,
+    write: impl Fn(&Traits) -> Result<()>,
 ) -> Result<(), Fail> {
     const OPEN: &str = "open a bucket that was made";
-    let NewBucket { name, account, initial } = new;
+    let NewBucket { name, account, .. } = new;
     let (before, aside) = (Before::making(), aside_of_nothing());
     make_directory(store, &aside).map_err(|error| match error {
         // Of a network file system, which has lost its first answer.
@@ -181,7 +186,7 @@ fn create_with_documents(
         // Not read back: a network file system may show for a moment that there is no record yet.
         let time_ns = Some(attributes::nanoseconds(created));
         let traits = Traits::of(store, &bucket.fd, time_ns).attempt("look at a bucket")?;
-        place_directory(&bucket, &aside, name, || prepared.write(initial, &traits))
+        place_directory(&bucket, &aside, name, || write(&traits))
     };
     let placed = place();
     if placed.is_err() {
@@ -215,19 +220,14 @@ fn place_directory(
     }
 }
 
-/// Makes the directory of a bucket, and its record.
-fn create_directory(
-    store: &Store,
-    name: &BucketName,
-    owner: Option<UnixAccount>,
-    created: Timestamp,
-) -> Result<()> {
+/// Makes the directory of a bucket of the gateway's own, and its record.
+fn create_directory(store: &Store, name: &BucketName, created: Timestamp) -> Result<()> {
     retrying(|| {
         make_directory(store, name.as_str()).map_err(|error| match error {
             Fail::Storage(BackendError::BucketExists) => has_name(store, name),
             error => error,
         })?;
-        let marked = mark_new(store, name, owner, created);
+        let marked = mark_new(store, name, created);
         if matches!(marked, Err(Fail::Storage(_))) {
             if let Ok(bucket) = store.bucket(name) {
                 undo(&bucket);
@@ -279,20 +279,14 @@ fn undo(bucket: &Bucket<'_>) {
     }
 }
 
-/// Gives a new bucket its owner and its record.
-fn mark_new(
-    store: &Store,
-    name: &BucketName,
-    owner: Option<UnixAccount>,
-    created: Timestamp,
-) -> Result<(), Fail> {
+/// Gives a new bucket its record.
+fn mark_new(store: &Store, name: &BucketName, created: Timestamp) -> Result<(), Fail> {
     let bucket = match store.bucket(name) {
         // A DeleteBucket took the empty directory for its own.
         Err(BackendError::NoSuchBucket) => return Err(Fail::lost("open a bucket that was made")),
         result => result?,
     };
     refuse_one_that_folds_case(&bucket)?;
-    files::give(&bucket.fd, owner).attempt("give a bucket its owner")?;
     mark(&bucket, created)
 }
 

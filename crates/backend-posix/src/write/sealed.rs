@@ -237,7 +237,12 @@ impl Sealed {
         }
         let (directory, name) = scattered(bucket, target)?;
         let note = note_given(bucket, target, &name, &self.staged.file)?;
-        link_unnamed(&self.staged.file, &directory, &name).attempt("name a file")?;
+        if let Err(fail) = link_unnamed(&self.staged.file, &directory, &name).attempt("name a file") {
+            if let Some(note) = note {
+                note.remove();
+            }
+            return Err(fail);
+        }
         self.staged.name = Some(StagedName { directory, name, keep: false, note });
         Ok(())
     }

@@ -12,7 +12,7 @@ mod races;
 mod states;
 mod strays;
 
-pub(crate) use change::{Change, Initial, Prepared, change, forget, hold, prepare};
+pub(crate) use change::{Change, Initial, change, forget, hold, prepare};
 pub(crate) use check::{Fault, check, finish_create_of};
 pub(crate) use found::{Closed, document};
 pub(crate) use states::States;
