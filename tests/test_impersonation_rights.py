@@ -171,9 +171,10 @@ IN_SHELL = {
     # An upload is that of a new file until it is completed.
     "create": 'cat < /dev/null > "$f"',
     "part": 'cat < /dev/null > "$f"',
-    "parts": 'cat < /dev/null > "$f"',
+    # It is that of who began it, whatever became of the directory: in the bucket.
+    "parts": "true",
     "complete": 'cat < /dev/null > "$f"',
-    "abort": 'cat < /dev/null > "$f"',
+    "abort": "true",
     "complete over": 'cat < /dev/null > "$f,new" && mv -f "$f,new" "$f"',
     "list": 'ls -l "$d"',
 }
@@ -183,7 +184,18 @@ OF_FILES = {
     **dict.fromkeys(("head", "part from", "delete many", "complete over"), ("0640", "list")),
 }
 OF_UPLOADS = ("part", "parts", "complete", "abort", "complete over")
-WRITES = {"new", "copy to", "new in new", "replace", "delete", "delete many", "create", *OF_UPLOADS}
+WRITES = {
+    "new",
+    "copy to",
+    "new in new",
+    "replace",
+    "delete",
+    "delete many",
+    "create",
+    "part",
+    "complete",
+    "complete over",
+}
 # What leaves a file of the user's.
 MAKES = {"new", "copy to", "new in new", "replace", "complete", "complete over"}
 
@@ -210,7 +222,7 @@ class Eyes:
         """What S3 wants besides, by design (0044, "Learned"): who changes names in a directory has to be able to read
         it, and the bucket; who makes directories, to read each above them; who replaces or deletes a file, to read that,
         since its record may forbid it. Who lists in a bucket has to be able to read that."""
-        if question.action == "list":
+        if question.action in ("list", "parts", "abort"):
             return self.bucket
         if question.action not in WRITES:
             return True
