@@ -150,8 +150,8 @@ pub struct ServeOptions {
     pub chown: bool,
 
     /// Make the file calls of each request as its requester, so that the kernel decides about them
-    /// by owners, modes, groups and ACLs, after policies did. Needs root, or CAP_SETUID and
-    /// CAP_SETGID as uid 0 of a user namespace. Requesters whose POSIX identity is not known reach
+    /// by owners, modes, groups and ACLs, after policies did. Needs root, also as uid 0 of a user
+    /// namespace that has more than one id. Requesters whose POSIX identity is not known reach
     /// no file
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,

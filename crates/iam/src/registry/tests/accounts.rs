@@ -172,7 +172,7 @@ async fn a_claim_without_an_account_counts_for_a_minute() {
     // It comes to itself again, and finds that it has lost the claim.
     assert!(!one.registry.has_claim("lab", &gone).await.unwrap());
     assert!(other.registry.has_claim("lab", &made).await.unwrap());
-    one.clock.step(Duration::from_secs(3_600));
+    one.clock.step(Duration::from_hours(1));
     // That of an account that is there counts for as long as it is there.
     assert_eq!(one.registry.create_account("LAB").await.unwrap_err().code, IamCode::EntityAlreadyExists);
     other.registry.set_account_name(&made, "physics").await.unwrap();
