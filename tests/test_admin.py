@@ -139,6 +139,8 @@ class TestAccounts:
             "DeleteRootAccessKey": {"AccountId": account, "AccessKeyId": root[0]},
             "SetDisabled": {"UserName": "ann", "Disabled": "true"},
             "SetPosixIdentity": {"UserName": "ann", "Identity": "12101:12101"},
+            "SetGroupOfDirectory": {"GroupName": "staff", "DirectoryGroup": "cn=staff,dc=lab"},
+            "ListGroupsOfDirectory": {},
         }
         for action, members in calls.items():
             for key in keys:

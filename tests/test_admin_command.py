@@ -229,6 +229,10 @@ class TestGroupsPoliciesRoles:
             "AmazonS3FullAccess",
             "own",
         )
+        admin("group", "directory", "staff", "cn=staff,dc=lab")
+        assert facts(admin("group", "show", "staff"))["directory"] == "cn=staff,dc=lab"
+        admin("group", "directory", "staff")
+        assert "directory" not in facts(admin("group", "show", "staff"))
         admin("group", "remove", "staff", "bob")
         assert [user["UserName"] for user in admin.json("group", "show", "staff")["Users"]] == ["ann"]
         admin("group", "rename", "staff", "people")

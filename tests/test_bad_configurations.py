@@ -28,6 +28,7 @@ SWITCHES = (
     "trust-versitygw",
     "rehash-on-read",
     "secrets-in-clear",
+    "ldap-in-clear",
     "audit-log-required",
     "read-only",
 )
@@ -116,6 +117,13 @@ def values() -> list[Bad]:
     bad += of("traces", ['"ftp://127.0.0.1"', '"127.0.0.1:4318"'], "http")
     bad += of("access-log", ['""'], "a file, or stderr")
     bad += of("audit-log", ['""'], "a file, or stderr")
+    bad += of("ldap-server", ['"dc1.lab"', '"http://dc1.lab"', '"ldap://a:b"'], "give a URL such as ldaps://")
+    bad += of("ldap-server", ['"ldap://dc1.lab"'], "needs --ldap-base")
+    bad += of("ldap-user-filter", ['"(uid=ann)"'], "the filter has no {user}")
+    bad += of("ldap-user-filter", ['"(uid={user}"'], "no filter of LDAP, such as (uid={user})")
+    bad += of("ldap-group-filter", ['"(member=ann)"'], "the filter has no {dn} and no {user}")
+    bad += of("ldap-name-attribute", ['"a b"'], "the name of an attribute, such as uid")
+    bad += of("ldap-attempts", ["0", "1001"], "a whole number, 1 to 1000")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += [
         Bad(f"{key} = {value}", f"or leave out --{key}", key)
@@ -127,6 +135,14 @@ def values() -> list[Bad]:
             ("identities-credentials-file", '"keys.toml"'),
             ("identities-credentials-command", '"/bin/true"'),
             ("identities-ca", '"none"'),
+            ("ldap-base", '"dc=lab"'),
+            ("ldap-group-base", '"dc=lab"'),
+            ("ldap-bind-dn", '"cn=slipway,dc=lab"'),
+            ("ldap-bind-password-file", '"none"'),
+            ("ldap-bind-password-command", '"/bin/true"'),
+            ("ldap-ca", '"none"'),
+            ("ldap-client-cert", '"none"'),
+            ("ldap-client-key", '"none"'),
         )
     ]
     bad += of("dir", ["true", "1.5", "2020-01-01", "{}"], "expected a string")
@@ -206,6 +222,8 @@ def files() -> list[Bad]:
     keys = 'credentials-file = "keys.toml"'
     master = 'master-key-file = "keys.toml"'
     pair = 'tls-cert = "{}"\ntls-key = "{}"'
+    ldap = 'ldap-server = "ldap://127.0.0.1:1"\nldap-base = "dc=lab"\n'
+    bind = ldap + 'ldap-bind-dn = "cn=slipway,dc=lab"\n'
     return [
         Bad(keys, "create the file, or give the path of another", "credentials-file"),
         Bad(keys, "chmod 600 it", "credentials-file", write_keys(KEYS_TEXT, 0o644)),
@@ -227,6 +245,26 @@ def files() -> list[Bad]:
         Bad('master-key-command = ""', "give the path of a program", "master-key-command"),
         *stores(),
         Bad('oidc-ca = "none"', "give a file with certificates", "oidc-ca"),
+        Bad(ldap + 'ldap-ca = "none"', "give files with certificates", "ldap-ca"),
+        Bad(ldap + 'ldap-client-cert = "one.crt"', "give both, or none", "ldap-client-cert"),
+        Bad(bind.strip(), "needs its password", "ldap-bind-dn"),
+        Bad(
+            bind + 'ldap-bind-password-file = "keys.toml"',
+            "chmod 600 it",
+            "ldap-bind-password-file",
+            write_keys("hush\n", 0o644),
+        ),
+        Bad(
+            bind + 'ldap-bind-password-file = "keys.toml"',
+            "it has to have one line",
+            "ldap-bind-password-file",
+            write_keys("\n"),
+        ),
+        Bad(
+            bind + 'ldap-bind-password-command = "/bin/false"',
+            "it failed (exit status: 1)",
+            "ldap-bind-password-command",
+        ),
         Bad('tls-cert = "one.crt"', "give one key for each certificate", "tls-cert"),
         Bad('tls-key = "one.key"', "give one key for each certificate", "tls-key"),
         Bad('client-address = "forwarded"', "without --trusted-proxy", "client-address"),

@@ -29,6 +29,7 @@ OURS = {
     "GetOpenIDConnectProviderClaims": {"OpenIDConnectProviderArn": PROVIDER},
     "SetBucketOwner": ACCOUNT | {"BucketName": "data"},
     "SetPosixIdentity": {"UserName": "ann", "Identity": "12101:12101"},
+    "SetGroupOfDirectory": {"GroupName": "staff", "DirectoryGroup": "cn=staff,dc=lab"},
 }
 SHUT = policy({"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "sts:*"})
 

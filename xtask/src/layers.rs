@@ -18,7 +18,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("iam", &["aws-lc-rs", "policy", "s3-types", "serde", "tokio"]),
     ("iam-wire", &["http", "policy", "s3-types", "s3-wire"]),
     ("s3-client", &["aws-lc-rs", "http", "s3-types", "s3-wire", "tokio"]),
-    ("iam-remote", &["http", "iam", "s3-client", "serde", "tokio"]),
+    ("iam-remote", &["aws-lc-rs", "http", "iam", "s3-client", "s3-types", "serde", "tokio"]),
     (
         "bench",
         &["aws-lc-rs", "charts", "http", "rustix", "s3-client", "s3-types", "s3-wire", "serde", "tokio"],

@@ -18,6 +18,7 @@ use crate::choices::{
 };
 use crate::clients::TrustedProxy;
 use crate::identities::StoreOptions;
+use crate::ldap_options::LdapOptions;
 use crate::line_log::Destination;
 use crate::server::ListenAddress;
 use crate::traces::{Ratio, TracesTo};
@@ -156,10 +157,10 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
-    /// For --impersonate and --chown: a user of IAM without a POSIX identity of its own is the
-    /// account of the system (of passwd, LDAP or what else NSS asks) that has the user's name. So
-    /// whoever may create users of IAM may act as any account of the system, but for root and those
-    /// below --uid-min
+    /// For --impersonate and --chown: a user of IAM or of --ldap-server without a POSIX identity of
+    /// its own is the account of the system (of passwd, LDAP or what else NSS asks) that has the
+    /// user's name. So whoever may create users of IAM may act as any account of the system, but
+    /// for root and those below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,
 
@@ -204,6 +205,10 @@ pub struct ServeOptions {
     /// providers are trusted whose keys are fetched. It is read again each time
     #[arg(long, value_name = "FILE", env = "SLIPWAY_OIDC_CA")]
     pub oidc_ca: Option<PathBuf>,
+
+    /// The LDAP directory.
+    #[command(flatten)]
+    pub ldap: LdapOptions,
 
     /// Which requests signed with AWS signature version 2 are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]

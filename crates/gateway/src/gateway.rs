@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use iam::{Account, Authorizer, Identities, Registry};
 use iam_remote::OpenId;
+use iam_remote::ldap::Ldap;
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -45,6 +46,8 @@ pub struct Gateway {
     pub unsigned_actions: Places,
     /// Verifies tokens of OpenID providers.
     pub openid: OpenId,
+    /// The directory that people log in by, if there is one.
+    pub ldap: Option<Arc<Ldap>>,
     /// True if actions with secrets are performed for clients without TLS, too.
     pub secrets_in_clear: bool,
     /// Whom requesters are on the file system; `None` if that makes no difference.

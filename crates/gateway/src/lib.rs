@@ -27,6 +27,8 @@ mod gateway;
 pub mod identities;
 mod impersonation;
 mod json_fields;
+mod ldap;
+mod ldap_options;
 pub mod limits;
 mod line;
 mod line_log;

@@ -213,9 +213,10 @@ pub const IDENTITIES_TRIAL_TIME_MAX: Duration = Duration::from_secs(5);
 pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
 /// How many new faults in documents of identities are logged at once.
 pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
-/// The most bytes of a text with secrets: master keys, or those for a store of identities.
+/// The most bytes of a text with secrets: master keys, those for a store of identities, or the
+/// password for a directory.
 pub const SECRET_TEXT_BYTES_MAX: usize = 64 << 10;
-/// The time that `--master-key-command` and `--identities-credentials-command` have.
+/// The time that a command has which prints a secret, such as `--master-key-command`.
 pub const SECRET_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
 /// The time between two looks whether it has ended.
 pub const SECRET_COMMAND_PAUSE: Duration = Duration::from_millis(20);

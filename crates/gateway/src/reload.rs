@@ -14,6 +14,7 @@ use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::gateway::{Gateway, Settings};
 use crate::identities::Store;
+use crate::ldap;
 use crate::line_log::Destination;
 use crate::log::{LogFilter, read_filter};
 use crate::master_key;
@@ -23,12 +24,14 @@ use crate::traces::Collector;
 
 /// Options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS is
 /// on.
-const TAKEN: [&str; 10] = [
+const TAKEN: [&str; 12] = [
     "access_log",
     "audit_log",
     "config",
     "credentials_file",
     "domain",
+    "ldap_bind_password_command",
+    "ldap_bind_password_file",
     "log",
     "master_key_command",
     "master_key_file",
@@ -85,6 +88,16 @@ impl Reload {
         self.try_to().map_err(|error| Cli::located(&self.said.arguments, error))
     }
 
+    /// Checks what only a restart takes: it would fail with what is wrong.
+    fn check_for_restart(options: &ServeOptions) -> Result<(), String> {
+        let env = |name: &str| std::env::var(name).ok();
+        if let Some(traces) = &options.traces {
+            Collector::new(traces, env)?;
+        }
+        openid::check(options)?;
+        Store::find(&options.store, env).map(drop)
+    }
+
     fn try_to(&mut self) -> Result<Outcome, String> {
         let (options, values) = Cli::read_serve(&self.said.arguments).map_err(|error| sentence(&error))?;
         // First all that can fail, with what keeps a server from starting.
@@ -101,14 +114,11 @@ impl Reload {
             reopened("--access-log", self.parts.access_log.as_ref(), options.access_log.as_ref())?;
         let audit = self.parts.gateway.audit.as_ref();
         let audit_log = reopened("--audit-log", audit, options.audit_log.as_ref())?;
-        if let Some(traces) = &options.traces {
-            // As above.
-            Collector::new(traces, |name| std::env::var(name).ok())?;
-        }
-        openid::check(&options)?;
-        Store::find(&options.store, |name| std::env::var(name).ok())?;
+        Self::check_for_restart(&options)?;
+        let directory = ldap::find(&options, |name| std::env::var(name).ok())?;
         let master_keys = master_key::find(&(&options).into(), |name| std::env::var(name).ok())?;
         let new_master_keys = self.set_master_keys(master_keys)?;
+        self.set_password(directory);
         let mut outcome = self.compare(&values);
         if new_master_keys {
             outcome.taken.push("master keys".to_owned());
@@ -176,6 +186,13 @@ impl Reload {
         }
         let taken = self.runtime.block_on(registry.set_master_keys(keys));
         taken.map(|()| true).map_err(|error| error.to_string())
+    }
+
+    /// Takes the password for the LDAP directory; all else of it needs a restart.
+    fn set_password(&self, directory: Option<ldap::Found>) {
+        if let (Some(present), Some(new)) = (&self.parts.gateway.ldap, directory) {
+            present.set_password(new.into_password());
+        }
     }
 
     /// True if a reload applies this option. A reload turns TLS neither on nor off.

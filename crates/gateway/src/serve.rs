@@ -46,7 +46,7 @@ use crate::state_dir::{Access, STATE_DIR};
 use crate::storage::{self, NULL, Serving};
 use crate::traces::{Collector, Contexts, Traces};
 use crate::{
-    account, agreement, choices, identities, impersonation, logs_of_lines, master_key, openid,
+    account, agreement, choices, identities, impersonation, ldap, logs_of_lines, master_key, openid,
     service_manager, sweep,
 };
 
@@ -235,7 +235,7 @@ pub struct Running {
 pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Running, Failure> {
     // All that may be wrong with the options, before anything is made in DIR.
     let env = |name: &str| std::env::var(name).ok();
-    let Configured { certificates, clients, collector, master_keys, store } =
+    let Configured { certificates, clients, collector, master_keys, store, directory } =
         configured(options, env).map_err(Failure::Configuration)?;
     allow_connections(options.max_connections);
     let listeners = listeners("--listen", &options.listen, inherited.s3, &[]).await?;
@@ -277,7 +277,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
         clients,
         observers: observers.map(Arc::new),
         audit,
-        ..gateway(options, backend.clone(), registry, account.clone())
+        ldap: directory.map(|found| found.open(&registry)).transpose()?,
+        ..gateway(options, backend.clone(), registry.clone(), account.clone())
     };
     let gateway = Arc::new(gateway);
     let settings = ConnectionSettings {
@@ -339,6 +340,7 @@ struct Configured {
     collector: Option<Collector>,
     master_keys: Option<MasterKeys>,
     store: Option<Store>,
+    directory: Option<ldap::Found>,
 }
 
 /// Checks the options, and reads the files that they name.
@@ -354,7 +356,8 @@ fn configured(
     let master_keys = master_key::find(&options.into(), env)?;
     openid::check(options)?;
     let store = Store::find(&options.store, env)?;
-    Ok(Configured { certificates, clients, collector, master_keys, store })
+    let directory = ldap::find(options, env)?;
+    Ok(Configured { certificates, clients, collector, master_keys, store, directory })
 }
 
 /// Opens the storage that DIR names, and finds its account. Generates no keys: they are shown only
@@ -467,6 +470,7 @@ fn gateway(
         actions: Places::new(ACTIONS_MAX),
         unsigned_actions: Places::new(UNSIGNED_ACTIONS_MAX),
         openid: openid::open(options),
+        ldap: None,
         secrets_in_clear: options.secrets_in_clear,
         unix: impersonation::unix_identities(options),
         authorizer: authorizer(options),

@@ -1,9 +1,10 @@
 //! What identities need of other servers: tokens of OpenID providers, and how the keys of providers
-//! are fetched and kept (docs/decisions/0042-session-tokens.md); and documents of identities in
-//! Vault and in buckets of S3 servers (docs/decisions/0041-where-identities-are-kept.md).
+//! are fetched and kept (docs/decisions/0042-session-tokens.md); people of an LDAP directory, and
+//! documents of identities in Vault and in buckets of S3 servers
+//! (docs/decisions/0041-where-identities-are-kept.md).
 //!
-//! It knows neither users nor policies: the gateway asks it whether a token is that of a provider,
-//! and `iam` keeps bytes in its stores.
+//! It knows neither accounts nor roles: the gateway asks it whether a token is that of a provider
+//! and who somebody is in the directory, and `iam` keeps bytes in its stores.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod claims;
 mod exchange;
 mod fetching;
 mod jwt;
+pub mod ldap;
 pub mod limits;
 mod openid;
 mod place;
@@ -27,6 +29,6 @@ pub use jwt::{Keys, Unverified};
 pub use openid::OpenId;
 pub use place::{BucketPlace, StorePlace, VaultPlace};
 pub use refusal::Refusal;
-pub use s3_client::{Credentials, Trust};
+pub use s3_client::{ClientCertificate, Credentials, Trust};
 pub use secrets::SecretsOf;
 pub use vault::{Vault, VaultLogin};

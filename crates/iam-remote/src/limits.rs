@@ -1,5 +1,5 @@
-//! Limits on what OpenID providers, those who send their tokens, and stores of identities can make
-//! a gateway do.
+//! Limits on what OpenID providers, directories, stores of identities, and those who send tokens
+//! and passwords, can make a gateway do. a gateway do.
 
 use std::time::Duration;
 
@@ -54,3 +54,34 @@ pub const VAULT_DOCUMENT_BYTES_MAX: usize = 1_000_000;
 /// The largest secret that is written to Vault, as JSON (`LimitExceeded`): it takes 1 MiB with what
 /// it adds.
 pub const VAULT_SECRET_BYTES_MAX: usize = (1 << 20) - (16 << 10);
+
+/// How long a question to the directory, or a login, may take with all that belongs to it.
+pub const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(5);
+/// The most questions to the directory at a time; others wait.
+pub const DIRECTORY_QUESTIONS_MAX: usize = 8;
+/// The most logins at a time; others wait.
+pub const LOGINS_MAX: usize = 8;
+/// How long what the directory says of somebody is used.
+pub const PERSON_TIME: Duration = Duration::from_mins(1);
+/// How long it is remembered that there is no such entry.
+pub const NOBODY_TIME: Duration = Duration::from_secs(10);
+/// The most entries that are remembered.
+pub const PEOPLE_KEPT_MAX: usize = 10_000;
+/// How long the directory is not asked again after it could not be.
+pub const FAILED_TIME: Duration = Duration::from_secs(1);
+/// How long wrong passwords of somebody count.
+pub const WRONG_PASSWORDS_TIME: Duration = Duration::from_mins(15);
+/// The most entries whose wrong passwords are remembered; more do not log in.
+pub const WRONG_PASSWORDS_KEPT_MAX: usize = 100_000;
+/// The longest name that is looked for.
+pub const LOGIN_NAME_BYTES_MAX: usize = 256;
+/// The longest password.
+pub const PASSWORD_BYTES_MAX: usize = 1_024;
+/// The most groups of somebody, with those that these are in.
+pub const DIRECTORY_GROUPS_MAX: usize = 1_000;
+/// How many groups may be within each other.
+pub const GROUP_DEPTH_MAX: usize = 10;
+/// How many groups are asked about in one search.
+pub const GROUPS_IN_A_SEARCH: usize = 50;
+/// The longest answer to StartTLS.
+pub const STARTTLS_ANSWER_BYTES_MAX: usize = 4 << 10;

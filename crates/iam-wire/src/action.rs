@@ -62,7 +62,7 @@ pub enum Secrets {
 /// What becomes of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 4 are.
+    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 5 are.
     Wave(u8),
     /// It is one of ours, and performed.
     Ours,
@@ -88,7 +88,7 @@ impl State {
 }
 
 /// The waves that are built.
-const WAVES_BUILT: u8 = 4;
+const WAVES_BUILT: u8 = 5;
 
 /// The table. Gives its rows to another macro, which makes an item of them, such as an enum, or a
 /// match over all actions.
@@ -311,7 +311,8 @@ macro_rules! for_each_action {
             SetPosixIdentity Slipway Administrator Changes Plain Ours
             SetOpenIDConnectProviderClaims Slipway Administrator Changes Plain Ours
             GetOpenIDConnectProviderClaims Slipway Administrator Reads Plain Ours
-            SetGroupOfDirectory Slipway Administrator Changes Plain Later
+            SetGroupOfDirectory Slipway Administrator Changes Plain Ours
+            ListGroupsOfDirectory Slipway Administrator Reads Plain Ours
             SetBucketOwner Slipway Administrator Changes Plain Ours
             ListBucketOwners Slipway Administrator Reads Plain Ours
             ExplainRequest Slipway Administrator Reads Plain Later

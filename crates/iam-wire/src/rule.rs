@@ -174,6 +174,8 @@ pub const WEB_IDENTITY_TOKEN: Rule = Rule::length(4, 20_000);
 pub const LDAP_USER_NAME: Rule = Rule::length(1, 2048);
 /// A password of the directory (ours).
 pub const LDAP_PASSWORD: Rule = Rule::length(1, 2048);
+/// The DN of a group of the directory (ours).
+pub const DIRECTORY_GROUP: Rule = Rule::length(1, 512);
 
 /// The greatest number of tags, and of keys of tags, in one request.
 pub const TAGS_MAX: usize = 50;

@@ -3,12 +3,14 @@
 use std::error::Error;
 use std::fmt::{self, Debug};
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use async_trait::async_trait;
+use s3_types::UnixName;
 use zeroize::Zeroizing;
 
-use crate::credential::Credential;
 use crate::documents::StoreError;
-use crate::model::Posix;
 
 /// A password. It is wiped from memory when it is dropped, and never printed.
 #[derive(Clone)]
@@ -33,18 +35,18 @@ impl Debug for SecretText {
 }
 
 /// Somebody whom the directory knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// The entry, by the name that the directory has for it (LDAP's DN).
+    /// The entry, as sessions hold it: one that is made again under the same DN is another one.
     pub entry: Box<str>,
-    /// The name to log in with.
+    /// The name, in the spelling of the directory.
     pub name: Box<str>,
-    /// The access key with its secret, if the entry has one.
-    pub credential: Option<Credential>,
-    /// The groups, with those that these are in, by the directory's names for them.
+    /// The groups, with those that these are in: their DNs, folded ([`crate::folded_dn`]).
     pub groups: Vec<Box<str>>,
-    /// Whom it is on the file system.
-    pub posix: Option<Posix>,
+    /// Whom it is on the file system, as the directory says it.
+    pub unix: Option<UnixName>,
+    /// Up to when this may be used without asking the directory again ([`Directory::is_present`]).
+    pub until: Instant,
 }
 
 /// The reason why somebody was not logged in.
@@ -54,6 +56,8 @@ pub enum LoginError {
     Refused,
     /// The password was wrong so often that the directory is not asked again for now.
     TooOften,
+    /// The entry cannot log in here, whatever the password: its name is none of IAM's, for example.
+    Unusable(&'static str),
     /// The directory cannot be asked.
     Unavailable(StoreError),
 }
@@ -63,6 +67,7 @@ impl fmt::Display for LoginError {
         match self {
             Self::Refused => f.write_str("the name or the password is wrong"),
             Self::TooOften => f.write_str("the password was wrong too often: try again later"),
+            Self::Unusable(why) => f.write_str(why),
             Self::Unavailable(cause) => write!(f, "the directory cannot be used: {cause}"),
         }
     }
@@ -70,17 +75,18 @@ impl fmt::Display for LoginError {
 
 impl Error for LoginError {}
 
-/// A directory of people and keys: LDAP.
+/// A directory of people: LDAP.
 #[async_trait]
 pub trait Directory: Debug + Send + Sync {
-    /// Finds somebody by an access key.
-    async fn by_access_key(&self, id: &str) -> Result<Option<Person>, StoreError>;
+    /// Finds somebody by [`Person::entry`]. `None` if there is no such entry, or it is disabled.
+    async fn by_entry(&self, entry: &str) -> Result<Option<Arc<Person>>, StoreError>;
 
-    /// Finds somebody by the entry's name, which sessions hold.
-    async fn by_entry(&self, entry: &str) -> Result<Option<Person>, StoreError>;
+    /// True if what the directory said of somebody may be used without asking again. It is called
+    /// for each request, and does not wait.
+    fn is_present(&self, person: &Person) -> bool;
 
     /// Checks a password.
-    async fn log_in(&self, name: &str, password: &SecretText) -> Result<Person, LoginError>;
+    async fn log_in(&self, name: &str, password: &SecretText) -> Result<Arc<Person>, LoginError>;
 }
 
 #[cfg(test)]

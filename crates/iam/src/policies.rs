@@ -141,7 +141,7 @@ pub(crate) fn party(principal: &Principal) -> Party<'_> {
             PrincipalKind::Root => PartyKind::Root,
             PrincipalKind::User => PartyKind::User,
             PrincipalKind::Role => PartyKind::RoleSession,
-            PrincipalKind::FederatedUser => PartyKind::FederatedUser,
+            PrincipalKind::FederatedUser | PrincipalKind::DirectoryUser => PartyKind::FederatedUser,
         },
         account: principal.account.id().as_str(),
         canonical_id: principal.account.canonical_id(),
@@ -266,7 +266,10 @@ impl RequestFacts<'_> {
 fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&'s str> {
     let principal = &session.principal;
     match source {
-        Source::UserName => (principal.kind == PrincipalKind::User).then_some(&principal.name),
+        Source::UserName => {
+            let has_name = matches!(principal.kind, PrincipalKind::User | PrincipalKind::DirectoryUser);
+            has_name.then_some(&principal.name)
+        }
         Source::UserId => principal.unique_id.as_deref(),
         Source::Account => Some(principal.account.id().as_str()),
         Source::Arn if principal.kind == PrincipalKind::Role => {
@@ -295,7 +298,7 @@ fn kind(requester: &Requester) -> &'static str {
         Some(PrincipalKind::Root) => "Account",
         Some(PrincipalKind::User) => "User",
         Some(PrincipalKind::Role) => "AssumedRole",
-        Some(PrincipalKind::FederatedUser) => "FederatedUser",
+        Some(PrincipalKind::FederatedUser | PrincipalKind::DirectoryUser) => "FederatedUser",
     }
 }
 

@@ -18,6 +18,8 @@ pub enum PrincipalKind {
     Role,
     /// Somebody for whom a user has asked for credentials, by a name of its own.
     FederatedUser,
+    /// Somebody who has logged in by the directory (LDAP).
+    DirectoryUser,
 }
 
 /// The user, role or root that acts with a session.
@@ -30,7 +32,8 @@ pub struct Principal {
     /// The name that answers and the log show; that of a role has its session's name. Never an
     /// access key, which is half of a credential and may be changed.
     pub name: Box<str>,
-    /// The ARN that policies name: that of the session for a role or a federated user.
+    /// The ARN that policies name: that of the session for a role, a federated user or one of the
+    /// directory.
     pub arn: Box<str>,
     /// The ARN of the role that was assumed, or of the user who asked for the federated one.
     pub issuer: Option<Box<str>>,

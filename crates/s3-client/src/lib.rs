@@ -34,5 +34,5 @@ pub use request::{Body, Payload, Request, Trailer};
 pub use sending::Sending;
 pub use server::Settings;
 pub use target::target;
-pub use tls::Trust;
+pub use tls::{ClientCertificate, Trust, tls_config};
 pub use transport::Transport;

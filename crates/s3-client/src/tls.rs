@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_rustls::TlsConnector;
 
 use crate::sentence::Result;
@@ -31,6 +31,34 @@ pub struct Trust {
     pub insecure: bool,
 }
 
+/// The certificate by which a client says who it is: files (PEM) with its chain and its key.
+#[derive(Debug, Clone)]
+pub struct ClientCertificate {
+    /// The chain.
+    pub chain: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Makes the configuration of TLS for clients, for other protocols than HTTP. `without_roots` is as
+/// for [`tls_client`].
+pub fn tls_config(
+    trust: &Trust,
+    own: Option<&ClientCertificate>,
+    without_roots: &str,
+) -> Result<ClientConfig> {
+    let builder = verifying(trust, without_roots)?;
+    let Some(own) = own else { return Ok(builder.with_no_client_auth()) };
+    let bad = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    let chain = CertificateDer::pem_file_iter(&own.chain).map_err(|e| bad(&own.chain, &e))?;
+    let chain = chain.collect::<std::result::Result<Vec<_>, _>>().map_err(|e| bad(&own.chain, &e))?;
+    if chain.is_empty() {
+        return Err(bad(&own.chain, &"the file contains no certificates"));
+    }
+    let key = PrivateKeyDer::from_pem_file(&own.key).map_err(|e| bad(&own.key, &e))?;
+    builder.with_client_auth_cert(chain, key).map_err(|e| bad(&own.key, &e))
+}
+
 /// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
 /// advice in the error of a system without trusted certificates.
 pub fn tls_client(
@@ -47,6 +75,10 @@ fn server_name(host: &str) -> Result<ServerName<'static>> {
 }
 
 fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
+    Ok(TlsConnector::from(Arc::new(verifying(trust, without_roots)?.with_no_client_auth())))
+}
+
+fn verifying(trust: &Trust, without_roots: &str) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let trusted = if trust.insecure {
         None
@@ -55,13 +87,8 @@ fn connector(trust: &Trust, without_roots: &str) -> Result<TlsConnector> {
         Some(Trusted::new(file, trust.ca.is_some(), &provider)?)
     };
     let verifier = Arc::new(Verifier { provider: Arc::clone(&provider), trusted });
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(builder.map_err(|e| e.to_string())?.dangerous().with_custom_certificate_verifier(verifier))
 }
 
 /// The file with the certificates that are trusted: that of `--ca`, or the system's.

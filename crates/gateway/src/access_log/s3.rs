@@ -27,7 +27,10 @@ const BARE: &AsciiSet = &QUOTED.add(b' ');
 fn requester(session: &Session) -> &str {
     match session.principal.kind {
         PrincipalKind::Root => &session.facts.canonical_id,
-        PrincipalKind::User | PrincipalKind::Role | PrincipalKind::FederatedUser => &session.principal.arn,
+        PrincipalKind::User
+        | PrincipalKind::Role
+        | PrincipalKind::FederatedUser
+        | PrincipalKind::DirectoryUser => &session.principal.arn,
     }
 }
 

@@ -10,7 +10,7 @@ use iam::model::{AccountDocument, Context, Holder, IamError, Key, KeyOwner, NewK
 use iam::{Account, AccountId, AccountState, Closed, Credential, Snapshot};
 use iam_wire::api::{
     self, AccessKey, AccessKeyMetadata, CreateAccountResult, CreateRootAccessKeyResult, GetAccountResult,
-    ListAccountsResult, ListRootAccessKeysResult,
+    GroupOfDirectory, ListAccountsResult, ListGroupsOfDirectoryResult, ListRootAccessKeysResult,
 };
 use iam_wire::{AccountStatus, QueryCode, QueryError, Secret, Text};
 use s3_types::{S3Action, Timestamp};
@@ -343,5 +343,38 @@ impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
         };
         change_one(call, self.account_id, (self.user_name, self.role_name), &change).await?;
         Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl<'f> Perform<'f> for api::SetGroupOfDirectory<'f> {
+    with_nothing! {}
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let group = name("GroupName", self.group_name)?;
+        let change = |document: &mut AccountDocument, _: &Context<'_>| {
+            document.set_group_external(&group, self.directory_group)
+        };
+        call.change(&change).await?;
+        Ok(done::<Self>(call))
+    }
+}
+
+#[async_trait]
+impl Perform<'_> for api::ListGroupsOfDirectory {
+    with_nothing! {}
+
+    async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
+        let groups = call.document().groups.iter();
+        let named = groups.filter_map(|(name, group)| Some((name, group.external.as_deref()?)));
+        let page = self.page.cut(named, |(name, _)| name.as_str().into());
+        let is_truncated = page.is_truncated();
+        let groups = page.items.iter().map(|(name, dn)| GroupOfDirectory {
+            group_name: name.as_str().into(),
+            directory_group: (*dn).into(),
+        });
+        let groups = groups.collect();
+        let marker = page.marker.map(Text::Owned);
+        Ok(rendered(&ListGroupsOfDirectoryResult { groups, is_truncated, marker }, call))
     }
 }

@@ -52,8 +52,8 @@ impl ActionCall<'_> {
         format!("arn:aws:iam::{}:{kind}{name}", self.account_id())
     }
 
-    /// Refuses what sessions may not do: those of GetSessionToken and GetFederationToken no IAM,
-    /// and of STS only AssumeRole and GetCallerIdentity.
+    /// Refuses what sessions may not do: those of GetSessionToken, GetFederationToken and the
+    /// directory no IAM, and of STS only GetCallerIdentity and (GetSessionToken's) AssumeRole.
     ///
     /// Source: "Comparing the AWS STS API operations" in the IAM User Guide.
     pub fn check_session(&self, row: &ActionInfo) -> Result<(), QueryError> {
@@ -64,7 +64,7 @@ impl ActionCall<'_> {
             Service::Iam | Service::Slipway => false,
             Service::Sts => match row.action {
                 Action::GetCallerIdentity => true,
-                Action::AssumeRole => session.principal.kind != PrincipalKind::FederatedUser,
+                Action::AssumeRole => session.principal.kind == PrincipalKind::User,
                 _ => false,
             },
         };

@@ -32,9 +32,12 @@ macro_rules! dispatch {
             }
         }
     };
-    // It is performed before anybody is known (web_identity.rs).
+    // Logins are performed before anybody is known (web_identity.rs, ldap_identity.rs).
     (@arm AssumeRoleWithWebIdentity $state:tt $form:ident $call:ident) => {
         Box::pin(async { Err(QueryError::action_not_implemented("AssumeRoleWithWebIdentity")) })
+    };
+    (@arm AssumeRoleWithLDAPIdentity $state:tt $form:ident $call:ident) => {
+        Box::pin(async { Err(QueryError::action_not_implemented("AssumeRoleWithLDAPIdentity")) })
     };
     (@arm $name:ident Wave1 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Wave2 $form:ident $call:ident) => { run::<api::$name>($form, $call) };

@@ -17,6 +17,7 @@ mod error;
 mod group;
 mod inline;
 mod key;
+mod ldap_identity;
 mod perform;
 mod place;
 mod policy;
@@ -48,7 +49,11 @@ use crate::limits::ACTION_BODY_TIME_MAX;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
 use call::ActionCall;
+use ldap_identity::DirectoryLogin;
 use web_identity::Login;
+
+/// The actions for which nobody signs: another proof is in their form.
+const LOGINS: [Action; 2] = [Action::AssumeRoleWithWebIdentity, Action::AssumeRoleWithLDAPIdentity];
 
 /// The content type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -140,8 +145,8 @@ async fn perform(
     }
     check_served(row)?;
     check_privacy(request, row)?;
-    if row.action == Action::AssumeRoleWithWebIdentity {
-        return login(request, &form).await;
+    if LOGINS.contains(&row.action) {
+        return login(request, row.action, &form).await;
     }
     let session = authenticate(request, row, &bytes).await?;
     let requester = Requester::Session(Arc::clone(&session));
@@ -169,7 +174,7 @@ async fn perform(
     dispatch::dispatch(row.action, &form, &call).await
 }
 
-/// Performs the one action for which nobody signs, and refuses all others. What can be none is
+/// Performs an action for which nobody signs, and refuses all others. What can be none is
 /// refused before its body.
 async fn perform_unsigned(
     request: &ActionRequest<'_>,
@@ -177,9 +182,8 @@ async fn perform_unsigned(
     service: &mut Option<Service>,
 ) -> Result<String, QueryError> {
     let ActionRequest { gateway, head, signed, .. } = request;
-    let row = Action::AssumeRoleWithWebIdentity.info();
-    let is_it = signed.query.get("Action").map_or_else(|| is_form(&head.headers), |name| name == row.name);
-    if !is_it {
+    let is_login = |name: &str| LOGINS.iter().any(|action| action.info().name == name);
+    if !signed.query.get("Action").map_or_else(|| is_form(&head.headers), is_login) {
         return Err(unsigned());
     }
     let Some(_place) = gateway.unsigned_actions.take() else {
@@ -187,20 +191,23 @@ async fn perform_unsigned(
     };
     let bytes = read_in_time(body, &head.headers).await?;
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
-    if Action::of(&form).ok() != Some(row.action) {
-        return Err(unsigned());
-    }
+    let action = Action::of(&form).ok().filter(|action| LOGINS.contains(action)).ok_or_else(unsigned)?;
+    let row = action.info();
     *service = Some(row.service);
     check_privacy(request, row)?;
-    login(request, &form).await
+    login(request, action, &form).await
 }
 
-async fn login(request: &ActionRequest<'_>, form: &Form<'_>) -> Result<String, QueryError> {
+async fn login(request: &ActionRequest<'_>, action: Action, form: &Form<'_>) -> Result<String, QueryError> {
     let ActionRequest { gateway, settings, cx, head, .. } = request;
     if let Some(trail) = &cx.trail {
-        trail.set_operation(Action::AssumeRoleWithWebIdentity.info().name);
+        trail.set_operation(action.info().name);
     }
-    Login { gateway, account: settings.account.id(), cx, headers: &head.headers }.perform(form).await
+    let account = settings.account.id();
+    if action == Action::AssumeRoleWithLDAPIdentity {
+        return DirectoryLogin { gateway, account, cx }.perform(form).await;
+    }
+    Login { gateway, account, cx, headers: &head.headers }.perform(form).await
 }
 
 async fn read_in_time(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {

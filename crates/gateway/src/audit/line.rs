@@ -133,6 +133,7 @@ fn push_session(out: &mut Vec<u8>, session: &Session) {
         // The name of the session is what follows the role's.
         PrincipalKind::Role => ("role", principal.name.split_once('/').map(|(_, name)| name)),
         PrincipalKind::FederatedUser => ("federated-user", Some(&*principal.name)),
+        PrincipalKind::DirectoryUser => ("directory-user", Some(&*principal.name)),
     };
     word(out, b",\"kind\":\"", Some(kind));
     // Ids and access keys have nothing to escape.

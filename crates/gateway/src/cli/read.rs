@@ -16,7 +16,7 @@ use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
 /// Options that have an effect only with another option, each with that one.
-const NEEDS: [(&str, &str); 7] = [
+const NEEDS: [(&str, &str); 20] = [
     ("access_log_format", "access_log"),
     ("audit_log_required", "audit_log"),
     ("traces_ratio", "traces"),
@@ -24,6 +24,19 @@ const NEEDS: [(&str, &str); 7] = [
     ("identities_credentials_file", "identities"),
     ("identities_credentials_command", "identities"),
     ("identities_ca", "identities"),
+    ("ldap_in_clear", "ldap_server"),
+    ("ldap_ca", "ldap_server"),
+    ("ldap_client_cert", "ldap_server"),
+    ("ldap_client_key", "ldap_server"),
+    ("ldap_bind_dn", "ldap_server"),
+    ("ldap_bind_password_file", "ldap_server"),
+    ("ldap_bind_password_command", "ldap_server"),
+    ("ldap_base", "ldap_server"),
+    ("ldap_user_filter", "ldap_server"),
+    ("ldap_name_attribute", "ldap_server"),
+    ("ldap_group_base", "ldap_server"),
+    ("ldap_group_filter", "ldap_server"),
+    ("ldap_attempts", "ldap_server"),
 ];
 
 /// The values of the options of `serve`, by their fields.

@@ -72,7 +72,8 @@ pub fn reference() -> String {
         let default = arg
             .get_default_values()
             .first()
-            .map(|d| format!("`{}`", d.to_string_lossy()))
+            // A bar would end the cell.
+            .map(|d| format!("`{}`", d.to_string_lossy().replace('|', "\\|")))
             .unwrap_or_default();
         let mut meaning = arg.get_help().map(ToString::to_string).unwrap_or_default();
         // Those of a switch stand above the table.

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use super::command::Cli;
 use super::read::error;
 use crate::values::nearest;
-use crate::{credentials, identities, master_key};
+use crate::{credentials, identities, ldap, master_key};
 
 const PREFIX: &str = "SLIPWAY_";
 /// How many unknown variables an error names at most.
@@ -50,7 +50,8 @@ fn known() -> Vec<String> {
     let command = Cli::command();
     let options = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
     let options = options.filter_map(clap::Arg::get_env).map(|name| name.to_string_lossy().into_owned());
-    let others = credentials::own_variables().chain([master_key::VARIABLE, identities::VARIABLE]);
+    let others = credentials::own_variables();
+    let others = others.chain([master_key::VARIABLE, identities::VARIABLE, ldap::VARIABLE]);
     options.chain(others.map(ToOwned::to_owned)).collect()
 }
 

@@ -119,8 +119,9 @@ pub const PAGES: &[Page] = &[
                     (
                         "SIGHUP",
                         "Reload: reads flags, environment and file again. Certificates, root's keys, the access \
-                         log's file, `--domain` and `--log` are applied at once; the log names what changed, and \
-                         which other options differ and need a restart. If anything is wrong, nothing is changed.",
+                         log's file, the password of `--ldap-bind-dn`, `--domain` and `--log` are applied at once; \
+                         the log names what changed, and which other options differ and need a restart. If \
+                         anything is wrong, nothing is changed.",
                     ),
                     (
                         "SIGTERM, SIGINT",

@@ -4,7 +4,10 @@ use super::key::{AccessKey, AccessKeyMetadata};
 use crate::input::inputs;
 use crate::output::{elements, outputs};
 use crate::page::Page;
-use crate::rule::{ACCESS_KEY_ID, ACCOUNT_ID, ACCOUNT_NAME, EXISTING_USER_NAME, POSIX_IDENTITY, ROLE_NAME};
+use crate::rule::{
+    ACCESS_KEY_ID, ACCOUNT_ID, ACCOUNT_NAME, DIRECTORY_GROUP, EXISTING_USER_NAME, GROUP_NAME, POSIX_IDENTITY,
+    ROLE_NAME,
+};
 use crate::words::AccountStatus;
 use crate::xml::Text;
 
@@ -51,6 +54,15 @@ inputs! {
         role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
         identity: Option<&'f str> = optional("Identity", &POSIX_IDENTITY),
     }
+    /// Names the group of the directory whose members have the policies of a group of the
+    /// requester's account; without one, that which is there is taken away.
+    SetGroupOfDirectory<'f> {
+        group_name: &'f str = text("GroupName", &GROUP_NAME),
+        directory_group: Option<&'f str> = optional("DirectoryGroup", &DIRECTORY_GROUP),
+    }
+    ListGroupsOfDirectory {
+        page: Page = page(),
+    }
 }
 
 elements! {
@@ -67,6 +79,11 @@ elements! {
         "Roles" roles: u32,
         "Policies" policies: u32,
     }
+    /// A group, and the group of the directory whose members have its policies.
+    GroupOfDirectory<'a> {
+        "GroupName" group_name: Text<'a>,
+        "DirectoryGroup" directory_group: Text<'a>,
+    }
 }
 
 outputs! {
@@ -79,6 +96,11 @@ outputs! {
     }
     ListAccounts => ListAccountsResult<'a> {
         "Accounts" accounts: Vec<Account<'a>>,
+        "IsTruncated" is_truncated: bool,
+        "Marker" marker: Option<Text<'a>>,
+    }
+    ListGroupsOfDirectory => ListGroupsOfDirectoryResult<'a> {
+        "Groups" groups: Vec<GroupOfDirectory<'a>>,
         "IsTruncated" is_truncated: bool,
         "Marker" marker: Option<Text<'a>>,
     }

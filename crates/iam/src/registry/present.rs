@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -13,6 +13,7 @@ use super::keys_document::{OpenError, agree};
 use super::token_cache::TokenCache;
 use super::uses::Uses;
 use crate::account::AccountId;
+use crate::directory::Directory;
 use crate::documents::{Documents, Mark, StoreError, Tag};
 use crate::identities::{RootIdentity, Unidentified};
 use crate::model::{IamCode, IamError};
@@ -131,6 +132,8 @@ pub struct Registry {
     pub(super) root: ArcSwap<Session>,
     pub(super) keys: ArcSwap<Keys>,
     pub(super) tokens: TokenCache,
+    /// Who is asked about sessions of the directory; unset if there is no directory.
+    pub(super) directory: OnceLock<Arc<dyn Directory>>,
     /// Held by whoever changes something, so that the changes of a gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) look_limit: Duration,
@@ -202,6 +205,7 @@ impl Registry {
             root: ArcSwap::new(root),
             keys: ArcSwap::new(keys),
             tokens: TokenCache::new(),
+            directory: OnceLock::new(),
             changing: tokio::sync::Mutex::new(()),
             look_limit,
             uses: Uses::default(),
@@ -325,6 +329,12 @@ impl Registry {
     /// decided by it at once, all others from the next look on.
     pub fn set_root(&self, root: &RootIdentity) {
         self.root.store(Arc::clone(root.session()));
+    }
+
+    /// Takes the directory, once, whose people may have sessions.
+    pub fn set_directory(&self, directory: Arc<dyn Directory>) {
+        // The first one counts.
+        let _ = self.directory.set(directory);
     }
 
     /// True if it has these master keys, in this order.

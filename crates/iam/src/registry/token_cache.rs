@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use quick_cache::sync::Cache;
 
+use crate::directory::Person;
 use crate::session::Session;
 use crate::state::Keys;
 use crate::tokens::{Claims, SessionToken, TOKEN_CHARS_MAX};
@@ -26,6 +27,8 @@ pub(crate) struct Opened {
     pub generation: u64,
     /// The keys that it was opened with: with others it may not open.
     pub keys: Arc<Keys>,
+    /// What the directory said of whose session it is; `None` if it was not asked.
+    pub person: Option<Arc<Person>>,
 }
 
 /// Sessions of tokens that were opened, by access key. Tokens that do not open are not remembered.

@@ -11,6 +11,7 @@ use super::compiler::{BuiltIns, Compiler, Form};
 use super::keys::Keys;
 use crate::account::{Account, AccountId};
 use crate::credential::{AccessKeyId, Credential};
+use crate::distinguished_name::folded_dn;
 use crate::documents::{DocumentName, Tag};
 use crate::identities::Unidentified;
 use crate::model::{
@@ -83,9 +84,14 @@ pub struct AccountState {
     keys: Vec<(AccessKeyId, Held)>,
     identities: HashMap<UniqueId, Identity>,
     managed: HashMap<PolicyArn, Arc<Policy>>,
+    /// The rights of groups that name one of the directory's, by its DN, folded.
+    of_directory: HashMap<Box<str>, GroupRights>,
     built_in: Arc<BuiltIns>,
     troubles: Vec<Trouble>,
 }
+
+/// Policies, and their names.
+type GroupRights = (Vec<Arc<Policy>>, PolicyNames);
 
 /// The tags as sessions have them.
 fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
@@ -146,7 +152,7 @@ impl Making<'_> {
 
     fn add_policies(
         &mut self,
-        to: &mut (Vec<Arc<Policy>>, PolicyNames),
+        to: &mut GroupRights,
         of: (&str, &Name),
         inline: &Inline,
         attached: &[PolicyArn],
@@ -161,11 +167,7 @@ impl Making<'_> {
     }
 
     /// Puts the policies of a user or role together.
-    fn permissions(
-        &self,
-        (identity, mut names): (Vec<Arc<Policy>>, PolicyNames),
-        boundary: Option<&PolicyArn>,
-    ) -> Permissions {
+    fn permissions(&self, (identity, mut names): GroupRights, boundary: Option<&PolicyArn>) -> Permissions {
         names.boundary = boundary.map(|arn| arn.as_str().into());
         let boundary = boundary.map(|arn| self.by_arn(arn));
         Permissions { identity: identity.into(), boundary, session: None, names: Arc::new(names) }
@@ -231,6 +233,17 @@ impl Making<'_> {
             disabled: role.disabled,
             trust,
         }
+    }
+
+    /// Puts the policies of groups together that name a group of the directory.
+    fn groups_of_directory(&mut self) -> HashMap<Box<str>, GroupRights> {
+        let (mut all, document) = (HashMap::new(), self.document);
+        for (name, group) in &document.groups {
+            let Some(dn) = &group.external else { continue };
+            let rights = all.entry(folded_dn(dn)).or_default();
+            self.add_policies(rights, ("group", name), &group.inline, &group.attached);
+        }
+        all
     }
 
     /// Makes what a key leads to.
@@ -332,9 +345,21 @@ impl AccountState {
             let identity = making.role(&account, name, role);
             identities.insert(role.id.clone(), identity);
         }
+        let of_directory = making.groups_of_directory();
         let Making { managed, troubles, .. } = making;
         let (opened_with, keys) = (Arc::clone(keys), held);
-        Self { document, tag, opened_with, account, keys, identities, managed, built_in, troubles }
+        Self {
+            document,
+            tag,
+            opened_with,
+            account,
+            keys,
+            identities,
+            managed,
+            of_directory,
+            built_in,
+            troubles,
+        }
     }
 
     /// True if nothing would come out differently if it were made again.
@@ -365,6 +390,22 @@ impl AccountState {
     /// Finds a managed policy, of the account or built in.
     pub fn policy(&self, arn: &PolicyArn) -> Option<&Arc<Policy>> {
         self.managed.get(arn).or_else(|| self.built_in.get(arn.as_str()))
+    }
+
+    /// True if a group names one of these groups of the directory, given by their folded DNs.
+    pub fn knows_a_group(&self, of_directory: &[Box<str>]) -> bool {
+        of_directory.iter().any(|dn| self.of_directory.contains_key(dn))
+    }
+
+    /// Puts the rights together that groups give to whoever is in these groups of the directory,
+    /// given by their folded DNs, each once.
+    pub(crate) fn permissions_of_groups(&self, of_directory: &[Box<str>]) -> Permissions {
+        let (mut identity, mut names) = (Vec::new(), PolicyNames::default());
+        for (policies, their_names) in of_directory.iter().filter_map(|dn| self.of_directory.get(dn)) {
+            identity.extend(policies.iter().cloned());
+            names.identity.extend(their_names.identity.iter().cloned());
+        }
+        Permissions { identity: identity.into(), names: Arc::new(names), ..Permissions::default() }
     }
 
     pub(crate) fn held(&self) -> impl Iterator<Item = (&AccessKeyId, &Held)> {

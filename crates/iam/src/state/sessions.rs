@@ -10,6 +10,7 @@ use super::compiler::{Form, denies_all, parse};
 use super::snapshot::{Entry, Snapshot};
 use crate::account::AccountId;
 use crate::credential::Credential;
+use crate::directory::Person;
 use crate::identities::Unidentified;
 use crate::model::{PolicyArn, Posix, ProviderArn, TagKey, Tags};
 use crate::session::{
@@ -21,19 +22,27 @@ use crate::unique_id::{IdKind, UniqueId};
 
 /// What root's federated users have before their session policies: all of the account.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
+/// What names of the directory have before them in ARNs, so that no name for which a user asks by
+/// GetFederationToken is one of them: such a name has no slash.
+const DIRECTORY_PATH: &str = "ldap/";
 
 impl Snapshot {
     /// Makes the session that a token stands for, as the present state has it
     /// (docs/decisions/0042-session-tokens.md). Whether it has ended is not looked at, but for that
-    /// it ends no later than the key that asked for it.
-    pub fn session_of(&self, claims: &Claims, key: Credential) -> Result<Session, Unidentified> {
+    /// it ends no later than the key that asked for it. `person` is what the directory says of who
+    /// has the session, if it is one of the directory.
+    pub fn session_of(
+        &self,
+        claims: &Claims,
+        key: Credential,
+        person: Option<&Person>,
+    ) -> Result<Session, Unidentified> {
         let account = self.open_account(&claims.account)?;
         let made = match claims.kind {
             SessionKind::Role | SessionKind::WebIdentity => of_role(claims, account)?,
             SessionKind::User => self.of_user(claims, account)?,
             SessionKind::FederatedUser => self.of_federated(claims, account)?,
-            // No directory is asked yet.
-            SessionKind::Ldap => return Err(Unidentified::UnknownKey),
+            SessionKind::Ldap => of_directory(claims, account, person.ok_or(Unidentified::UnknownKey)?)?,
         };
         let ends = Timestamp::from_second(claims.ends).map_err(|_| Unidentified::InvalidToken)?;
         let issued = Timestamp::from_second(claims.issued).map_err(|_| Unidentified::InvalidToken)?;
@@ -189,6 +198,33 @@ fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, U
     };
     let permissions = Permissions { session: limits(claims, account), ..role.permissions.clone() };
     Ok(Made { principal, permissions, tags: &role.tags, ends: None })
+}
+
+/// A session of somebody who has logged in by the directory: the rights of the account's groups
+/// that name a group of the directory's which they are in. It is a federated user, whose name is
+/// the directory's.
+fn of_directory<'s>(
+    claims: &Claims,
+    account: &'s AccountState,
+    person: &Person,
+) -> Result<Made<'s>, Unidentified> {
+    if claims.principal != Who::Entry(person.entry.clone()) {
+        return Err(Unidentified::InvalidToken);
+    }
+    let (id, name) = (account.account().id(), &person.name);
+    let principal = Principal {
+        account: Arc::clone(account.account()),
+        kind: PrincipalKind::DirectoryUser,
+        name: name.clone(),
+        arn: format!("arn:aws:sts::{id}:federated-user/{DIRECTORY_PATH}{name}").into(),
+        issuer: None,
+        issuer_id: None,
+        unique_id: Some(format!("{id}:{DIRECTORY_PATH}{name}").into()),
+        unix: person.unix.clone().or_else(|| Some(UnixName::User((&**name).into()))),
+    };
+    let permissions =
+        Permissions { session: limits(claims, account), ..account.permissions_of_groups(&person.groups) };
+    Ok(Made { principal, permissions, tags: &[], ends: None })
 }
 
 /// All of an account, for the federated users of its root.

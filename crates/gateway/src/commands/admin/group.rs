@@ -1,6 +1,7 @@
 //! `slipway admin group`.
 
 use clap::Subcommand;
+use iam_wire::Service;
 
 use super::common::gone;
 use super::output::{Output, array, joined, with};
@@ -70,6 +71,16 @@ pub enum GroupCommand {
         #[arg(required = true)]
         users: Vec<String>,
     },
+    /// Give the policies of a group to the members of a group of the LDAP directory (see
+    /// --ldap-server of `slipway serve`)
+    #[command(after_help = "Example: slipway admin group directory staff cn=staff,ou=groups,dc=lab")]
+    Directory {
+        /// The name
+        name: String,
+        /// The DN of the directory's group; without it, no members of the directory have the
+        /// policies any more
+        dn: Option<String>,
+    },
     /// Those for policies.
     #[command(flatten)]
     Rights(RightsCommand),
@@ -117,6 +128,14 @@ pub fn run(command: &GroupCommand, server: &Server, output: &Output<'_>) -> Resu
                 output.done(&format!("{user}: is no longer in {name}"));
             }
         }
+        GroupCommand::Directory { name, dn: Some(dn) } => {
+            server.own("SetGroupOfDirectory", &[("GroupName", name), ("DirectoryGroup", dn)])?;
+            output.done(&format!("{name}: its policies are those of the directory's {dn}"));
+        }
+        GroupCommand::Directory { name, dn: None } => {
+            server.own("SetGroupOfDirectory", &[("GroupName", name)])?;
+            output.done(&format!("{name}: is no group of the directory any more"));
+        }
         GroupCommand::Rights(command) => return super::rights::run(command, Holder::Group, server, output),
     }
     Ok(())
@@ -134,6 +153,12 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("made", group.text_of("CreateDate")),
         ("users", joined(&users, "UserName")),
     ];
+    // For the administrator alone; others are not told.
+    let of_directory = server.list_of(Service::Slipway, "ListGroupsOfDirectory", &[], "Groups");
+    let of_directory = of_directory.unwrap_or_default();
+    if let Some(named) = of_directory.iter().find(|one| one.text_of("GroupName") == name) {
+        lines.push(("directory", named.text_of("DirectoryGroup")));
+    }
     lines.extend(rights.lines());
     output.facts(&lines, &with(with(group.json(), [("Users", array(&users))]), rights.json()));
     Ok(())

@@ -157,6 +157,7 @@ impl Scene {
             actions: Places::new(1),
             unsigned_actions: Places::new(1),
             openid: OpenId::new(Trust::default()),
+            ldap: None,
             secrets_in_clear: false,
             unix: None,
             authorizer,

@@ -20,6 +20,7 @@ use crate::tokens::{Claims, SessionKind, Who};
 
 mod accounts;
 mod changes;
+mod directory;
 mod freshness;
 mod last_use;
 mod rotation;

@@ -13,6 +13,7 @@ use crate::sealing::MasterKeys;
 use crate::session::{KeyKind, Principal, Session};
 use crate::unique_id::system_random;
 
+mod directory;
 mod keys;
 mod principals;
 mod sessions;

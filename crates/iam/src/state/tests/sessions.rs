@@ -27,7 +27,7 @@ fn of_user(document: &AccountDocument, kind: SessionKind, key: &Credential) -> C
 }
 
 fn made(state: &Snapshot, claims: &Claims) -> Result<Session, Unidentified> {
-    state.session_of(claims, credential("ASIAIOSFODNN7EXAMPLE"))
+    state.session_of(claims, credential("ASIAIOSFODNN7EXAMPLE"), None)
 }
 
 fn may(session: Session, action: S3Action) -> bool {

@@ -1,0 +1,75 @@
+//! AssumeRoleWithLDAPIdentity, MinIO's action: sessions for those who know their password of the
+//! directory (docs/decisions/0042-session-tokens.md). Nobody signs for it.
+
+use iam::{AccountId, Claims, Directory as _, LoginError, Person, SecretText, SessionKind, Who};
+use iam_wire::api::{self, AssumeRoleWithLDAPIdentityResult};
+use iam_wire::{Action, Form, Output as _, QueryCode, QueryError, parse};
+use zeroize::Zeroizing;
+
+use super::error;
+use super::session::{ROLE_SECONDS, credentials, session_policy};
+use crate::gateway::Gateway;
+use crate::request::RequestContext;
+
+/// A request for a session, by whoever has the password.
+pub(super) struct DirectoryLogin<'a> {
+    /// The gateway.
+    pub gateway: &'a Gateway,
+    /// The account of the tree, whose groups name groups of the directory.
+    pub account: &'a AccountId,
+    /// The facts about the request.
+    pub cx: &'a RequestContext,
+}
+
+fn denied(message: &'static str, why: LoginError) -> QueryError {
+    QueryError::new(QueryCode::AccessDenied, message).caused_by(why)
+}
+
+/// Nobody is told whether there is such an entry: one sentence for all that is wrong with a name
+/// and a password.
+fn refused(why: LoginError) -> QueryError {
+    let message = "The name or the password is wrong, or wrong passwords came too often.";
+    match why {
+        LoginError::Refused | LoginError::TooOften => denied(message, why),
+        LoginError::Unusable(sentence) => denied(sentence, why),
+        LoginError::Unavailable(_) => {
+            let message = "The directory cannot be asked at the moment.";
+            QueryError::new(QueryCode::ServiceUnavailable, message).caused_by(why)
+        }
+    }
+}
+
+impl DirectoryLogin<'_> {
+    /// Performs the action: has the directory check the password, and gives out a session.
+    pub async fn perform(&self, form: &Form<'_>) -> Result<String, QueryError> {
+        let input: api::AssumeRoleWithLDAPIdentity<'_> = parse(form)?;
+        let Some(ldap) = &self.gateway.ldap else {
+            return Err(QueryError::action_not_implemented(Action::AssumeRoleWithLDAPIdentity.info().name));
+        };
+        // Before the password is sent anywhere.
+        let policy = session_policy(input.policy)?;
+        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let account = state.account(self.account).filter(|account| !account.document().disabled);
+        let account = account.ok_or_else(|| {
+            QueryError::new(QueryCode::ServiceUnavailable, "The account cannot be used at the moment.")
+        })?;
+        let password = SecretText::new(Zeroizing::new(input.ldap_password.expose().to_owned()));
+        let person = ldap.log_in(input.ldap_user_name, &password).await.map_err(refused)?;
+        if !account.knows_a_group(&person.groups) {
+            let message = "No group of this server names a group of the directory that you are in.";
+            return Err(QueryError::new(QueryCode::AccessDenied, message));
+        }
+        let mut claims = self.claims(&person, input.duration_seconds.unwrap_or(ROLE_SECONDS));
+        claims.policy = policy;
+        let issued = self.gateway.registry.issue(&claims).map_err(error::of_iam)?;
+        let output = AssumeRoleWithLDAPIdentityResult { credentials: credentials(&issued, &claims) };
+        Ok(output.render(self.cx.id.as_str()))
+    }
+
+    fn claims(&self, person: &Person, seconds: u32) -> Claims {
+        let whose = Who::Entry(person.entry.clone());
+        let issued = self.cx.now.as_second();
+        let ends = issued.saturating_add(i64::from(seconds));
+        Claims::new(SessionKind::Ldap, self.account.clone(), whose, &person.name, issued, ends)
+    }
+}

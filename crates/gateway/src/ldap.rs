@@ -1,0 +1,129 @@
+//! The LDAP directory that people log in by: its options, checked, and its password.
+
+use std::sync::Arc;
+
+use iam::{Registry, SecretText};
+use iam_remote::ldap::{Ldap, LdapSettings, check};
+use iam_remote::{ClientCertificate, Trust};
+use s3_types::Timestamp;
+use zeroize::Zeroizing;
+
+use crate::config::ServeOptions;
+use crate::secret_text::{of_command, of_file};
+
+/// The variable that may have the password itself.
+pub const VARIABLE: &str = "SLIPWAY_LDAP_BIND_PASSWORD";
+/// What the sources of the password are said to have.
+const WHAT: &str = "the password of --ldap-bind-dn";
+
+/// The directory that options name, checked as far as it can be without asking it. It is made by
+/// [`Found::open`].
+#[derive(Debug)]
+pub struct Found {
+    settings: LdapSettings,
+    password: Option<SecretText>,
+}
+
+impl Found {
+    /// Makes the directory, which the registry then asks about sessions.
+    pub fn open(self, registry: &Registry) -> Result<Arc<Ldap>, String> {
+        let ldap = Arc::new(Ldap::new(self.settings, self.password)?);
+        registry.set_directory(ldap.clone());
+        Ok(ldap)
+    }
+
+    /// Takes the password, of a reload.
+    pub fn into_password(self) -> Option<SecretText> {
+        self.password
+    }
+}
+
+/// Checks the options about the directory, and reads the files that they name. `None` without a
+/// directory.
+pub fn find(options: &ServeOptions, env: impl Fn(&str) -> Option<String>) -> Result<Option<Found>, String> {
+    if options.ldap.ldap_server.is_empty() {
+        return Ok(None);
+    }
+    let settings = settings(options)?;
+    check(&settings).map_err(|why| {
+        format!("--ldap-server: {why}: give files with certificates (PEM) by --ldap-ca, --ldap-client-cert and --ldap-client-key")
+    })?;
+    let password = password(options, env)?;
+    match (&settings.bind_dn, &password) {
+        (Some(_), None) => Err(format!(
+            "--ldap-bind-dn needs its password: give --ldap-bind-password-file, --ldap-bind-password-command or \
+             {VARIABLE}"
+        )),
+        (None, Some(_)) => Err(format!("{WHAT} has no effect without --ldap-bind-dn: give that as well")),
+        _ => Ok(Some(Found { settings, password })),
+    }
+}
+
+fn settings(options: &ServeOptions) -> Result<LdapSettings, String> {
+    let ldap = &options.ldap;
+    let base = ldap.ldap_base.as_deref().filter(|base| !base.is_empty());
+    let base = base.ok_or("--ldap-server needs --ldap-base: name the entry below which people are")?;
+    let certificate = match (&ldap.ldap_client_cert, &ldap.ldap_client_key) {
+        (Some(chain), Some(key)) => Some(ClientCertificate { chain: chain.clone(), key: key.clone() }),
+        (None, None) => None,
+        _ => {
+            return Err(
+                "--ldap-client-cert and --ldap-client-key belong together: give both, or none".to_owned()
+            );
+        }
+    };
+    // An empty one would be a bind as nobody.
+    if ldap.ldap_bind_dn.as_deref() == Some("") {
+        return Err("--ldap-bind-dn is empty: name an entry, or leave it out".to_owned());
+    }
+    Ok(LdapSettings {
+        servers: ldap.ldap_server.clone(),
+        in_clear: ldap.ldap_in_clear,
+        trust: Trust { ca: ldap.ldap_ca.clone(), insecure: false },
+        certificate,
+        bind_dn: ldap.ldap_bind_dn.as_deref().map(Into::into),
+        base: base.into(),
+        user_filter: ldap.ldap_user_filter.clone(),
+        name_attribute: ldap.ldap_name_attribute.as_str().into(),
+        group_base: ldap.ldap_group_base.as_deref().unwrap_or(base).into(),
+        group_filter: ldap.ldap_group_filter.clone(),
+        attempts: ldap.ldap_attempts,
+        now: || Timestamp::now().as_second(),
+    })
+}
+
+/// Finds the password: in the file, in what the command prints, or in the environment.
+fn password(
+    options: &ServeOptions,
+    env: impl Fn(&str) -> Option<String>,
+) -> Result<Option<SecretText>, String> {
+    let ldap = &options.ldap;
+    let (text, whence) = match (&ldap.ldap_bind_password_file, &ldap.ldap_bind_password_command) {
+        (Some(_), Some(_)) => {
+            return Err(
+                "--ldap-bind-password-file and --ldap-bind-password-command contradict each other: leave out one of \
+                 the two"
+                    .to_owned(),
+            );
+        }
+        (Some(file), None) => {
+            let whence = format!("--ldap-bind-password-file {}", file.display());
+            (of_file(file, WHAT).map_err(|why| format!("{whence}: {why}"))?, whence)
+        }
+        (None, Some(command)) => {
+            let whence = format!("--ldap-bind-password-command {command}");
+            (of_command(command, WHAT).map_err(|why| format!("{whence}: {why}"))?, whence)
+        }
+        (None, None) => match env(VARIABLE).filter(|text| !text.is_empty()) {
+            Some(text) => (Zeroizing::new(text), VARIABLE.to_owned()),
+            None => return Ok(None),
+        },
+    };
+    // A line, as an editor or echo writes it.
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    if line.is_empty() || line.contains('\n') {
+        return Err(format!("{whence}: it has to have one line, {WHAT}"));
+    }
+    Ok(Some(SecretText::new(Zeroizing::new(line.to_owned()))))
+}

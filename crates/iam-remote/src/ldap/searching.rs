@@ -1,0 +1,132 @@
+//! The searches: for somebody, and for the groups of somebody.
+
+use std::collections::HashSet;
+
+use iam::folded_dn;
+use ldap3::{DerefAliases, Ldap, LdapResult, ResultEntry, Scope, SearchEntry, SearchOptions};
+
+use super::entry::{ATTRIBUTES, Entry};
+use super::failure::Failure;
+use super::settings::LdapSettings;
+use crate::limits::{DIRECTORY_GROUPS_MAX, DIRECTORY_TIME_MAX, GROUP_DEPTH_MAX, GROUPS_IN_A_SEARCH};
+
+/// The results that a search may end with (RFC 4511, 4.1.9).
+const SUCCESS: u32 = 0;
+const SIZE_LIMIT_EXCEEDED: u32 = 4;
+const NO_SUCH_OBJECT: u32 = 32;
+
+/// A name that nobody has, for groups that are looked for by the DN of another one.
+const NOBODY: &str = "\0";
+
+/// The groups of somebody.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// Their DNs, folded.
+    pub dns: Vec<Box<str>>,
+    /// The group ids of those that are POSIX groups.
+    pub gids: Vec<u32>,
+}
+
+/// Where a search looks.
+#[derive(Debug, Clone, Copy)]
+enum Place<'p> {
+    /// At one entry.
+    At(&'p str),
+    /// At all entries below.
+    Below(&'p str),
+}
+
+/// Returns the entries that a search finds, and whether there are more. Referrals to other servers
+/// are passed over.
+async fn search(
+    ldap: &mut Ldap,
+    place: Place<'_>,
+    filter: &str,
+    attributes: &[&str],
+    most: usize,
+) -> Result<(Vec<Entry>, bool), Failure> {
+    let (base, scope) = match place {
+        Place::At(dn) => (dn, Scope::Base),
+        Place::Below(dn) => (dn, Scope::Subtree),
+    };
+    let seconds = i32::try_from(DIRECTORY_TIME_MAX.as_secs()).unwrap_or(i32::MAX);
+    let size = i32::try_from(most).unwrap_or(i32::MAX);
+    let options = SearchOptions::new().deref(DerefAliases::Never).timelimit(seconds).sizelimit(size);
+    let found = ldap.with_search_options(options).search(base, scope, filter, attributes.to_vec()).await;
+    let found = found.map_err(|e| format!("a search failed: {e}"))?;
+    let (entries, LdapResult { rc, text, .. }) = (found.0, found.1);
+    let is_entry = |entry: &ResultEntry| !entry.is_ref() && !entry.is_intermediate();
+    let entries = entries.into_iter().filter(is_entry);
+    let entries: Vec<_> = entries.take(most).map(|entry| Entry::new(SearchEntry::construct(entry))).collect();
+    match rc {
+        SUCCESS => Ok((entries, false)),
+        SIZE_LIMIT_EXCEEDED => Ok((entries, true)),
+        NO_SUCH_OBJECT if matches!(place, Place::At(_)) => Ok((Vec::new(), false)),
+        _ => Err(Failure::Odd(format!("a search below {base:?} failed: {rc} {text}"))),
+    }
+}
+
+fn of_people(settings: &LdapSettings) -> Vec<&str> {
+    ATTRIBUTES.iter().copied().chain([&*settings.name_attribute]).collect()
+}
+
+/// Finds the entry that somebody logs in with by a name. `None` if there is none, or several have
+/// the name.
+pub async fn by_name(ldap: &mut Ldap, settings: &LdapSettings, name: &str) -> Result<Option<Entry>, Failure> {
+    let filter = settings.user_filter.fill(name, "");
+    let place = Place::Below(&settings.base);
+    let (mut found, has_more) = search(ldap, place, &filter, &of_people(settings), 2).await?;
+    if found.len() > 1 || has_more {
+        tracing::warn!(name, "several entries of the directory have the name: nobody logs in by it");
+        return Ok(None);
+    }
+    Ok(found.pop())
+}
+
+/// Finds an entry by its DN, if it is one that may log in.
+pub async fn by_dn(ldap: &mut Ldap, settings: &LdapSettings, dn: &str) -> Result<Option<Entry>, Failure> {
+    let filter = settings.user_filter.of_anybody();
+    let (mut found, _) = search(ldap, Place::At(dn), &filter, &of_people(settings), 1).await?;
+    Ok(found.pop())
+}
+
+/// Finds the groups of an entry, and those that these are in. Too many are an error: what one of
+/// them denies would be missed.
+pub async fn groups(
+    ldap: &mut Ldap,
+    settings: &LdapSettings,
+    name: &str,
+    dn: &str,
+) -> Result<Groups, Failure> {
+    let (mut all, mut seen) = (Groups::default(), HashSet::new());
+    let mut filters = vec![settings.group_filter.fill(name, dn)];
+    for _ in 0..=GROUP_DEPTH_MAX {
+        let mut next = Vec::new();
+        for some in filters.chunks(GROUPS_IN_A_SEARCH) {
+            let filter = if let [one] = some { one.clone() } else { format!("(|{})", some.concat()) };
+            let place = Place::Below(&settings.group_base);
+            let most = DIRECTORY_GROUPS_MAX + 1;
+            let (found, has_more) = search(ldap, place, &filter, &["gidNumber"], most).await?;
+            for group in found {
+                let folded = folded_dn(group.dn());
+                if seen.insert(folded.clone()) {
+                    next.push(settings.group_filter.fill(NOBODY, group.dn()));
+                    all.gids.extend(group.gid());
+                    all.dns.push(folded);
+                }
+            }
+            if has_more || all.dns.len() > DIRECTORY_GROUPS_MAX {
+                let why = format!(
+                    "{dn:?} is in more groups than {DIRECTORY_GROUPS_MAX}, or than the directory tells"
+                );
+                return Err(Failure::Odd(why));
+            }
+        }
+        if next.is_empty() {
+            return Ok(all);
+        }
+        filters = next;
+    }
+    tracing::debug!(dn, "groups that are more than {GROUP_DEPTH_MAX} within each other do not count");
+    Ok(all)
+}
