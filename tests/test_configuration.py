@@ -477,7 +477,7 @@ class TestNested:
         return [
             line
             for line in server.log.splitlines()
-            if "lies inside another" in line or "on their own" in line
+            if "a directory above the one of this server" in line or "on their own" in line
         ]
 
     def test_a_bucket_is_served(self, make_server, tmp_path):

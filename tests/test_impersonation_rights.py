@@ -284,8 +284,8 @@ class Trial:
             os.setxattr(path, "system.posix_acl_access", access_list(6, 4, 0, 6, 4, 0))
 
     def begin(self, question: Question) -> tuple[str, str]:
-        """An upload of the owner's, with a part."""
-        signer = self.world.signers["owner"]
+        """An upload with a part, which the user began while all was open."""
+        signer = self.world.signers[question.user]
         answer = self.ask("POST", question, query={"uploads": ""}, signer=signer)
         assert answer.status == 200, answer
         upload = answer.xml["UploadId"]
