@@ -23,7 +23,8 @@ OF_OTHER_SERVERS = (
     "curl --data-urlencode LDAPUsername",
 )
 
-# Servers go to the background, and the keys that `aws configure` asks for are those that were printed last.
+# Servers go to the background, and the keys that `aws configure` asks for are those that were
+# printed last.
 SHELL = """
 set -eo pipefail
 slipway() {

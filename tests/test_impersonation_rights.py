@@ -156,7 +156,8 @@ class Question:
         return f"{self.user}-{self.action}-{self.file}"
 
 
-# By a shell with `$f`, the file, and `$d`, its directory. A PUT replaces a name, and does not write to a file.
+# By a shell with `$f`, the file, and `$d`, its directory. A PUT replaces a name, and does not write
+# to a file.
 IN_SHELL = {
     "get": 'cat "$f"',
     "head": 'cat "$f"',
@@ -261,7 +262,8 @@ class Trial:
         return self.arms[arm] / question.name.replace(" ", "-")
 
     def furnish(self) -> None:
-        # Root's key begins here, so that its directories are open to it; then they get their rights.
+        # Root's key begins here, so that its directories are open to it; then they get their
+        # rights.
         os.chmod(self.root, 0o777)
         for path in (self.root / "above", *self.arms.values()):
             path.mkdir()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .faultlayer import NAMES, FaultLayer, text
 
-# Which arguments of a call are a directory's descriptor and a name below it; None for the working directory. What asks
-# the kernel for rights by an open descriptor alone has no name.
+# Which arguments of a call are a directory's descriptor and a name below it; None for the working
+# directory. What asks the kernel for rights by an open descriptor alone has no name.
 AT, PLAIN = ((0, 1),), ((None, 0),)
 BY_NAME = {
     "linkat": ((0, 1), (2, 3)), "renameat": ((0, 1), (2, 3)), "renameat2": ((0, 1), (2, 3)), "symlinkat": ((1, 2),),

@@ -87,7 +87,7 @@ impl<'a> CreateBucketRequest<'a> {
     }
 }
 
-/// What becomes of a bucket's owner.
+/// A change of a bucket's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OwnerChange<'a> {
     /// It stays.

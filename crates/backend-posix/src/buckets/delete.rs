@@ -44,8 +44,8 @@ pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
     delete_as(store, name, &Who::Gateway)
 }
 
-/// Removes a bucket, and then its documents. What people have made in it, somebody looks at and
-/// removes; the bucket itself, and what is the gateway's own in it, the gateway.
+/// Removes a bucket, and then its documents. `who` looks at and removes what people have made in
+/// it; the gateway removes the bucket itself and what is its own in it.
 pub(crate) fn delete_as(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
     delete_directory(store, name, who)?;
     step("a bucket is gone").op("remove a bucket")?;
@@ -109,7 +109,7 @@ fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
     })
 }
 
-/// Does some work with somebody's file calls.
+/// Does some work whose file calls are those of `who`.
 fn attempt_as(who: &Who, work: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
     who.call(|| match work() {
         Err(Fail::Storage(error)) => Err(error),

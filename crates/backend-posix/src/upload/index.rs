@@ -49,7 +49,7 @@ pub(super) type Bound = (Vec<u8>, Option<UploadId>);
 #[derive(Debug, Clone)]
 pub(crate) struct Indexed {
     pub upload: UploadSummary,
-    /// As in its record.
+    /// The user of the system who began it ([`UploadRecord::user`]).
     pub user: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Where statements are in the text of a policy, and which variables it has. The text is a policy
-//! that was read already.
+//! Finds the places of statements in the text of a policy, and its variables. The text was accepted
+//! as a policy before.
 
 use iam_wire::api::Position;
 

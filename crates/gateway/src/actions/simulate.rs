@@ -29,7 +29,7 @@ fn invalid(message: impl Into<String>) -> QueryError {
     QueryError::new(QueryCode::InvalidInput, message.into())
 }
 
-/// Who asks in a simulation.
+/// The caller of a simulated request.
 struct Caller {
     kind: PartyKind,
     account: AccountId,
@@ -83,7 +83,7 @@ impl Facts for Given<'_> {
     }
 }
 
-/// What both actions ask.
+/// The question of SimulatePrincipalPolicy and SimulateCustomPolicy.
 struct Simulation<'a> {
     policies: Vec<Sourced>,
     boundary: Option<Sourced>,

@@ -31,7 +31,7 @@ use crate::tree::store::Store;
 pub(crate) struct Change {
     name: BucketName,
     expected: BucketTag,
-    /// By number, the new document, or `None` to remove it.
+    /// The new documents by their numbers; `None` for one that is removed.
     changes: BTreeMap<u8, Option<Bytes>>,
 }
 

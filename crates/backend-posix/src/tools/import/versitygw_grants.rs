@@ -1,4 +1,4 @@
-//! Who had which buckets at Versity S3 Gateway.
+//! Reads the owners and access lists that Versity S3 Gateway noted of buckets.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::facts::versitygw::Source;
 use crate::fs::resolve::DIRECTORY;
 use crate::tools::opening::{for_each_bucket, open};
 
-/// What a grant of an access list allows.
+/// The permission that a grant of an access list gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantKind {
     /// Everything; the owner has it, too.
@@ -23,7 +23,7 @@ pub enum GrantKind {
     Read,
     /// To write and delete objects.
     Write,
-    /// What there is no right for here: to read or write the access list.
+    /// To read or write the access list, for which there is no right here.
     AccessList,
 }
 
@@ -32,7 +32,7 @@ pub enum GrantKind {
 pub struct Grant {
     /// The access key of whoever has it; `None` for everybody.
     pub to: Option<String>,
-    /// What it allows.
+    /// The permission that it gives.
     pub kind: GrantKind,
 }
 

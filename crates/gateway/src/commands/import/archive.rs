@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 64;
 const BYTES_MAX: u64 = 64 << 20;
 /// The directory in which the files are.
 const DIRECTORY: &str = "iam-assets/";
-/// What an entry of the list of entries begins with.
+/// The bytes that an entry of the list of entries begins with.
 const ENTRY_MARK: &[u8] = b"PK\x01\x02";
 
 /// The files of an export.
@@ -33,7 +33,7 @@ pub const FILES: [&str; 7] = [
     "stsuser_mappings.json",
 ];
 
-/// What an archive has.
+/// The content of an archive.
 #[derive(Debug, Default)]
 pub struct Archive {
     /// The files that are known, by name. Secrets are in them.

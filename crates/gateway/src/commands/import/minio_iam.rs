@@ -31,7 +31,7 @@ pub struct MinioIamOptions {
     #[arg(value_name = "ARCHIVE")]
     pub archive: PathBuf,
 
-    /// What all imports of identities have.
+    /// The options of all imports of identities.
     #[command(flatten)]
     pub common: Common,
 }
@@ -181,7 +181,7 @@ impl Export {
         self.users.iter().map(user).collect()
     }
 
-    /// What is not taken over, and why.
+    /// Returns what is not taken over, and why.
     fn left(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (name, account) in &self.service_accounts {
