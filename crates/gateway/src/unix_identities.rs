@@ -123,7 +123,7 @@ fn refuse(whose: &str, why: &'static str) -> S3Error {
     if LOGGED.is_due(whose.to_owned()) {
         tracing::warn!(
             identity = whose,
-            "requests are refused: their requester cannot be this on the file system: {why}"
+            "requests of this identity are refused, since it may not act on the file system: {why}"
         );
     }
     ErrorCode::AccessDenied.into()
@@ -145,7 +145,7 @@ impl Accounts {
         if LOGGED.is_due(String::from(&**name)) {
             tracing::error!(
                 name = &**name,
-                "requests are refused: the system does not say who this account is"
+                "requests of this account are refused: the system's user database (NSS) did not answer for its name"
             );
         }
         Err(ErrorCode::ServiceUnavailable.into())

@@ -45,8 +45,8 @@ impl Who {
 fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
     static LOGGED: Seldom = Seldom::new(4);
     if LOGGED.is_due() {
-        tracing::error!(uid = who.uid, gid = who.gid, %error, "a request was refused: its file calls cannot be made as \
-            its requester");
+        tracing::error!(uid = who.uid, gid = who.gid, %error, "a request was refused: the server could not take \
+            on the uid, gid and groups of its requester");
     }
     BackendError::NotAllowed
 }

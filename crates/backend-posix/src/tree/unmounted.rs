@@ -105,7 +105,7 @@ impl Unmounted {
         for name in seen.unmounted.intersection(&now) {
             tracing::warn!(
                 bucket = name,
-                "a bucket has a file system again: requests to it are served again"
+                "the file system of a bucket is mounted again: requests to the bucket are served again"
             );
         }
         seen.unmounted.retain(|name| !now.contains(name));

@@ -109,7 +109,8 @@ pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, recei
         // Those who ask again find that the object names the upload.
         tracing::warn!(
             ?error,
-            "the receipt of a completed upload could not be written: the object is complete"
+            "the receipt of a completed upload could not be written: the object is complete, but a repeated \
+             CompleteMultipartUpload of it may fail"
         );
     }
     if let Err(Fail::Storage(error)) = upload.remove(bucket, &name.id, Sync::No) {

@@ -179,8 +179,8 @@ pub(crate) fn undisturbed<T>(
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(
                 ?error,
-                "a file becomes a directory, and the lock by which listings wait for that cannot be taken: a listing at \
-                 this moment may lack the object of the file"
+                "the lock that makes listings wait while a file becomes a directory cannot be taken: a listing at this \
+                 moment may lack the object of the file"
             );
             None
         }

@@ -22,7 +22,7 @@ pub async fn regularly(registry: Arc<Registry>) {
         {
             tracing::warn!(
                 %error,
-                "when access keys were last used could not be written (it is tried again in 10 minutes)"
+                "the times at which access keys were last used could not be written (tried again in 10 minutes)"
             );
         }
     }
@@ -35,5 +35,5 @@ pub async fn finish(registry: &Registry) {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("there was no answer within {IDENTITIES_STOP_TIME_MAX:?}"),
     };
-    tracing::warn!(error = %why, "when access keys were last used could not be written: the last uses are lost");
+    tracing::warn!(error = %why, "the times at which access keys were last used could not be written before the stop, and are lost");
 }

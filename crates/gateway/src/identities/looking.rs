@@ -80,7 +80,7 @@ pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
     }
 }
 
-/// What is wrong in the documents, as it was logged last.
+/// The errors in the documents that were logged last.
 #[derive(Debug, Default)]
 struct Troubles {
     generation: Option<u64>,
@@ -97,10 +97,13 @@ impl Troubles {
         let now: BTreeSet<String> = state.troubles().iter().map(ToString::to_string).collect();
         let new: Vec<_> = now.difference(&self.logged).collect();
         for trouble in new.iter().take(IDENTITIES_TROUBLES_SHOWN) {
-            tracing::error!(%trouble, "a document of identities is not as it should be");
+            tracing::error!(%trouble, "a document of identities is damaged or contradicts another");
         }
         if let Some(more) = new.len().checked_sub(IDENTITIES_TROUBLES_SHOWN).filter(|more| *more > 0) {
-            tracing::error!(more, "more in the documents of identities is not as it should be");
+            tracing::error!(
+                more,
+                "documents of identities have further errors, which are not logged one by one"
+            );
         }
         self.logged = now;
     }

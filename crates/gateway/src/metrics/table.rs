@@ -117,7 +117,7 @@ metrics! {
     IDENTITIES_FAILED "slipway_identities_looks_failed_total" Counter []
         "Looks for changes of users, keys and policies that failed; there are two a second."
     IDENTITIES_FAULTS "slipway_identities_faults" Gauge []
-        "What is not as it should be in the documents of users, keys and policies, such as accounts whose document cannot be read; the log names it."
+        "Errors in the documents of users, keys and policies, such as accounts whose document cannot be read; the log names each."
     ACCESS_LOG "slipway_access_log_lines_total" Counter ["result"]
         "Lines of --access-log: written, or dropped, because its file could not be written in time."
     AUDIT_LOG "slipway_audit_log_lines_total" Counter ["result"]

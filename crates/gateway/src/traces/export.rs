@@ -229,7 +229,11 @@ impl Exporter {
                 tracing::warn!(url, rejected, ?why, "the collector rejected some of the spans");
             }
         } else if let Some(lost) = self.trouble.ends() {
-            tracing::info!(url, lost, "the collector accepts traces again");
+            tracing::info!(
+                url,
+                lost,
+                "the collector accepts traces again; spans counted as lost never reached it"
+            );
         }
     }
 

@@ -111,16 +111,16 @@ impl Ldap {
         let why = match task.await {
             Ok(Ok(Ok(done))) => return Ok(done),
             Ok(Ok(Err(Failure::Odd(why)))) => {
-                tracing::warn!(why, "the LDAP directory has no answer");
+                tracing::warn!(why, "the LDAP directory answered with something that cannot be used");
                 return Err(why.into());
             }
             Ok(Ok(Err(Failure::Away(why)))) => why,
             Ok(Err(_)) => format!("it did not answer within {} s", DIRECTORY_TIME_MAX.as_secs()),
-            Err(_) => "it sent something that is no answer of LDAP".to_owned(),
+            Err(_) => "it sent something that is not LDAP".to_owned(),
         };
         // The next one begins with another connection, and maybe another server.
         *inner.connection.lock().await = None;
-        tracing::warn!(why, "the LDAP directory could not be asked");
+        tracing::warn!(why, "the LDAP directory cannot be reached or does not answer");
         let why = why.into();
         inner.people.fail(&why, Instant::now());
         Err(why)

@@ -77,7 +77,10 @@ pub async fn by_name(ldap: &mut Ldap, settings: &LdapSettings, name: &str) -> Re
     let place = Place::Below(&settings.base);
     let (mut found, has_more) = search(ldap, place, &filter, &of_people(settings), 2).await?;
     if found.len() > 1 || has_more {
-        tracing::warn!(name, "several entries of the directory have the name: nobody logs in by it");
+        tracing::warn!(
+            name,
+            "several entries of the LDAP directory have this name: logins with it are refused"
+        );
         return Ok(None);
     }
     Ok(found.pop())

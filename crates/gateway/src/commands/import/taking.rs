@@ -26,7 +26,7 @@ pub struct WantedPolicy {
     pub document: Result<Option<Document>, String>,
     /// True if it denies something: whoever had it might do more without it.
     pub denies: bool,
-    /// What is to be said of it.
+    /// A remark for the report; empty if there is none.
     pub note: String,
 }
 
@@ -36,7 +36,7 @@ pub struct WantedGroup {
     pub name: String,
     /// Its policies.
     pub policies: Vec<String>,
-    /// What is to be said of it.
+    /// A remark for the report; empty if there is none.
     pub note: String,
 }
 
@@ -58,7 +58,7 @@ pub struct WantedUser {
     pub policies: Vec<String>,
     /// Its groups.
     pub groups: Vec<String>,
-    /// What is to be said of it.
+    /// A remark for the report; empty if there is none.
     pub note: String,
     /// What it had and does not get.
     pub left: Vec<String>,
