@@ -20,12 +20,12 @@ pub struct LdapOptions {
     pub ldap_server: Vec<LdapServer>,
 
     /// Send passwords to servers of ldap:// without TLS: whoever can listen to the network learns
-    /// them. For a directory on this machine, or a network of its own
+    /// them. Only for a server on this machine or on a separate, trusted network
     #[arg(long, env = "SLIPWAY_LDAP_IN_CLEAR", value_parser = switch)]
     pub ldap_in_clear: bool,
 
-    /// A file with certificates (PEM) of authorities, in place of the system's, by which servers of
-    /// --ldap-server are trusted. It is read again for each connection
+    /// A file with certificates (PEM) of the authorities that are trusted for --ldap-server, in
+    /// place of the system's. It is read again for each connection
     #[arg(long, value_name = "FILE", env = "SLIPWAY_LDAP_CA")]
     pub ldap_ca: Option<PathBuf>,
 
@@ -58,23 +58,23 @@ pub struct LdapOptions {
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_BASE")]
     pub ldap_base: Option<String>,
 
-    /// Which entry somebody is who logs in with the name {user}. It is asked again for each session
-    /// once a minute, with * for {user}: who is no longer found has no sessions any more. Active
-    /// Directory: (&(objectClass=user)(sAMAccountName={user}))
+    /// The search filter for the entry of a user who logs in with the name {user}. It is asked
+    /// again for each session once a minute, with * for {user}: a user who is no longer found has
+    /// no sessions any more. Active Directory: (&(objectClass=user)(sAMAccountName={user}))
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LDAP_USER_FILTER", default_value = "(uid={user})", value_parser = user_filter)]
     pub ldap_user_filter: Template,
 
-    /// The attribute with the name that somebody has here, whatever was typed. Active Directory:
-    /// sAMAccountName
+    /// The attribute with the user's name as policies and logs have it, however it was typed at the
+    /// login. Active Directory: sAMAccountName
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_NAME_ATTRIBUTE", default_value = "uid", value_parser = attribute)]
     pub ldap_name_attribute: String,
 
-    /// The entry below which groups are; without it, that of --ldap-base
+    /// The entry below which groups are; without it, they are below --ldap-base
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_GROUP_BASE")]
     pub ldap_group_base: Option<String>,
 
-    /// Which groups somebody is in who has the DN {dn} and the name {user}. Groups of groups are
-    /// found by asking again with their DN
+    /// The search filter for the groups of a user, with {dn} for the user's DN and {user} for the
+    /// name. To find the groups that contain a group, the search is repeated with the group's DN
     #[arg(
         long,
         value_name = "FILTER",
@@ -84,9 +84,8 @@ pub struct LdapOptions {
     )]
     pub ldap_group_filter: Template,
 
-    /// How many wrong passwords of somebody are sent to the directory in 15 minutes; more are
-    /// refused here, so that the directory locks nobody out by way of this server. With N gateways
-    /// N times as many are sent
+    /// How many wrong passwords of a user are sent to the directory in 15 minutes; more are refused
+    /// here, so that the directory does not lock the user out. N gateways send N times as many
     #[arg(long, value_name = "N", env = "SLIPWAY_LDAP_ATTEMPTS", default_value = "3", value_parser = whole::<usize, 1, 1_000>)]
     pub ldap_attempts: usize,
 }

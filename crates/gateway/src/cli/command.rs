@@ -21,7 +21,7 @@ use crate::version;
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version = version::LONG, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -36,19 +36,19 @@ pub enum Command {
     /// Compute ETags and checksums of files that other programs made or changed: those at and below
     /// each PATH, which may be a bucket, or the directory that is served
     Rehash(RehashOptions),
-    /// Check a tree for what crashes and accidents left in it, and repair it (--repair). Safe while
-    /// the tree is served. Exit status: 0 no problems, or all repaired; 1 problems remain; 2 could
-    /// not check
+    /// Check a tree for damage and leftovers of crashes, and repair it (--repair). Safe while the
+    /// tree is served. Exit status: 0 no problems, or all repaired; 1 problems remain; 2 could not
+    /// check
     Fsck(FsckOptions),
     /// Import the metadata that another S3 server left in its tree
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Remove what crashes left in a directory, without serving it
+    /// Remove leftovers of crashes from a directory, without serving it
     Sweep(SweepOptions),
-    /// Upgrade a directory that earlier versions served, so that it may use all features of this
-    /// version, and earlier ones no longer open it. Never needed to go on as before. All its
-    /// gateways have to be stopped. Exit status: 0 upgraded or shown, or nothing to upgrade; 2 not
-    /// upgraded
+    /// Upgrade the format of a directory that earlier versions served, so that all features of this
+    /// version work in it. Earlier versions cannot open it afterwards. Optional: without it,
+    /// everything works as before. Stop all its gateways first. Exit status: 0 upgraded, nothing to
+    /// upgrade, or only shown; 2 not upgraded
     Upgrade(UpgradeOptions),
     /// Measure an S3 server, this or another. Exit status: 0 measured; 1 measured with errors, or
     /// interrupted; 2 could not measure
@@ -71,8 +71,8 @@ pub enum Command {
     /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
     /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
-    /// Show live what gateways do, from their --ops-listen. Exit status: 0 if all answered at the
-    /// end; 1 if some did not; 2 if none did
+    /// Show live what gateways do, from their --ops-listen. Exit status: 0 if, when it ended, all
+    /// gateways answered; 1 if some did not; 2 if none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

@@ -42,7 +42,7 @@ const NEEDS: [(&str, &str); 20] = [
 /// The values of the options of `serve`, by their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
 
-/// Where the options of `serve` come from.
+/// The sources of the options of `serve`.
 #[derive(Debug)]
 pub struct Said {
     /// The command line.
@@ -51,7 +51,7 @@ pub struct Said {
     pub values: Values,
 }
 
-/// An option in the file.
+/// An option in the configuration file.
 struct Setting {
     id: String,
     key: String,

@@ -22,7 +22,7 @@ pub const RULES: [&str; 5] = [
      `SLIPWAY_SERVICE_HOST` and `SLIPWAY_PORT=tcp://...`).",
 ];
 
-/// Where root's keys are searched for, in this order.
+/// The places where root's keys are searched for, in this order.
 pub const CREDENTIALS: [&str; 3] = [
     "the file that `--credentials-file` names,",
     "the environment: `SLIPWAY_ROOT_ACCESS_KEY` and `SLIPWAY_ROOT_SECRET_KEY`; also accepted are `MINIO_ROOT_USER` \
@@ -33,7 +33,7 @@ pub const CREDENTIALS: [&str; 3] = [
      `null:` there is no such file: each start generates keys for that run, and always prints them.",
 ];
 
-/// Where root's uid and gid come from.
+/// The sources of root's uid and gid.
 pub const UNIX_ACCOUNT: &str = "For `--chown`, root's uid and gid are `uid` and `gid` in the file with its keys, or \
     else `SLIPWAY_ROOT_UID` and `SLIPWAY_ROOT_GID`.";
 

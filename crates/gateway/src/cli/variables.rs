@@ -11,7 +11,7 @@ use crate::values::nearest;
 use crate::{credentials, identities, ldap, master_key};
 
 const PREFIX: &str = "SLIPWAY_";
-/// How many unknown variables an error names at most.
+/// The number of unknown variables that an error names at most.
 const NAMED_MAX: usize = 8;
 
 /// Refuses variables that begin with `SLIPWAY_` and are unknown: a misspelled one must not be

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::values::{at_least_one, whole};
 
-/// What `slipway bench` measures.
+/// The operation that `slipway bench` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Operation {
     /// PutObject
@@ -54,7 +54,7 @@ impl Operation {
     }
 }
 
-/// Whether bodies are signed.
+/// Whether the signature covers the body
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PayloadKind {
     /// Presigned requests; bodies are not under the signature
@@ -159,10 +159,10 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// How many requests at once; or several numbers to measure with, one after another: 1,2,4..64
-    /// doubles, 100..350+50 goes in steps. With "fastest", each step first tries 1, 2, 4, ... for a
-    /// second each, until more are not faster, and is measured with the fastest [default: 16, or
-    /// the preset's]
+    /// How many requests at once. Several numbers are measured one after another: 1,2,4..64 is 1,
+    /// 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so on to 350. With "fastest", 1, 2, 4,
+    /// ... requests at once are tried for a second each, until more are not faster, and then the
+    /// fastest number is measured [default: 16, or the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
@@ -189,8 +189,9 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// The number of objects, at most 20000: those that are read, listed or deleted; those that
-    /// writes replace again and again; those of a burst; those that exist at one time in a churn
+    /// The number of objects, at most 20000. For get, head, list and delete: the objects that are
+    /// made beforehand; for put: the objects that are overwritten in turn; for burst: the objects
+    /// of the burst; for churn: the other objects that exist meanwhile
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
@@ -210,7 +211,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 1000>)]
     pub page: Option<u16>,
 
-    /// Whether bodies are signed
+    /// Whether the signature covers the body
     #[arg(long, value_name = "HOW", value_enum, default_value = "unsigned")]
     pub payload: PayloadKind,
 
@@ -255,8 +256,8 @@ pub struct BenchOptions {
 
     /// A block device below the servers' storage, to show its work: its name (sda), its file in
     /// /dev, or a directory on it. May be given several times. The counters are those of the whole
-    /// device, whoever uses it. What this machine has not written to its disks yet is written
-    /// before and after each measurement, so that a measurement has its own writes and no others
+    /// device, whoever uses it. Before and after each measurement, this machine's unwritten data is
+    /// flushed, so that a measurement shows its own writes and no others
     #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = Device::find)]
     pub device: Vec<Device>,
 
