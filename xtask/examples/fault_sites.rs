@@ -20,7 +20,7 @@ const FLUSHES: &[&str] = &["fsync", "fdatasync", "syncfs", "write_out"];
 const RENAMES: &[&str] = &["renameat", "renameat_with"];
 /// The calls that take a lock, and what they return when they have it.
 const LOCKS: &[(&str, &str)] = &[("try_lock_file", "Ok(true)"), ("lock_file", "Ok(())")];
-/// What is in the name of a constant that is a number.
+/// The words in names of constants that are numbers.
 const NUMBERS: &[&str] = &["BYTES", "COUNT", "LENGTH", "LOCKS", "MAX", "MIN", "TRIES"];
 /// Flags, and what they become.
 const FLAGS: &[(&str, &str, &str)] = &[

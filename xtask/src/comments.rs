@@ -1,5 +1,6 @@
-//! The rule for comments that a machine can hold: they are at most 100 columns wide
-//! (CONTRIBUTING.md). Code may be wider, and so may a table or what is laid out as code in them.
+//! The rules for comments that a machine can check (CONTRIBUTING.md). They are at most 100 columns
+//! wide; code may be wider, and so may a table or what is laid out as code in them. And a doc
+//! comment that is a sentence begins with a verb or with the thing that it is about.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,12 @@ use std::path::Path;
 use crate::root;
 
 const COLUMNS_MAX: usize = 100;
+/// Words with which a sentence does not name its thing: "What a policy is for" says less than "The
+/// use of a policy".
+const ROUNDABOUT: [&str; 13] = [
+    "What", "Who", "Whom", "Whose", "Whoever", "Whatever", "Where", "How", "Why", "By", "Of", "Those",
+    "Beside",
+];
 
 /// Calls `visit` with each Rust file in a directory, and in those below it.
 pub fn each_file(directory: &Path, visit: &mut impl FnMut(&Path)) {
@@ -39,4 +46,31 @@ fn comments_are_at_most_100_columns_wide() {
     }
     assert!(comments > 5_000, "only {comments} lines of comments were found");
     assert!(wide.is_empty(), "{}", wide.join("\n"));
+}
+
+/// Texts without a full stop are help texts of the command line, to which the rule does not apply.
+#[test]
+fn doc_comments_begin_with_a_verb_or_a_thing() {
+    let (mut sentences, mut roundabout) = (0, Vec::new());
+    for directory in ["crates", "xtask"] {
+        each_file(&root().join(directory), &mut |path| {
+            let text = fs::read_to_string(path).unwrap();
+            let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+            let is_doc = |line: &str| ["///", "//!"].iter().any(|mark| line.starts_with(mark));
+            let mut at = 0;
+            while at < lines.len() {
+                let length = lines[at..].iter().take_while(|line| is_doc(line)).count();
+                if length > 0 && lines[at + length - 1].trim_end().ends_with('.') {
+                    sentences += 1;
+                    let first = lines[at][3..].split_whitespace().next().unwrap_or_default();
+                    if ROUNDABOUT.contains(&first) {
+                        roundabout.push(format!("{}:{}", path.display(), at + 1));
+                    }
+                }
+                at += length.max(1);
+            }
+        });
+    }
+    assert!(sentences > 5_000, "only {sentences} doc comments were found");
+    assert!(roundabout.is_empty(), "{}", roundabout.join("\n"));
 }

@@ -50,7 +50,7 @@ pub fn shown(module: &Module) -> String {
     if module.is_empty() { "the root".to_owned() } else { module.join("::") }
 }
 
-/// What each file of a crate names.
+/// Returns the modules that each file of a crate names.
 fn names(source: &Path) -> Names {
     let mut files = Vec::new();
     collect(source, &Module::new(), &mut files);
@@ -98,7 +98,7 @@ fn collect(folder: &Path, module: &Module, files: &mut Vec<(Module, String)>) {
 /// Finds the modules that a file names.
 struct Reader<'a> {
     module: &'a Module,
-    /// How many modules are open that have no file of their own.
+    /// The number of open modules that have no file of their own.
     inside: usize,
     modules: &'a BTreeSet<Module>,
     /// Modules by the names that the file has for them.
@@ -106,7 +106,7 @@ struct Reader<'a> {
     named: BTreeMap<Module, String>,
 }
 
-/// What a file with this text names.
+/// Returns the modules that a file with this text names.
 fn read(module: &Module, text: &str, modules: &BTreeSet<Module>) -> BTreeMap<Module, String> {
     let (imported, named) = (BTreeMap::new(), BTreeMap::new());
     let mut reader = Reader { module, inside: 0, modules, imported, named };
@@ -278,7 +278,8 @@ pub fn is_test(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// What the folders and files at the top of a crate name, each as a whole. The root names all.
+/// Returns the modules that the folders and files at the top of a crate name, each as a whole. The
+/// root names all.
 fn of_folders(names: &Names) -> Names {
     let folder = |module: &Module| module.first().map(|name| vec![name.clone()]);
     let mut folders = Names::new();

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::root;
 
-/// What a crate may depend on: of the workspace's crates and of [`LIBRARIES`]. Each crate has a
-/// row. What is not in a row is refused, so that a new crate does not have to be added to all.
+/// The crates that a crate may depend on: of the workspace's crates and of [`LIBRARIES`]. Each
+/// crate has a row. What is not in a row is refused, so that a new crate does not have to be added
+/// to all.
 const MAY_NAME: &[(&str, &[&str])] = &[
     ("digest-lanes", &[]),
     ("charts", &[]),
@@ -63,7 +64,7 @@ const LIBRARIES: &[&str] = &["aws-lc-rs", "http", "hyper", "hyper-util", "libc",
 /// are.
 const BACKENDS: &[&str] = &["backend_null", "backend_posix"];
 
-/// Where in the gateway that is.
+/// The places in the gateway where that is.
 const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("storage.rs", "opens the one that is configured"),
     ("commands", "so are the operator's tools"),
@@ -74,17 +75,17 @@ const KNOW_BACKENDS: &[(&str, &str)] = &[
     ("identities/in_tree.rs", "makes a store of the documents of identities in a tree"),
 ];
 
-/// Where the gateway knows the load generator: its command, and those that read its reports or
-/// write figures as it does.
+/// The places where the gateway knows the load generator: its command, and those that read its
+/// reports or write figures as it does.
 const KNOW_BENCH: &[&str] = &["cli", "commands"];
 
-/// Where unsafe code may be, below `crates/`.
+/// The places where unsafe code may be, below `crates/`.
 const UNSAFE: &[&str] = &["digest-lanes/src/sys/", "kernel-calls/src/"];
 
-/// What only the gateway may touch: environment and clock.
+/// The names that only the gateway may use: environment and clock.
 const GATEWAY_ONLY: &[&str] = &["env::var", "Timestamp::now()", "SystemTime::now()", "Zoned::now()"];
 
-/// Where the clock is read all the same.
+/// The places where the clock is read all the same.
 const CLOCK_EXCEPTIONS: &[(&str, &str)] = &[
     (
         "backend-posix",
@@ -97,7 +98,7 @@ const CLOCK_EXCEPTIONS: &[(&str, &str)] = &[
 /// Crates that compute: they are given texts, and return some.
 const WITHOUT_FILES: &[&str] = &["charts", "iam", "iam-wire", "plan", "policy", "s3-types", "s3-wire"];
 
-/// How files, sockets and processes are reached.
+/// The names by which files, sockets and processes are reached.
 const FILES: &[&str] =
     &["std::fs", "fs::", "File::", "TcpStream", "UdpSocket", "UnixStream", "std::process", "rustix::"];
 

@@ -21,13 +21,13 @@ use crate::cycles::is_test;
 use crate::root;
 
 const BACKEND: &str = "crates/backend-posix/src";
-/// Where the requests to a storage are defined.
+/// The folder in which the requests to a storage are defined.
 const TRAIT: &str = "crates/backend/src";
 /// Other structs whose fields come with requests.
 const OF_REQUESTS: [&str; 3] = ["WriteOptions", "NewUpload", "CopySource"];
-/// Where the facts of objects are defined that permissions depend on.
+/// The file in which the facts of objects are defined that permissions depend on.
 const FACTS: &str = "crates/s3-types/src/object_facts.rs";
-/// Where empty records are made, to be filled.
+/// The folder in which empty records are made, to be filled.
 const CODEC: &str = "crates/backend-posix/src/record";
 
 #[test]
@@ -218,7 +218,8 @@ impl Reader<'_> {
         path.segments.last().and_then(|part| self.named(&part.ident.to_string()))
     }
 
-    /// What is given to a macro: a name with braces, in which `..` is first or after a comma.
+    /// Looks through the arguments of a macro: a name with braces, in which `..` is first or after
+    /// a comma.
     fn look_through(&mut self, tokens: TokenStream) {
         let mut before = None;
         for token in tokens {

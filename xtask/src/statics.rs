@@ -1,5 +1,5 @@
-//! What a process has once is on a list, with its reason (decision 0036): all else belongs to a
-//! tree, a server or a request, so that two of them can be in one process.
+//! Checks that things of which a process has one are on a list, with their reason (decision 0036):
+//! all else belongs to a tree, a server or a request, so that two of them can be in one process.
 //!
 //! Looked for are `static`s, those of threads too, outside of tests.
 

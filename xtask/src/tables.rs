@@ -1,10 +1,10 @@
-//! What the black-box tests know of the code: operations, error codes and limits, as JSON.
+//! The tables of the code for the black-box tests: operations, error codes and limits, as JSON.
 
 use s3_wire::ErrorCode;
 use s3_wire::operation::{OPERATIONS, OperationInfo, Selector, Support};
 use serde_json::{Value, json};
 
-/// Where they are read (`tests/support/tables.py`).
+/// The file in which they are read (`tests/support/tables.py`).
 pub const PATH: &str = "tests/support/tables.json";
 
 macro_rules! limits {

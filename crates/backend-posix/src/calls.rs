@@ -44,7 +44,7 @@ impl PosixBackend {
         cx.unix_account().filter(|_| chown || impersonate)
     }
 
-    /// Whom the file calls of a request are made as.
+    /// Returns the identity that the file calls of a request are made with.
     fn who(&self, cx: &Context) -> Result<Who> {
         Who::of(&self.store.options, cx)
     }

@@ -65,7 +65,7 @@ pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendErr
     }
 }
 
-/// Why an attempt did not succeed.
+/// The reason why an attempt did not succeed.
 #[derive(Debug)]
 pub(crate) enum Fail {
     /// The tree changed during the attempt: a directory was removed, a name taken. Start over.

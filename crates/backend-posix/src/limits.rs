@@ -13,15 +13,15 @@ pub(crate) const PIECE_BYTES_MAX: usize = 240;
 /// The longest text of a note about directories: the text of a symbolic link is shorter than
 /// `PATH_MAX`, and on XFS at most 1,024 bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1023;
-/// How long after a note the directories that it names may have been made. Later ones were made by
-/// a person.
+/// The time after a note within which the directories that it names may have been made. Later ones
+/// were made by a person.
 pub(crate) const NOTE_SPAN: Duration = Duration::from_mins(2);
 /// The longest path that is passed to the kernel in one piece; `PATH_MAX` is 4,096.
 pub(crate) const PATH_BYTES_MAX: usize = 4000;
-/// How often a path is resolved again after `openat2` returned EAGAIN, because a rename elsewhere
-/// made the meaning of `..` in a link uncertain (see also `resolve`).
+/// The number of times that a path is resolved again after `openat2` returned EAGAIN, because a
+/// rename elsewhere made the meaning of `..` in a link uncertain (see also `resolve`).
 pub(crate) const UNSURE_TRIES: usize = 32;
-/// How long an open waits for another program to give up its lease on the file.
+/// The time that an open waits for another program to give up its lease on the file.
 pub(crate) const LEASE_WAIT_MAX: Duration = Duration::from_millis(100);
 /// The pause between two tries.
 pub(crate) const LEASE_PAUSE: Duration = Duration::from_millis(2);
@@ -29,37 +29,38 @@ pub(crate) const LEASE_PAUSE: Duration = Duration::from_millis(2);
 pub(crate) const UNSURE_PAUSE: Duration = Duration::from_micros(50);
 
 // Races.
-/// How often an operation is tried after it lost a race. A try only fails because someone else made
-/// progress, so that this many failures in a row mean that something is wrong (`Contended`).
+/// The number of times that an operation is tried after it lost a race. A try only fails because
+/// someone else made progress, so that this many failures in a row mean that something is wrong
+/// (`Contended`).
 pub(crate) const ATTEMPTS: u64 = 250;
 /// The try from which on each waits for a short, random time, so that those that disturb each other
 /// separate.
 pub(crate) const ATTEMPTS_AT_ONCE: u64 = 10;
 /// The longest such wait.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How often DeleteBucket looks for files in staging that someone is writing, which may be about to
-/// go: it holds all locks each time. Then the bucket is `Busy`.
+/// The number of times that DeleteBucket looks for files in staging that someone is writing, which
+/// may be about to go: it holds all locks each time. Then the bucket is `Busy`.
 pub(crate) const STAGING_WAITS: usize = 30;
-/// How often work that may copy a whole object is tried.
+/// The number of times that work that may copy a whole object is tried.
 pub(crate) const COPY_ATTEMPTS: u64 = 3;
-/// How often a file may change during a read before the read fails (`Changed`).
+/// The number of times that a file may change during a read before the read fails (`Changed`).
 pub(crate) const READ_CHANGES_MAX: usize = 5;
-/// How often a reader looks for a record's companion before it counts as lost.
+/// The number of times that a reader looks for a record's companion before it counts as lost.
 pub(crate) const COMPANION_TRIES: usize = 3;
 /// The number of a bucket's lock files. Part of the protocol between gateways: all must agree.
 pub(crate) const LOCKS: u64 = 64;
-/// How long an operation waits for a lock (`OutOf`): whoever may write to a bucket's directory
+/// The time that an operation waits for a lock (`OutOf`): whoever may write to a bucket's directory
 /// can hold it forever.
 pub(crate) const LOCK_WAIT_MAX: Duration =
     if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(20) };
-/// How long a sweep of a bucket waits for all the locks it takes.
+/// The time that a sweep of a bucket waits for all the locks it takes.
 pub(crate) const LOCK_SWEEP_WAIT_MAX: Duration = Duration::from_secs(3);
-/// How many threads may wait for locks of one bucket; further ones fail (`OutOf`). They are among a
-/// gateway's 256 threads, of which work on large documents may hold another 32, and among the
-/// [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go on. On a busy machine, many of
-/// them may wait for the few requests that hold the bucket's locks.
+/// The number of threads that may wait for locks of one bucket; further ones fail (`OutOf`). They
+/// are among a gateway's 256 threads, of which work on large documents may hold another 32, and
+/// among the [`BUCKET_THREADS_MAX`] of a bucket, so that its other requests go on. On a busy
+/// machine, many of them may wait for the few requests that hold the bucket's locks.
 pub(crate) const LOCK_WAITERS_MAX: usize = 128;
-/// How many threads may wait for locks of all buckets together; see [`LOCK_WAITERS_MAX`].
+/// The number of threads that may wait for locks of all buckets together; see [`LOCK_WAITERS_MAX`].
 pub const LOCK_WAITERS_OF_ALL: usize = 176;
 /// The first pause between tries for a lock. Only the first waiter in a line tries.
 pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
@@ -75,33 +76,35 @@ pub(crate) const STREAM_BYTES_MIN: u64 = 4 << 20;
 pub(crate) const CACHED_OBJECT_BYTES_MAX: usize = 64 << 10;
 /// The memory of a cached object besides its bytes, path and user metadata.
 pub(crate) const CACHED_OBJECT_OVERHEAD_BYTES: usize = 512;
-/// How many of the 256 threads may work on one bucket; further work waits up to [`BUCKET_WAIT_MAX`]
-/// for one of them. Buckets are spread over [`BUCKET_SHARES`] shares.
+/// The number of of the 256 threads that may work on one bucket; further work waits up to
+/// [`BUCKET_WAIT_MAX`] for one of them. Buckets are spread over [`BUCKET_SHARES`] shares.
 pub const BUCKET_THREADS_MAX: usize = 160;
 /// [`BUCKET_THREADS_MAX`] for work on all buckets: listing them, and sweeping the root.
 pub const TREE_THREADS_MAX: usize = 32;
-/// How many of the threads of a bucket may be busy with long copies. Others wait without a thread.
+/// The number of of the threads of a bucket that may be busy with long copies. Others wait without
+/// a thread.
 pub(crate) const COPY_TURNS_MAX: usize = BUCKET_THREADS_MAX / 4;
-/// How many long copies into a bucket may wait for their turn; more are refused.
+/// The number of long copies into a bucket that may wait for their turn; more are refused.
 pub(crate) const COPY_WAITERS_MAX: usize = if cfg!(test) { 4 } else { 256 };
-/// How long a copy waits for its turn.
+/// The time that a copy waits for its turn.
 pub(crate) const COPY_WAIT_MAX: Duration = Duration::from_mins(5);
-/// How much is copied between two looks whether it still has to be; a longer copy is a long one.
+/// The bytes that are copied between two looks whether the copy is still wanted; a longer copy is a
+/// long one.
 pub(crate) const COPY_STEP_BYTES: u64 = 64 << 20;
-/// How long work waits for one of the threads.
+/// The time that work waits for one of the threads.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// The number of shares of threads. Buckets of one share use the same threads.
 pub(crate) const BUCKET_SHARES: usize = 64;
-/// How many threads may wait for volumes that are mounted as buckets; DIR's own has one in
-/// addition.
+/// The number of threads that may wait for volumes that are mounted as buckets; DIR's own has one
+/// in addition.
 pub const VOLUMES_THREADS_MAX: usize = 8;
-/// How long a volume may take to report its space. A gateway waits for two seconds.
+/// The time that a volume may take to report its space. A gateway waits for two seconds.
 pub(crate) const VOLUMES_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 1800 });
 /// The size up to which bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;
-/// How much of a larger body is written in one hop.
+/// The bytes of a larger body that are written in one hop.
 pub(crate) const HOP_BYTES: usize = 1 << 20;
-/// How much all bodies together may hold in memory before each is written in hops of
+/// The bytes that all bodies together may hold in memory before each is written in hops of
 /// [`HOP_BYTES_MIN`].
 pub(crate) const HELD_BYTES_MAX: usize = 8 << 20;
 /// See [`HELD_BYTES_MAX`].
@@ -112,9 +115,10 @@ pub(crate) const SMALL_CHUNK_BYTES: usize = 4 << 10;
 pub(crate) const SLICES_MAX: usize = 512;
 /// The size from which on a body must fit the free space when it is announced (`OutOfSpace`).
 pub(crate) const ANNOUNCED_BYTES_MIN: u64 = 1 << 20;
-/// How far space is reserved ahead of what has arrived: an announced length alone takes no space.
+/// The bytes of space that are reserved ahead of those that have arrived: an announced length alone
+/// takes no space.
 pub(crate) const RESERVE_AHEAD_BYTES: u64 = 64 << 20;
-/// How much is read at a time when bytes are copied by this process.
+/// The bytes that are read at a time when this process copies.
 pub(crate) const COPY_BUFFER_BYTES: usize = 1 << 20;
 /// The alignment of ranges whose blocks are shared: the size of most file systems' blocks.
 pub(crate) const SHARED_BLOCK_BYTES: u64 = 4 << 10;
@@ -139,13 +143,13 @@ pub(crate) const ETAG_BYTES_MAX: usize = 128;
 pub(crate) const RECORD_PARTS_BYTES_MAX: usize = PARTS_MAX as usize * (64 + 16);
 /// The size of all other fields together: metadata, and 16 KiB for the rest.
 pub(crate) const RECORD_REST_BYTES_MAX: usize = METADATA_BYTES_MAX + (16 << 10);
-/// How many records that can't be understood are logged in a minute.
+/// The number of records that can't be understood and are logged in a minute.
 pub(crate) const CLOSED_LOGGED: u32 = 20;
 /// The number of parts up to which they are unpacked on the threads that serve connections.
 pub(crate) const PARTS_AT_ONCE_MAX: usize = 1000;
 /// The largest of our own files that is read whole.
 pub(crate) const OWN_FILE_BYTES_MAX: usize = 4 << 20;
-/// How much is read of one of our own files that is larger than such a file can be.
+/// The bytes that are read of one of our own files that is larger than such a file can be.
 pub(crate) const OWN_HEAD_BYTES: usize = 64;
 /// The largest file with records: two of the longest. A larger one is damaged, or of a newer
 /// version.
@@ -164,7 +168,7 @@ pub(crate) const DOCUMENT_NAME_CHARS_MAX: usize = 64;
 pub(crate) const STATES_BYTES_MAX: usize = 16 << 20;
 /// The memory of a state besides its documents.
 pub(crate) const STATE_OVERHEAD_BYTES: usize = 512;
-/// How many times the memory of its documents a state takes: their parsed form is kept, too.
+/// The memory of a state, in multiples of that of its documents: their parsed form is kept, too.
 pub(crate) const STATE_DOCUMENTS_FACTOR: usize = 3;
 /// The time for which documents on a network file system count as unchanged after they were
 /// checked.
@@ -177,24 +181,24 @@ pub(crate) const STATES_LOOKS_MAX: usize = 10;
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
-/// Where the last slot of an assembly must end; files on ext4 may have 16 TiB.
+/// The offset at which the last slot of an assembly must end; files on ext4 may have 16 TiB.
 pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// The size of which slots are a multiple on file systems that machines share: the largest page of
 /// any of them.
 pub(crate) const SHARED_PAGE_BYTES: u64 = 64 << 10;
-/// How many uploads a gateway remembers to have made the assemblies of, on a file system that
+/// The number of uploads whose assemblies a gateway remembers to have made, on a file system that
 /// others share.
 pub(crate) const OWN_ASSEMBLIES_MAX: usize = 1024;
-/// How long a Complete waits for writes to end before it copies the parts instead. Parts that are
-/// then still being written are not its own, so that this is rare.
+/// The time that a Complete waits for writes to end before it copies the parts instead. Parts that
+/// are then still being written are not its own, so that this is rare.
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How often it checks.
+/// The time between two checks of it.
 pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
-/// How often a part that is not as a Complete says is read again, if other machines may have
-/// changed it.
+/// The number of times that a part that is not as a Complete says is read again, if other machines
+/// may have changed it.
 pub(crate) const PART_TRIES: usize = 5;
-/// How long each of those waits takes: for clients with a wrong list, a second in total would be
-/// noticeable.
+/// The time that each of those waits takes: for clients with a wrong list, a second in total would
+/// be noticeable.
 pub(crate) const PART_TRIES_STEP: Duration = Duration::from_millis(50);
 /// The longest unpacked list of parts of another gateway: 10,000 numbers of up to 20 digits.
 pub(crate) const VERSITYGW_PARTS_BYTES_MAX: u64 = 1 << 20;
@@ -208,19 +212,19 @@ pub(crate) const FOREIGN_VALUE_BYTES_MAX: usize = 8 << 10;
 pub(crate) const LISTING_READ_BYTES: usize = 120 << 10;
 /// The buffer for smaller directories.
 pub(crate) const ENTRIES_READ_BYTES: usize = 32 << 10;
-/// How many names of the root, and of each bucket, are checked for records in attributes before a
-/// tree is served with records in files.
+/// The number of names of the root, and of each bucket, that are checked for records in attributes
+/// before a tree is served with records in files.
 pub(crate) const METADATA_LOOKS_MAX: usize = 1000;
-/// How often a page is made again because files became directories while it was made. After that,
-/// the page is made under a lock for which such files wait.
+/// The number of times that a page is made again because files became directories while it was
+/// made. After that, the page is made under a lock for which such files wait.
 pub(crate) const LISTING_TRIES: usize = 4;
-/// How many directories a listing keeps open, however deep it is.
+/// The number of directories that a listing keeps open, however deep it is.
 pub(crate) const LISTING_OPEN_MAX: usize = 8;
-/// How many entries and directories without an object a page may pass, or search for common
-/// prefixes, before it ends early.
+/// The number of entries and directories without an object that a page may pass, or search for
+/// common prefixes, before it ends early.
 pub(crate) const LISTING_STEPS_MAX: usize = if cfg!(test) { 3000 } else { 100_000 };
-/// How many directories in one are kept while objects are looked for below them. If none of them
-/// has any, the directory is read further.
+/// The number of directories in one directory that are kept while objects are looked for below
+/// them. If none of them has any, the directory is read further.
 pub(crate) const LISTING_BELOW_MAX: usize = if cfg!(test) { 16 } else { 1024 };
 /// The number of these steps that a directory counts for if a symbolic link leads to it.
 pub(crate) const LISTING_LINK_STEPS: usize = if cfg!(test) { 1 } else { 10 };
@@ -242,29 +246,29 @@ pub(crate) const UPLOAD_INDEX_SHARE: usize = 8;
 pub(crate) const KNOWN_RECORDS_SHARE: usize = 8;
 /// The memory of a record that is kept for the next listing.
 pub(crate) const KNOWN_RECORD_BYTES: usize = 256;
-/// How many directories can be read at the same time, if their inodes happen to have different
-/// locks.
+/// The number of directories that can be read at the same time, if their inodes happen to have
+/// different locks.
 pub(crate) const INDEX_BUILD_LOCKS: usize = 16;
-/// How often a directory is read if it changes while it is read.
+/// The number of times that a directory is read if it changes while it is read.
 pub(crate) const DIRECTORY_READS_MAX: usize = 3;
-/// How long a listing waits if a name may be missing between two calls of a FUSE daemon or an NFS
-/// client.
+/// The time that a listing waits if a name may be missing between two calls of a FUSE daemon or an
+/// NFS client.
 pub(crate) const HIDDEN_PAUSE: Duration = Duration::from_millis(2);
-/// How many changed names are kept for a watched directory, to be looked up one by one: one for
-/// this many entries of its indexes, so that they take less memory than these. With more, the
-/// directory is read anew.
+/// The number of changed names that are kept for a watched directory, to be looked up one by one:
+/// one for this many entries of its indexes, so that they take less memory than these. With more,
+/// the directory is read anew.
 pub(crate) const WATCH_NAMES_SHARE: usize = 8;
 /// The minimum number of such names, however small the indexes are.
 pub(crate) const WATCH_NAMES_MIN: usize = 64;
-/// How many names that change while a directory is read are looked up one by one.
+/// The number of names that change while a directory is read and are looked up one by one.
 pub(crate) const WATCH_NAMES_READ_MAX: usize = 16 << 10;
 /// The part of the indexes in memory that is dropped when they take too much: one in this many. To
 /// find those to drop, all are looked at.
 pub(crate) const INDEX_DROP_SHARE: usize = 16;
-/// How long the thread that empties the kernel's queue of changes rests after each time. The queue
-/// has room for 16,384 changes (`fs.inotify.max_queued_events`).
+/// The time that the thread that empties the kernel's queue of changes rests after each time. The
+/// queue has room for 16,384 changes (`fs.inotify.max_queued_events`).
 pub(crate) const WATCH_DRAIN_PAUSE: Duration = Duration::from_millis(50);
-/// How much of the queue of changes is read at a time.
+/// The bytes of the queue of changes that are read at a time.
 pub(crate) const WATCH_READ_BYTES: usize = 16 << 10;
 /// The number of objects on a page for which one more thread reads attributes.
 pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
@@ -272,10 +276,11 @@ pub(crate) const SUMMARIES_EACH_MIN: usize = 125;
 pub(crate) const SUMMARY_THREADS_MAX: usize = 8;
 /// The most threads that read attributes for all pages together.
 pub(crate) const SUMMARY_THREADS_OF_ALL: usize = 64;
-/// How many objects, and how many directories, that a listing can't read are logged in a minute.
+/// The number of objects that a listing can't read, and of such directories, that are logged in a
+/// minute.
 pub(crate) const LISTING_UNREAD_LOGGED: u32 = 20;
-/// How long a directory must have been unchanged before it was read, so that its time shows the
-/// next change. This is the value if times have fractions of a second.
+/// The time for which a directory must have been unchanged before it was read, so that its time
+/// shows the next change. This is the value if times have fractions of a second.
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 /// [`SETTLED_FINE`] if times have no fractions of a second.
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
@@ -306,24 +311,24 @@ pub(crate) const STRANGE_ASIDE_LOGGED_EVERY: Duration = Duration::from_hours(24)
 pub(crate) const SEARCHED_AGAIN_AGES: i128 = 168;
 
 // Tools.
-/// How many foreign files that were read wait to be rehashed; further ones wait for their next
-/// read.
+/// The number of foreign files that were read and may wait to be rehashed; further ones wait for
+/// their next read.
 pub(crate) const LAZY_QUEUE_LENGTH: usize = 4096;
 /// Files up to this size are rehashed before larger ones.
 pub(crate) const LAZY_SMALL_BYTES: u64 = 64 << 20;
 /// Files that changed more recently than this are not rehashed: they may still be being written.
 pub(crate) const LAZY_AGE_MIN: Duration = Duration::from_secs(5);
-/// How many files wait for a tool's threads.
+/// The number of files that wait for a tool's threads.
 pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
 /// The time after a write from which another write gets another mtime, on a local file system: some
 /// ticks of the slowest kernel clock.
 pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
 /// [`TIMES_SETTLE`] on other file systems: FAT and old servers count in steps of two seconds.
 pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
-/// How long a lock may be held before it is reported: no operation holds one while it waits for a
-/// client.
+/// The time that a lock may be held before it is reported: no operation holds one while it waits
+/// for a client.
 pub(crate) const LOCK_HELD_MAX: Duration = Duration::from_secs(5);
-/// How often it is checked whether the lock is free.
+/// The time between two checks whether the lock is free.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(20);
 /// The longest time that a start waits for an upgrade of the tree, which takes a few writes.
 pub(crate) const UPGRADE_WAIT_MAX: Duration =

@@ -151,8 +151,8 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
     drop(done);
     if all_done.recv_timeout(VOLUMES_WAIT_MAX) == Err(RecvTimeoutError::Timeout) {
         tracing::warn!(
-            "some file systems that are mounted as buckets did not answer at the start: each is tested before the first \
-             write to it"
+            "some file systems that are mounted as buckets did not answer at the start, so that it is not known whether \
+             they support what the server needs: each is tested before the first write to it"
         );
     }
 }

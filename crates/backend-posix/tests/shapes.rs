@@ -59,7 +59,7 @@ fn can_be_made(shape: Shape) -> bool {
 /// A bucket in which something stands at a key's place.
 struct Scene {
     key: &'static str,
-    /// Where the shape is.
+    /// The path of the shape.
     path: &'static str,
     shape: Shape,
     /// True if the directory object `d/` was put, without bytes, before the shape was made in it.

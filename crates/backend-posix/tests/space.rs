@@ -229,8 +229,7 @@ async fn claims_take_no_space() {
     }
 }
 
-/// Where something is mounted inside a bucket, only the target's own directory is on its file
-/// system.
+/// If something is mounted inside a bucket, only the target's own directory is on its file system.
 #[tokio::test(flavor = "multi_thread")]
 async fn mounts_inside_a_bucket_are_part_of_it() {
     let Some(mount) = Mount::new("size=4m") else { return };

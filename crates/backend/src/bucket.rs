@@ -120,8 +120,8 @@ pub struct BucketPage {
     pub buckets: Vec<BucketAttributes>,
     /// The last name of this page, if there are more.
     pub next: Option<BucketName>,
-    /// How many buckets between those of this page could not be read, and are left out. The storage
-    /// has logged them.
+    /// The number of buckets between those of this page that could not be read, and are left out.
+    /// The storage has logged them.
     pub unreadable: usize,
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use s3_types::{ChecksumAlgorithm, ETagSource};
 
-/// What a storage can do, and what it needs from its callers.
+/// The abilities of a storage, and its needs from its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// False if every write is refused, so that its body need not be read.

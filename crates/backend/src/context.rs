@@ -11,7 +11,7 @@ pub struct Context {
     pub request_id: Arc<str>,
     /// The requester; `None` for anonymous requests, and for the gateway's own calls.
     pub requester: Option<Arc<RequesterFacts>>,
-    /// Whom the requester is on the file system, if that is known and used.
+    /// The POSIX identity of the requester, if that is known and used.
     pub unix: Option<Arc<UnixIdentity>>,
 }
 

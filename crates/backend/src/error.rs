@@ -8,7 +8,7 @@ use crate::object_check::NotAllowed;
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;
 
-/// Why a storage call failed: facts of the domain, without HTTP.
+/// The reason why a storage call failed: facts of the domain, without HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     /// No bucket of that name.

@@ -63,6 +63,6 @@ pub enum ListItem {
 pub struct ListPage {
     /// Objects and common prefixes.
     pub items: Vec<ListItem>,
-    /// Where the next page begins; `None` if this was the last.
+    /// The position at which the next page begins; `None` if this was the last.
     pub next: Option<ListPosition>,
 }

@@ -84,7 +84,7 @@ pub struct WriteOptions {
     pub metadata: ObjectMetadata,
     /// Conditions on the object that is replaced.
     pub conditions: Conditions,
-    /// How many bytes will come, if that is known.
+    /// The number of bytes that will come, if that is known.
     pub size_hint: Option<u64>,
 }
 

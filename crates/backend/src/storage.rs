@@ -114,6 +114,6 @@ pub trait Backend: Send + Sync + 'static {
     /// volumes that hold only some buckets. Does not promise that writes would succeed: a volume
     /// that became read-only can still be read from, and so can a full one if no space is required.
     async fn ready(&self) -> std::result::Result<(), String>;
-    /// What the storage can do, and what it needs from its callers.
+    /// Returns the abilities of the storage, and its needs from its callers.
     fn capabilities(&self) -> Capabilities;
 }

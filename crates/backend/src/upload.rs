@@ -75,7 +75,7 @@ pub struct PutPartRequest<'a> {
     pub upload: UploadRef<'a>,
     /// Its number.
     pub part_number: u32,
-    /// How many bytes will come, if that is known.
+    /// The number of bytes that will come, if that is known.
     pub size_hint: Option<u64>,
     /// The algorithm of the checksum that comes with the part, if one does.
     /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
@@ -244,6 +244,6 @@ pub struct UploadPage {
     pub uploads: Vec<UploadSummary>,
     /// Sorted.
     pub common_prefixes: Vec<String>,
-    /// Where the next page begins; `None` if this was the last.
+    /// The position at which the next page begins; `None` if this was the last.
     pub next: Option<UploadPosition>,
 }

@@ -3,7 +3,7 @@
 
 use s3_client::http1::{Framing, Malformed, read_head};
 
-/// How much of an error's document is kept, for its code.
+/// The bytes of an error's document that are kept, for its code.
 const ERROR_MAX: usize = 4 << 10;
 
 /// The parts of an answer that are wanted beyond its status.

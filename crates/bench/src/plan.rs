@@ -164,15 +164,15 @@ pub struct Plan {
     pub bucket: Option<String>,
     /// True if the objects and the bucket that were made are kept.
     pub keep: bool,
-    /// Whether bodies are signed.
+    /// Whether the signature covers the body
     pub payload: Payload,
     /// The number of threads that send requests.
     pub threads: usize,
     /// The number of objects, if it is given.
     pub objects: Option<usize>,
-    /// How long each step is measured.
+    /// The time for which each step is measured.
     pub duration: Duration,
-    /// How long each step runs before it is measured.
+    /// The time that each step runs before it is measured.
     pub warm_up: Duration,
     /// The rate of an open loop.
     pub rate: Option<Rate>,

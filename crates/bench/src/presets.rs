@@ -17,7 +17,7 @@ const SMALL: [u64; 4] = [KIB, 4 * KIB, 16 * KIB, 128 * KIB];
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// A sentence about what it measures.
     pub about: &'static str,
 }
 

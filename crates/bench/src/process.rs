@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::processors;
 use crate::units::float;
 
-/// How often the context switches of all threads are read: a file for each of them.
+/// The time between two readings of the context switches of all threads, of which each has a file.
 const SWITCHES_EVERY: Duration = Duration::from_secs(1);
 
-/// What a server's process used while it was measured.
+/// The resources that a server's process used while it was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// The process.
@@ -46,16 +46,16 @@ pub struct ProcessUse {
     pub threads_max: u64,
     /// The most open files that were seen.
     pub open_files_max: u64,
-    /// What it read and wrote; `None` if this user may not read /proc/PID/io.
+    /// The bytes that it read and wrote; `None` if this user may not read /proc/PID/io.
     #[serde(default)]
     pub io: Option<ProcessIo>,
     /// True if the process has ended.
     pub ended: bool,
 }
 
-/// What a process read and wrote, as /proc/PID/io counts it: by read(2), write(2) and similar
-/// calls, on files and sockets. Data that sockets receive and send by recv(2) and send(2) is not
-/// included.
+/// The bytes that a process read and wrote, as /proc/PID/io counts it: by read(2), write(2) and
+/// similar calls, on files and sockets. Data that sockets receive and send by recv(2) and send(2)
+/// is not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIo {
     /// Calls that read.

@@ -1,11 +1,11 @@
-//! How many processors a process may use.
+//! The number of processors that a process may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::units::float;
 
-/// Where the control groups of version 2 are, alone or beside those of version 1.
+/// The places of the control groups of version 2, alone or beside those of version 1.
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 /// The processors that a process may use at once: those of its mask, or fewer by the quota of its

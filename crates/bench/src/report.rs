@@ -89,7 +89,7 @@ pub struct Round {
     pub server_cpu_us: Option<f64>,
     /// The servers that were watched.
     pub servers: Vec<ProcessUse>,
-    /// What all programs of this machine used.
+    /// The resources that all programs of this machine used.
     #[serde(default)]
     pub system: SystemUse,
     /// The devices that were watched.

@@ -16,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Result;
 use crate::units::hex;
 
-/// How long presigned requests may be used: the most that S3 allows.
+/// The time that presigned requests may be used: the most that S3 allows.
 const EXPIRES_SECONDS: u32 = 7 * 24 * 3600;
 /// The length of the block that bodies are made of. It stays in a processor's cache.
 const BLOCK: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// How many there are.
+    /// The number of kinds.
     pub(crate) const COUNT: usize = 12;
 
     /// Its name.

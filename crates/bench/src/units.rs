@@ -123,7 +123,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// How often each operation occurs in a mixed load.
+/// The share of each operation in a mixed load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
     /// GetObject.

@@ -55,7 +55,8 @@ fn padded<A: Algorithm>(text: &str) -> Vec<Block> {
     bytes.as_chunks().0.to_vec()
 }
 
-/// Digests the text in each way.
+/// Checks that each implementation that this machine can run gives `expected` as the digest of a
+/// text.
 fn check<A: Algorithm>(text: &str, expected: &str) {
     assert_eq!(hex(Stream::<A>::of(text.as_bytes())), expected);
     let blocks = padded::<A>(text);

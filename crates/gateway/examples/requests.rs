@@ -170,7 +170,7 @@ impl Client {
     }
 }
 
-/// How long the body is; `usize::MAX` if it is chunked and has not ended.
+/// Returns the length of the body in bytes; `usize::MAX` if it is chunked and has not ended.
 fn body_length(head: &str, answer: &[u8], start: usize) -> usize {
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     match length.map(str::parse) {

@@ -77,7 +77,7 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
                     %error,
                     account_id = %made,
                     "the account id cannot be stored in this file: unless --account-id is given, each start generates \
-                     another id, so that the owner that answers show changes each time"
+                     another id, and clients see another owner of buckets and objects after each restart"
                 );
             }
             Ok(made)

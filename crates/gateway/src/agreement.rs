@@ -17,9 +17,9 @@ const MODE: u32 = 0o644;
 const METADATA_FILE: &str = "metadata";
 /// The folder of records in a bucket whose records are in files.
 const RECORDS: &str = ".slipway,records";
-/// How many of the directories in DIR are searched for it.
+/// The number of directories in DIR that are searched for it.
 const RECORDS_SEARCHED: usize = 1000;
-/// How many of those that have it are named at most.
+/// The number of those that have it which are named at most.
 const RECORDS_SHOWN: usize = 8;
 
 /// The options in the tree's file, which also has its format. A newer gateway may add fields, which
@@ -109,15 +109,15 @@ fn with_records(state_dir: &Path) -> Option<String> {
     (!names.is_empty()).then(|| visible(&names.join(", "), false).into_owned())
 }
 
-/// Where the tree's file says that records are, if that is elsewhere.
+/// Returns the place that the tree's file names for records, if that is elsewhere.
 fn differing_metadata(ours: Metadata, noted: &OptionsFile) -> Option<String> {
     let theirs = noted.metadata.as_ref().filter(|theirs| **theirs != ours.word())?;
     Some(visible(theirs, false).into_owned())
 }
 
-/// Where the records of an open tree are: in files if it has [`METADATA_FILE`], unless that file
-/// says `xattr`. A tree with any other word in it is not opened. Without the file, they are where
-/// `noted` says, or in attributes.
+/// Returns the place of the records of an open tree: in files if it has [`METADATA_FILE`], unless
+/// that file says `xattr`. A tree with any other word in it is not opened. Without the file, they
+/// are where `noted` says, or in attributes.
 fn metadata(state_dir: &Path, noted: Option<&OptionsFile>) -> Result<Metadata, String> {
     let said = state_dir::read(state_dir, METADATA_FILE)?;
     let noted = || noted.and_then(|noted| noted.metadata.as_deref());

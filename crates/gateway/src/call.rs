@@ -25,7 +25,7 @@ use crate::request::RequestContext;
 
 /// Everything an operation may need.
 pub struct Call<'a> {
-    /// What all requests share.
+    /// The state that all requests share.
     pub gateway: &'a Gateway,
     /// Identities and domains as they were when the request began.
     pub settings: &'a Settings,
@@ -47,11 +47,11 @@ pub struct Call<'a> {
     pub operation: Operation,
     /// The requester, and how the request came.
     pub asker: &'a Asker<'a>,
-    /// Where the requester's signature is.
+    /// The place of the requester's signature.
     pub signed: Signed,
     /// The body.
     pub body: &'a mut RequestBody,
-    /// How the body will be verified; `None` once it is decoded.
+    /// The way in which the body will be verified; `None` once it is decoded.
     pub payload: Option<PayloadMode>,
 }
 

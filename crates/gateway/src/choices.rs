@@ -77,7 +77,7 @@ pub enum SigV2 {
     Off,
 }
 
-/// How log lines look.
+/// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people
@@ -86,7 +86,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where the client's address is taken from.
+/// The source of the client's address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClientAddress {
     /// The connection: the client is whoever connects
@@ -100,7 +100,7 @@ pub enum ClientAddress {
     ProxyProtocol,
 }
 
-/// How lines of the access log look.
+/// The form of lines of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccessLogFormat {
     /// One JSON object a line

@@ -168,7 +168,7 @@ impl Clients {
     }
 }
 
-/// What proxies say about a client.
+/// The facts that proxies report about a client.
 #[derive(Debug, Default)]
 struct ProxyReport {
     address: Option<IpAddr>,

@@ -77,7 +77,7 @@ pub struct ServeOptions {
     )]
     pub listen: Vec<ListenAddress>,
 
-    /// The region that clients must name; `auto` is accepted too
+    /// The region that clients must name; they may also name `auto`
     #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]
     pub region: String,
 
@@ -107,7 +107,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 
-    /// Where identities are, if not in the tree.
+    /// The place of the identities, if that is not the tree.
     #[command(flatten)]
     pub store: StoreOptions,
 
@@ -157,19 +157,19 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
-    /// For --impersonate and --chown: a user of IAM or of --ldap-server without a POSIX identity of
-    /// its own is the account of the system (of passwd, LDAP or what else NSS asks) that has the
-    /// user's name. So whoever may create users of IAM may act as any account of the system, but
-    /// for root and those below --uid-min
+    /// For --impersonate and --chown: let a user of IAM or of --ldap-server without a POSIX
+    /// identity of its own act as the system's account of the same name (from passwd, LDAP or any
+    /// other source of NSS). So whoever may create users of IAM may act as any account of the
+    /// system, except root and those below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,
 
-    /// For --impersonate and --chown: nobody may be an account with a lower user id
+    /// For --impersonate and --chown: no request acts as an account with a lower user id
     #[arg(long, value_name = "UID", env = "SLIPWAY_UID_MIN", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// For --impersonate and --chown: whom anonymous requests are on the file system, as UID:GID or
-    /// as the name of an account. Without it, with --impersonate they reach no file
+    /// For --impersonate and --chown: the account that anonymous requests act as on the file
+    /// system, as UID:GID or by its name. Without it, with --impersonate they reach no file
     #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
     pub anonymous_user: Option<UnixName>,
 
@@ -195,14 +195,14 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
-    /// Perform actions of IAM and STS that have a secret in their request or answer (an access key
-    /// is made, a session is given out) also for clients that are neither on this machine nor
-    /// connected by TLS: whoever can listen to the network learns the secret
+    /// Perform actions of IAM and STS whose request or answer has a secret (an access key is made,
+    /// a session is issued) also for clients that are neither on this machine nor connected by TLS:
+    /// whoever can listen to the network learns the secret
     #[arg(long, env = "SLIPWAY_SECRETS_IN_CLEAR", value_parser = switch)]
     pub secrets_in_clear: bool,
 
-    /// A file with certificates (PEM) of authorities, in place of the system's, by which OpenID
-    /// providers are trusted whose keys are fetched. It is read again each time
+    /// A file with certificates (PEM) of the authorities that are trusted for OpenID providers
+    /// whose keys are fetched, in place of the system's. It is read again each time
     #[arg(long, value_name = "FILE", env = "SLIPWAY_OIDC_CA")]
     pub oidc_ca: Option<PathBuf>,
 
@@ -249,12 +249,12 @@ pub struct ServeOptions {
     )]
     pub access_pattern: AccessPattern,
 
-    /// At most this many connections at a time; more are answered 503 SlowDown (without TLS) and
-    /// closed
+    /// At most this many connections at a time; further ones are answered 503 SlowDown (without
+    /// TLS) and closed
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,
 
-    /// At most this many requests in progress at a time; more are answered 503 SlowDown
+    /// At most this many requests in progress at a time; further ones are answered 503 SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
@@ -351,8 +351,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "URL|env", env = "SLIPWAY_TRACES", value_parser = TracesTo::parse)]
     pub traces: Option<TracesTo>,
 
-    /// The share of traces that begin here which is sent: 0 to 1. Whether a continued trace is sent
-    /// is decided where it began
+    /// The share of the traces that begin at this server which is sent: 0 to 1. Whether a trace
+    /// that began elsewhere is sent was decided there
     #[arg(
         long,
         value_name = "SHARE",

@@ -50,7 +50,7 @@ pub struct Root {
     pub origin: Origin,
 }
 
-/// Where root's keys come from.
+/// The source of root's keys.
 #[derive(Debug)]
 pub enum Origin {
     /// Given by the operator.

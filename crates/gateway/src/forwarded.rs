@@ -4,7 +4,7 @@
 //! whatever a client put before it: an open quotation mark, for instance, would swallow everything
 //! behind it if the value were read from its beginning.
 
-/// What one proxy says about a request.
+/// The element in which one proxy describes a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Element<'h> {
     /// `for`: the address from which the proxy got the request.
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(nodes("for=192.0.2.7:80 ; by=b;"), [Some("192.0.2.7:80")]);
     }
 
-    /// Whatever a client wrote, the proxy's own element is found.
+    /// The proxy's own element is found behind anything that a client wrote.
     #[test]
     fn behind_what_a_client_wrote() {
         for written in

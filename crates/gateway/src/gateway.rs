@@ -1,4 +1,4 @@
-//! What all requests share: the storage, settings, limits and counters.
+//! The state that all requests share: the storage, settings, limits and counters.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Gateway {
     pub settings: ArcSwap<Settings>,
     /// All identities, which requests may change.
     pub registry: Arc<Registry>,
-    /// What became of the regular looks at them.
+    /// The results of the regular looks at them.
     pub looks: Arc<Looks>,
     /// The actions of IAM and STS that may be performed at a time.
     pub actions: Places,
@@ -50,7 +50,7 @@ pub struct Gateway {
     pub ldap: Option<Arc<Ldap>>,
     /// True if actions with secrets are performed for clients without TLS, too.
     pub secrets_in_clear: bool,
-    /// Whom requesters are on the file system; `None` if that makes no difference.
+    /// The POSIX identities of requesters; `None` if they make no difference.
     pub unix: Option<UnixIdentities>,
     /// Decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
@@ -64,7 +64,7 @@ pub struct Gateway {
     pub digests: DigestServices,
     /// Permits for large documents.
     pub large_documents: Semaphore,
-    /// How long a body may make no progress.
+    /// The time that a body may make no progress.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.
     pub request_ids: RequestIds,

@@ -1,4 +1,4 @@
-//! What a start with `--impersonate` and `--chown` needs (decision 0044).
+//! Checks at the start with `--impersonate` and `--chown` (decision 0044).
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -15,7 +15,7 @@ const fn rules(options: &ServeOptions) -> Rules {
     Rules { impersonate, posix_names, minimum_uid: uid_min }
 }
 
-/// Whom requesters are on the file system, by the options; `None` if that makes no difference.
+/// Returns the POSIX identities of requesters by the options; `None` if they make no difference.
 pub fn unix_identities(options: &ServeOptions) -> Option<UnixIdentities> {
     let matters = options.impersonate || options.chown;
     matters.then(|| UnixIdentities::new(rules(options), options.anonymous_user.clone()))

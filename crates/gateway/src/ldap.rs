@@ -13,7 +13,7 @@ use crate::secret_text::{of_command, of_file};
 
 /// The variable that may have the password itself.
 pub const VARIABLE: &str = "SLIPWAY_LDAP_BIND_PASSWORD";
-/// What the sources of the password are said to have.
+/// The name of the password in messages about its sources.
 const WHAT: &str = "the password of --ldap-bind-dn";
 
 /// The directory that options name, checked as far as it can be without asking it. It is made by

@@ -35,20 +35,20 @@ pub const UNSIGNED_ACTIONS_MAX: usize = 32;
 /// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
 /// has a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
-/// How much of a request's head or body hyper may buffer. A longer head is refused
+/// The bytes of a request's head or body that hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
 /// [`READ_BUFFER_BYTES`] while more than [`CONNECTIONS_FEW`] are open. A body that is being
 /// received holds about three of these.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
-/// How much is read at a time while more than [`CONNECTIONS_FEW`] are open, also on connections
-/// that were opened before: one byte less than the size at which hyper allocates more. A whole
-/// buffer is held as long as any piece of it is needed.
+/// The bytes that are read at a time while more than [`CONNECTIONS_FEW`] are open, also on
+/// connections that were opened before: one byte less than the size at which hyper allocates more.
+/// A whole buffer is held as long as any piece of it is needed.
 pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
 /// Above this number of connections, they get smaller buffers ([`READ_BUFFER_BYTES_CROWDED`]).
 pub const CONNECTIONS_FEW: usize = 100;
-/// How much of a request is read first, after its connection waited for it without buffers.
+/// The bytes of a request that are read first, after its connection waited for it without buffers.
 pub const FIRST_BYTES_MAX: usize = 2 << 10;
 /// An idle connection gives up its buffers after one to two times this.
 pub const PARK_AFTER: Duration = Duration::from_millis(500);
@@ -68,20 +68,20 @@ pub const DOCUMENT_CHANGES_MAX: usize = 10;
 pub const LIST_BUCKETS_LOOKED_AT_MAX: usize = 10_000;
 /// The fewest buckets that ListBuckets asks the storage for at a time, for such a requester.
 pub const LIST_BUCKETS_ASKED_FOR_MIN: usize = 1000;
-/// Up to this size, the MD5 and SHA-256 of a body are computed where it is received; a larger one
-/// goes to `body::digest_service`.
+/// The size up to which the MD5 and SHA-256 of a body are computed where it is received; a larger
+/// one goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;
 /// Smaller chunks are gathered before they are digested, since each may hold a large network
 /// buffer.
 pub const DIGEST_SMALL_CHUNK_BYTES: usize = 4 << 10;
-/// How many bytes of one body may wait for its MD5, or for its SHA-256, beside one chunk. The body
+/// The bytes of one body that may wait for its MD5, or for its SHA-256, beside one chunk. The body
 /// is read no further until there is room.
 pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
-/// How many bytes of one body may wait in any case, however many bodies there are.
+/// The bytes of one body that may wait in any case, however many bodies there are.
 pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
 /// A body is digested once this much waits, or half of what may wait if that is less.
 pub const DIGEST_DUE_BYTES: usize = 256 << 10;
-/// How many bytes of all bodies may wait for their MD5, or for their SHA-256; more only if each
+/// The bytes of all bodies that may wait for their MD5, or for their SHA-256; more only if each
 /// body has no more than [`DIGEST_STREAM_BYTES_MIN`].
 pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
 /// The number of cores for each thread that digests, for MD5 and SHA-256 each. It digests several
@@ -90,67 +90,67 @@ pub const DIGEST_CORES_PER_PASS: usize = 4;
 /// Larger documents are parsed while they arrive, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a
 /// time; the others wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
-/// How many documents are parsed while they arrive. Few compared to [`BLOCKING_THREADS_MAX`], since
-/// a slow client holds its thread.
+/// The number of documents that are parsed while they arrive. Few compared to
+/// [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
 /// The minimum interval between two log lines that explain refusals of one kind for one bucket.
 pub const EXPLAINED_EVERY: Duration = Duration::from_secs(1);
-/// How long a large document waits for its turn (`SlowDown`).
+/// The time that a large document waits for its turn (`SlowDown`).
 pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
-/// How long a large document may take to arrive (`RequestTimeout`).
+/// The time that a large document may take to arrive (`RequestTimeout`).
 pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
 /// The size of the pieces in which a large document goes to its thread.
 pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
 /// A document with many entries (a listing) that is longer than this is sent in pieces of about
 /// this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
-/// How many pieces of a download may be kept to be filled again.
+/// The number of pieces of a download that may be kept to be filled again.
 pub const FILE_CHUNKS_KEPT: usize = 2;
-/// How much of an object is read from its file at a time.
+/// The bytes of an object that are read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
 /// A download with at least this much left to send is sent from the page cache, if its file is
 /// there.
 pub const SENDFILE_BYTES_MIN: u64 = 256 << 10;
-/// How much of a file goes to the socket at a time without being read (`sendfile`).
+/// The bytes of a file that go to the socket at a time without being read (`sendfile`).
 pub const FILE_PART_BYTES: usize = 1 << 20;
 /// [`FILE_PART_BYTES`] for file systems without `sendfile`.
 pub const FILE_COPY_BYTES: usize = 64 << 10;
-/// How much of the end of each download is always read, and held back until it is known that the
-/// file has not changed.
+/// The bytes at the end of each download that are always read, and held back until it is known that
+/// the file has not changed.
 pub const FILE_END_BYTES: u64 = 64 << 10;
-/// How much of an unwanted request body is read and dropped to keep the connection; with more, it
-/// is closed.
+/// The bytes of an unwanted request body that are read and dropped to keep the connection; with
+/// more, it is closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
-/// How long that may take.
+/// The time that this may take.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
-/// How much is read and dropped after the last response of a connection that is closed early, so
-/// that the client can read that response instead of a reset.
+/// The bytes that are read and dropped after the last response of a connection that is closed
+/// early, so that the client can read that response instead of a reset.
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
-/// How long that may take.
+/// The time that this may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 /// When the server is stopping: how long it waits for the first request of a connection, for the
 /// rest of a request's head, for a TLS handshake and for a body that is read and dropped, and how
 /// long a client has to read error answers. None of these is a request in progress.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(1);
-/// How many connections beyond `--max-connections` may linger at a time, each with a descriptor,
-/// for [`LINGER_TIME_MAX`]. Others are closed as soon as they are answered.
+/// The number of connections beyond `--max-connections` that may linger at a time, each with a
+/// descriptor, for [`LINGER_TIME_MAX`]. Others are closed as soon as they are answered.
 pub const REFUSED_LINGERING_MAX: usize = 64;
 /// The rate at which a body must arrive on average once [`BODY_GRACE`] has passed
 /// (`RequestTimeout`), and at which a response must be read (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
-/// How long a body may take whatever its rate.
+/// The time that a body may take whatever its rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
 /// The most connections to `--ops-listen` at a time. A further one replaces the oldest that waits
 /// for its client.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
 /// The time limit for such a connection to send its head.
 pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
-/// How long such a connection may last.
+/// The time that such a connection may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
 /// The greatest age of the count of file descriptors that operators see: counting many takes
 /// milliseconds.
 pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
-/// How much memory unread lines of the log may take, and as much again while they are written.
+/// The memory that unread lines of the log may take, and as much again while they are written.
 /// Further lines are lost, and counted.
 pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
 /// The interval at which writing them is tried if the kernel does not report that there is room.
@@ -162,9 +162,9 @@ pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
 /// A buffer with this many bytes takes no more lines: the file does not keep up, and lines are
 /// dropped. There are at most sixteen buffers.
 pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
-/// How much of a header's value is logged.
+/// The bytes of a header's value that are logged.
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
-/// How much of a method is logged.
+/// The bytes of a method that are logged.
 pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
 /// The capacity that a line starts with: most need no more.
 pub const ACCESS_LOG_LINE_BYTES: usize = 1 << 10;
@@ -179,7 +179,7 @@ pub const TRACES_WAKE_BYTES: usize = 512 << 10;
 pub const TRACES_BUFFER_BYTES_MAX: usize = 4 << 20;
 /// The capacity that a span starts with: most need no more.
 pub const TRACES_SPAN_BYTES: usize = 1 << 10;
-/// How long a collector may take for one request.
+/// The time that a collector may take for one request.
 pub const TRACES_POST_TIME_MAX: Duration = Duration::from_secs(10);
 /// For how long spans that a collector did not accept are sent again.
 pub const TRACES_RETRY_TIME_MAX: Duration = Duration::from_mins(1);
@@ -187,9 +187,9 @@ pub const TRACES_RETRY_TIME_MAX: Duration = Duration::from_mins(1);
 pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// The longest pause before spans are sent again.
 pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
-/// How long a stop waits for the collector to accept the remaining spans.
+/// The time that a stop waits for the collector to accept the remaining spans.
 pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// How much of a collector's answer is read, including its head.
+/// The bytes of a collector's answer that are read, including its head.
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The shortest time between two log lines that spans are not accepted, or are accepted again.
 pub const TRACES_WARN_INTERVAL: Duration = Duration::from_mins(1);
@@ -201,8 +201,8 @@ pub const TRACE_STATE_BYTES_MAX: usize = 512;
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
 /// Threads for calls that may block on a file system.
 pub const BLOCKING_THREADS_MAX: usize = 256;
-/// How many of them may wait for documents of identities: there is one look and one change at a
-/// time, and looks that nobody waits for any more. Further calls wait.
+/// The number of those threads that may wait for documents of identities: there is one look and one
+/// change at a time, and looks that nobody waits for any more. Further calls wait.
 pub const IDENTITIES_THREADS_MAX: usize = 4;
 /// The age of the state of identities at which a gateway is not ready: some looks have failed, or
 /// one takes very long.
@@ -211,7 +211,7 @@ pub const IDENTITIES_READY_AGE_MAX: Duration = Duration::from_secs(5);
 pub const IDENTITIES_TRIAL_TIME_MAX: Duration = Duration::from_secs(5);
 /// The time that a stopping server has to write when keys were last used.
 pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// How many new faults in documents of identities are logged at once.
+/// The number of new faults in documents of identities are logged at once.
 pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
 /// The most bytes of a text with secrets: master keys, those for a store of identities, or the
 /// password for a directory.

@@ -60,11 +60,11 @@ pub struct Ended {
     pub bytes_out: u64,
     /// Bytes of the whole object that was read or written.
     pub object_bytes: Option<u64>,
-    /// How long the whole request took.
+    /// The time that the whole request took.
     pub elapsed: Duration,
 }
 
-/// How a request was signed.
+/// The way in which a request was signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
     /// `SigV4` or `SigV2`.
@@ -84,7 +84,7 @@ impl<'a> Line<'a> {
         self.known.requester.as_ref()?.session().map(|session| &**session)
     }
 
-    /// How the request was signed, if the signature was valid.
+    /// Returns the way in which the request was signed, if the signature was valid.
     pub fn signature(&self, headers: &Headers<'_>) -> Option<Signature> {
         self.session()?;
         let (version, in_query) = match self.known.signed? {

@@ -9,13 +9,13 @@ use crate::config::ServeOptions;
 use crate::secret_text;
 use crate::storage::NULL;
 
-/// What the text is, in errors.
+/// The name of the text in errors.
 const CONTENT: &str = "the master key";
 
 /// The variable that may have the text itself.
 pub const VARIABLE: &str = "SLIPWAY_MASTER_KEY";
 
-/// Where master keys may be, and the tree that they are for.
+/// The places where master keys may be, and the tree that they are for.
 #[derive(Debug)]
 pub struct Given<'g> {
     /// DIR; `None` for a storage that keeps nothing.

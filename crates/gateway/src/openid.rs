@@ -1,4 +1,4 @@
-//! Whom OpenID providers are trusted by: the option `--oidc-ca`.
+//! The authorities by which OpenID providers are trusted: the option `--oidc-ca`.
 
 use iam_remote::{OpenId, Trust};
 

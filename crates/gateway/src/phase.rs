@@ -27,7 +27,7 @@ pub struct Phase {
     pub stopping: AtomicBool,
     /// True if the last read found nothing.
     pub waiting: AtomicBool,
-    /// How many requests have begun; may wrap around.
+    /// The number of requests that have begun; may wrap around.
     requests: AtomicU32,
     /// The parts of files that its bodies have queued.
     pub file_parts: FileParts,

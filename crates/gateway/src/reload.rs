@@ -48,7 +48,7 @@ pub struct Reload {
     /// `--chown`, which a reload does not change.
     chown: bool,
     parts: Parts,
-    /// Where the store of identities is asked.
+    /// The runtime in which the store of identities is asked.
     runtime: Handle,
 }
 

@@ -18,7 +18,7 @@ use crate::peer::Peer;
 use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
 
-/// What is known of a request before it is parsed.
+/// The facts that are known of a request before it is parsed.
 pub struct RequestContext {
     /// Its id, in the answer and in the log.
     pub id: RequestId,
@@ -57,7 +57,7 @@ pub struct Known<'h> {
     pub rules: Option<Arc<BucketRules>>,
     /// The requester.
     pub requester: Option<Requester>,
-    /// Where the signature is.
+    /// The place of the signature.
     pub signed: Option<Signed>,
     /// The effects on objects.
     pub effects: Effects,

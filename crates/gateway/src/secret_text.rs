@@ -53,7 +53,7 @@ pub fn of_command(command: &str, content: &str) -> Result<Zeroizing<String>, Str
     if status.success() { Ok(text) } else { Err(format!("it failed ({status}); what it says is in the log")) }
 }
 
-/// What a command prints until it closes its output, or a time has come.
+/// Returns the text that a command prints until it closes its output, or a time has come.
 fn printed(child: &mut Child, end: Instant, content: &str) -> Result<Zeroizing<String>, String> {
     let output = child.stdout.take().ok_or("its output cannot be read")?;
     let (sender, receiver) = mpsc::channel();

@@ -50,10 +50,10 @@ use crate::{
     service_manager, sweep,
 };
 
-/// How long blocking work may still run after the drain.
+/// The time that blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Why a server could not start, as a sentence.
+/// The reason why a server could not start, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The command line, a variable or the configuration file is wrong, or a file of keys or
@@ -149,7 +149,7 @@ fn finish(observers: &Observers) {
     }
 }
 
-/// What is left of a server that accepts no more requests.
+/// The remains of a server that accepts no more requests.
 struct Stopped {
     observers: Option<Arc<Observers>>,
     audit: Option<Arc<AuditLog>>,

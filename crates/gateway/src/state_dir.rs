@@ -17,7 +17,7 @@ const WRITABLE: u32 = 0o022;
 /// Its name.
 pub const STATE_DIR: &str = ".slipway";
 
-/// What a gateway may do in a state directory.
+/// The access of a gateway to a state directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Read and create files.

@@ -20,9 +20,9 @@ use crate::{account, minio, version};
 
 /// The name of the storage that stores nothing.
 pub const NULL: &str = "null:";
-/// How many names of entries that are not served one log line has at most.
+/// The most names of entries that are not served in one log line.
 const UNSERVED_SHOWN: usize = 8;
-/// How many of the directories in DIR are searched for the traces of other gateways.
+/// The number of directories in DIR that are searched for the traces of other gateways.
 const NESTED_SEARCHED: usize = 1000;
 
 /// Opens the storage that DIR names, and logs what in it will not be served.
@@ -104,7 +104,7 @@ fn not_a_directory(file: &Path) -> String {
     }
 }
 
-/// What to do if DIR can't be made.
+/// Returns the advice for a DIR that can't be made.
 fn cure(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

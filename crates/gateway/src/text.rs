@@ -39,7 +39,7 @@ pub fn line_of(text: &str, offset: usize) -> usize {
     text.get(..offset).unwrap_or_default().matches('\n').count() + 1
 }
 
-/// Why a file can't be read, and what to do about it.
+/// Returns the reason why a file can't be read, and what to do about it.
 pub fn unreadable(error: &io::Error) -> String {
     let cure = match error.kind() {
         io::ErrorKind::NotFound => "create the file, or give the path of another",

@@ -16,25 +16,25 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// How long an answer of the system's accounts is used.
+/// The time for which an answer of the system's user database is used.
 const KEPT_FOR: Duration = Duration::from_mins(1);
-/// How many names are kept.
+/// The number of names that are kept.
 const NAMES_MAX: usize = 10_000;
-/// How many names are asked for at a time.
+/// The number of names that are asked for at a time.
 const ASKED_MAX: usize = 2;
-/// How long a request waits for an answer.
+/// The time that a request waits for an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Whom requesters are on the file system, by the options of the server.
+/// Finds the POSIX identities of requesters, by the options of the server.
 #[derive(Debug)]
 pub struct UnixIdentities {
     rules: Rules,
-    /// Whom those are who send no credentials.
+    /// The POSIX identity of requesters who send no credentials.
     anonymous: Option<UnixName>,
     accounts: Arc<Accounts>,
 }
 
-/// Who may be whom.
+/// The limits on POSIX identities.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// True if file calls are made as the requesters.
@@ -52,11 +52,11 @@ struct Accounts {
     asking: Arc<Semaphore>,
 }
 
-/// What the system said of a name, and when.
+/// The answer of the system's user database about a name, and its time.
 #[derive(Debug, Clone)]
 struct Kept(Instant, Answer);
 
-/// What the system says of a name.
+/// The answer of the system's user database about a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Answer {
     Account(Arc<UnixIdentity>),
@@ -69,7 +69,7 @@ impl UnixIdentities {
         Self { rules, anonymous, accounts: Accounts::new() }
     }
 
-    /// Whom a requester is on the file system; `None` if nobody said so. `AccessDenied` for an
+    /// Returns the POSIX identity of a requester; `None` if it has none. `AccessDenied` for an
     /// identity that nobody may have, and for a name that the system does not know. Names of users
     /// count in the account of the tree alone: another account's root makes users as it likes.
     pub async fn of(
@@ -108,7 +108,7 @@ fn is_of(requester: &Requester, account: &AccountId) -> bool {
 }
 
 impl Rules {
-    /// Why nobody may be this account; `None` if somebody may.
+    /// Returns the reason why nobody may act as this account; `None` if somebody may.
     pub fn refusal(self, account: UnixAccount) -> Option<&'static str> {
         if account.uid() == 0 || account.gid() == 0 {
             return Some("its uid or gid is 0");
@@ -169,7 +169,7 @@ impl Accounts {
         spawn_blocking(ask).await.ok()?
     }
 
-    /// What is known of a name, if that is not too old.
+    /// Returns the answer about a name that is kept, if it is not too old.
     fn known(&self, name: &str) -> Option<Answer> {
         let Kept(when, answer) = self.kept().get(name)?.clone();
         (when.elapsed() < KEPT_FOR).then_some(answer)

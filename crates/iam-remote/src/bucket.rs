@@ -19,7 +19,7 @@ use crate::place::BucketPlace;
 use crate::secrets::{SecretsOf, read};
 use crate::xml::{error, page};
 
-/// What the names of objects end with, as the names of files in a tree do.
+/// The suffix of the names of objects, as the names of files in a tree do.
 const SUFFIX: &str = ".json";
 /// The beginning of the key by which the server is tried. It is not the name of a document.
 const PROBE: &str = ",probe-";
@@ -50,7 +50,7 @@ impl fmt::Debug for Bucket {
     }
 }
 
-/// What has to be there for a write to be made.
+/// The state of the object that a write expects.
 #[derive(Debug, Clone, Copy)]
 enum Expected<'e> {
     Nothing,

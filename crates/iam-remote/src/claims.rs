@@ -1,4 +1,4 @@
-//! What a token says, and whether that is meant for us.
+//! Checks the claims of a token, and whether they are meant for this server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// What the provider of a token is known by, and whom it may vouch to.
+/// The provider and the audiences that a token is expected to name.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// The issuer of its tokens, to the byte.
@@ -60,10 +60,10 @@ pub struct Expected<'a> {
     pub posix_claim: Option<&'a str>,
 }
 
-/// What a provider says of somebody.
+/// The claims of a provider about a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebToken {
-    /// Who it is, in words of the provider (`sub`).
+    /// The person's id at the provider (`sub`).
     pub subject: Box<str>,
     /// The client that the token was made for: `azp` if there is one, else `aud`.
     pub audience: Box<str>,
@@ -71,7 +71,7 @@ pub struct WebToken {
     pub audiences: Vec<Box<str>>,
     /// The client that asked for the token (`azp`).
     pub authorized_party: Option<Box<str>>,
-    /// How the subject proved who it is (`amr`).
+    /// The methods by which the subject proved its identity (`amr`).
     pub methods: Vec<Box<str>>,
     /// The other claims that are a text, a number or a boolean, by name.
     pub others: BTreeMap<Box<str>, Box<str>>,

@@ -1,6 +1,6 @@
-//! What identities need of other servers: tokens of OpenID providers, and how the keys of providers
-//! are fetched and kept (docs/decisions/0042-session-tokens.md); people of an LDAP directory, and
-//! documents of identities in Vault and in buckets of S3 servers
+//! Everything that identities need of other servers: tokens of OpenID providers, and how the keys
+//! of providers are fetched and kept (docs/decisions/0042-session-tokens.md); people of an LDAP
+//! directory, and documents of identities in Vault and in buckets of S3 servers
 //! (docs/decisions/0041-where-identities-are-kept.md).
 //!
 //! It knows neither accounts nor roles: the gateway asks it whether a token is that of a provider

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// The longest token (`InvalidIdentityToken`), which is also the greatest length in STS's model.
 pub const TOKEN_CHARS_MAX: usize = 20_000;
-/// How far the clock of a provider may be ahead: `iat` and `nbf` may be so far in the future.
+/// The seconds by which the clock of a provider may be ahead: `iat` and `nbf` may be so far in the
+/// future.
 pub const SECONDS_AHEAD_MAX: i64 = 60;
 /// The most audiences of a token (`InvalidIdentityToken`).
 pub const AUDIENCES_MAX: usize = 20;
@@ -23,14 +24,14 @@ pub const KEYS_MAX: usize = 100;
 pub const PROVIDERS_KEPT_MAX: usize = 256;
 /// The longest time that fetching the keys of a provider may take: both of its documents.
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long keys are kept.
+/// The time that keys are kept.
 pub const KEYS_TIME: Duration = Duration::from_hours(1);
 /// The least time between two attempts to fetch the keys of a provider.
 pub const FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long a store of identities may take to accept a connection.
+/// The time that a store of identities may take to accept a connection.
 pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long one request to a store may take as a whole. A look has 5 s, and makes several.
+/// The time that one request to a store may take as a whole. A look has 5 s, and makes several.
 pub const STORE_REQUEST_TIME_MAX: Duration = Duration::from_secs(4);
 /// The most connections to a store: there is one look and one change at a time.
 pub const STORE_CONNECTIONS_MAX: usize = 8;
@@ -55,21 +56,21 @@ pub const VAULT_DOCUMENT_BYTES_MAX: usize = 1_000_000;
 /// it adds.
 pub const VAULT_SECRET_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
-/// How long a question to the directory, or a login, may take with all that belongs to it.
+/// The time that a question to the directory, or a login, may take with all that belongs to it.
 pub const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(5);
 /// The most questions to the directory at a time; others wait.
 pub const DIRECTORY_QUESTIONS_MAX: usize = 8;
 /// The most logins at a time; others wait.
 pub const LOGINS_MAX: usize = 8;
-/// How long what the directory says of somebody is used.
+/// The time for which an answer of the directory about a person is used.
 pub const PERSON_TIME: Duration = Duration::from_mins(1);
-/// How long it is remembered that there is no such entry.
+/// The time for which it is remembered that there is no such entry.
 pub const NOBODY_TIME: Duration = Duration::from_secs(10);
 /// The most entries that are remembered.
 pub const PEOPLE_KEPT_MAX: usize = 10_000;
-/// How long the directory is not asked again after it could not be.
+/// The time for which the directory is not asked again after a failure.
 pub const FAILED_TIME: Duration = Duration::from_secs(1);
-/// How long wrong passwords of somebody count.
+/// The time for which wrong passwords count.
 pub const WRONG_PASSWORDS_TIME: Duration = Duration::from_mins(15);
 /// The most entries whose wrong passwords are remembered; more do not log in.
 pub const WRONG_PASSWORDS_KEPT_MAX: usize = 100_000;
@@ -79,9 +80,9 @@ pub const LOGIN_NAME_BYTES_MAX: usize = 256;
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
 /// The most groups of somebody, with those that these are in.
 pub const DIRECTORY_GROUPS_MAX: usize = 1_000;
-/// How many groups may be within each other.
+/// The depth to which groups may be nested.
 pub const GROUP_DEPTH_MAX: usize = 10;
-/// How many groups are asked about in one search.
+/// The number of groups that one search asks about.
 pub const GROUPS_IN_A_SEARCH: usize = 50;
 /// The longest answer to StartTLS.
 pub const STARTTLS_ANSWER_BYTES_MAX: usize = 4 << 10;

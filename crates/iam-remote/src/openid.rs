@@ -17,11 +17,11 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub struct OpenId {
     trust: Trust,
-    /// By issuer.
+    /// The providers by issuer.
     providers: Mutex<HashMap<Box<str>, Arc<Provider>>>,
 }
 
-/// What is known of a provider.
+/// The state of a provider.
 #[derive(Debug, Default)]
 struct Provider(Mutex<State>);
 
@@ -31,13 +31,13 @@ struct State {
     keys: Option<(Arc<Keys>, Instant)>,
     /// When the last attempt to fetch them began.
     tried: Option<Instant>,
-    /// Why it failed.
+    /// The reason why it failed.
     failure: Option<Arc<str>>,
     /// An attempt that is under way: it ends when the sender is dropped.
     fetching: Option<watch::Receiver<()>>,
 }
 
-/// What to do for the keys of a token.
+/// The next step for the keys of a token.
 enum Look {
     Found(Arc<Keys>),
     Failed(Arc<str>),

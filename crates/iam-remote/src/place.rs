@@ -1,4 +1,4 @@
-//! Where a store of identities is: the value of `--identities`.
+//! The place of a store of identities: the value of `--identities`.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub struct BucketPlace {
     pub server: String,
     /// The bucket.
     pub bucket: String,
-    /// What the keys begin with: empty, or with a slash at the end.
+    /// The prefix of the keys: empty, or with a slash at the end.
     pub prefix: String,
     /// The region that requests are signed for.
     pub region: String,

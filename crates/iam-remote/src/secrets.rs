@@ -1,4 +1,4 @@
-//! Where secrets for a store come from.
+//! The sources of secrets for a store.
 
 use std::fmt;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use quick_xml::events::Event;
 pub struct Page {
     /// Keys, and the ETags of their objects.
     pub objects: Vec<(String, String)>,
-    /// What the next page is asked by; `None` on the last one.
+    /// The token with which the next page is requested; `None` on the last one.
     pub next: Option<String>,
 }
 

@@ -13,18 +13,18 @@ pub struct ActionInfo {
     pub name: &'static str,
     /// The service, which the value of `Version` names.
     pub service: Service,
-    /// What the requester must be allowed.
+    /// The permission that the requester needs.
     pub permission: Permission,
     /// True if it changes something, or gives out a session: it refuses parameters that it does not
     /// know.
     pub changes: bool,
     /// The secrets in its requests and answers.
     pub secrets: Secrets,
-    /// What becomes of it.
+    /// The state of its implementation.
     pub state: State,
 }
 
-/// What the requester of an action must be allowed.
+/// The permission that the requester of an action needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// The action of this name in policies.
@@ -59,7 +59,7 @@ pub enum Secrets {
     Both,
 }
 
-/// What becomes of an action.
+/// The state of an action's implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 5 are.

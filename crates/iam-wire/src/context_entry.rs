@@ -1,4 +1,4 @@
-/// The values of a condition key. What their type is follows from the operators of conditions.
+/// The values of a condition key. Each operator of a condition reads them as values of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextEntry<'f> {
     /// The key.

@@ -37,7 +37,7 @@ codes! {
     AccessDenied FORBIDDEN;
     /// A change was overtaken by others, again and again.
     ConcurrentModification CONFLICT;
-    /// What is to be deleted is in use, or has something in it.
+    /// The entity to be deleted is in use, or is not empty.
     DeleteConflict CONFLICT;
     /// The name is taken.
     EntityAlreadyExists CONFLICT;
@@ -85,7 +85,7 @@ codes! {
     SignatureDoesNotMatch FORBIDDEN;
     /// There are too many requests.
     Throttling BAD_REQUEST;
-    /// What is to be changed is built in.
+    /// The entity to be changed is built in.
     UnmodifiableEntity BAD_REQUEST;
     /// A parameter is not of its form.
     ValidationError BAD_REQUEST;

@@ -23,7 +23,7 @@ impl Default for Page {
     }
 }
 
-/// What a page has.
+/// The entries of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut<T> {
     /// The items, sorted by key.

@@ -1,6 +1,6 @@
-//! What IAM's and STS's API models ask of members: least and greatest length, and a pattern. Where
-//! the same kind of value has several shapes in the models, the name says which. A test compares
-//! each use with botocore's models (`tests/test_iam_model.py`).
+//! The rules of IAM's and STS's API models for members: least and greatest length, and a pattern.
+//! Where the same kind of value has several shapes in the models, the name says which. A test
+//! compares each use with botocore's models (`tests/test_iam_model.py`).
 
 use std::fmt;
 
@@ -70,7 +70,7 @@ impl fmt::Display for Rule {
 /// The constraints of a list of texts.
 #[derive(Debug, Clone, Copy)]
 pub struct ListRule {
-    /// Those of its items.
+    /// The rule of its items.
     pub items: Rule,
     /// The greatest number of items.
     pub max: Option<usize>,
@@ -143,7 +143,7 @@ pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
 pub const BUCKET_NAME: Rule = Rule::length(1, 255);
 /// The name that people give an account (ours).
 pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
-/// Whom a user or role is on the file system: `UID:GID`, `UID:GID:GROUP,...` or a name.
+/// The POSIX identity of a user or role: `UID:GID`, `UID:GID:GROUP,...` or a name.
 pub const POSIX_IDENTITY: Rule = Rule::length(1, 65_536);
 /// A time, such as 2027-01-31T12:00:00Z (ours).
 pub const TIME: Rule = Rule::length(1, 64);

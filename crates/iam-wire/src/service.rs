@@ -7,7 +7,7 @@ pub enum Service {
     Iam,
     /// AWS Security Token Service.
     Sts,
-    /// What only this server has; signed for IAM.
+    /// The actions that only this server has; signed for IAM.
     Slipway,
 }
 

@@ -41,19 +41,19 @@ words! {
         Active
         /// It was switched off.
         Disabled
-        /// What is kept of it cannot be read at the moment. It is only shown.
+        /// The document about it cannot be read at the moment. It is only shown.
         Unreadable
     }
     /// The policies that ListPolicies shows.
     PolicyScope {
         /// All.
         All
-        /// Those that are built in.
+        /// The policies that are built in.
         AWS
-        /// Those of the account.
+        /// The policies of the account.
         Local
     }
-    /// What a policy is used as.
+    /// The use of a policy.
     PolicyUsage {
         /// Attached, for what it allows.
         PermissionsPolicy
@@ -75,16 +75,16 @@ words! {
     }
     /// Which MFA devices ListVirtualMFADevices shows.
     AssignmentStatus {
-        /// Those that a user has.
+        /// The devices that a user has.
         Assigned
-        /// Those that nobody has.
+        /// The devices that nobody has.
         Unassigned
         /// All.
         Any
     }
 }
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyDecision {
     /// It is allowed.
@@ -107,7 +107,7 @@ impl Word for PolicyDecision {
     }
 }
 
-/// Where a policy comes from that decided in a simulation.
+/// The source of a policy that decided in a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicySource {
     /// A user.

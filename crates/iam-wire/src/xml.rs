@@ -71,7 +71,7 @@ impl Xml {
     }
 }
 
-/// What can stand as a member of an answer. Element names are the API model's, and not escaped.
+/// A value that can be a member of an answer. Element names are the API model's, and not escaped.
 pub trait Element {
     /// Writes the element with its content.
     fn write(&self, xml: &mut Xml, name: &str);

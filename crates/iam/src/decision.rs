@@ -16,7 +16,7 @@ pub enum Decision {
     NeedsObject(NeededFacts),
 }
 
-/// What decided, apart from statements.
+/// The origin of the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecidedBy {
     /// The requester is the key that the server was started with.
@@ -34,7 +34,7 @@ pub enum DecidedBy {
 /// A statement that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidingStatement {
-    /// Where its policy comes from.
+    /// The source of its policy.
     pub source: Source,
     /// The name of its policy, if it has one.
     pub policy: Option<Box<str>>,
@@ -51,12 +51,12 @@ pub struct DecidingStatement {
 pub struct Explained {
     /// The decision.
     pub decision: Decision,
-    /// What decided.
+    /// The origin of the decision.
     pub by: DecidedBy,
     /// The statements: the first that denies; or else, of each source that counts, the first that
     /// allows.
     pub statements: Vec<DecidingStatement>,
-    /// Where a statement that allows is missing.
+    /// The sources in which a statement that allows is missing.
     pub lacking: Vec<Source>,
 }
 

@@ -43,9 +43,10 @@ pub struct Person {
     pub name: Box<str>,
     /// The groups, with those that these are in: their DNs, folded ([`crate::folded_dn`]).
     pub groups: Vec<Box<str>>,
-    /// Whom it is on the file system, as the directory says it.
+    /// The POSIX identity that the directory gives it.
     pub unix: Option<UnixName>,
-    /// Up to when this may be used without asking the directory again ([`Directory::is_present`]).
+    /// The time up to which this may be used without asking the directory again
+    /// ([`Directory::is_present`]).
     pub until: Instant,
 }
 

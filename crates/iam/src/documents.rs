@@ -1,4 +1,4 @@
-//! Where documents are kept: bytes by name, with compare-and-swap.
+//! The interface of stores of documents: bytes by name, with compare-and-swap.
 
 use std::error::Error;
 use std::fmt::{self, Debug, Write as _};

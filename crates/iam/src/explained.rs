@@ -52,7 +52,7 @@ pub(crate) const fn decision(verdict: Verdict) -> Decision {
     }
 }
 
-/// Where an allowance is missing, if nothing is denied.
+/// Returns the sources in which a statement that allows is missing, if none denies.
 fn lacking(sums: Sums, kind: PartyKind, is_owners: bool, is_trust: bool) -> Vec<Source> {
     let some = |all: &[Certainty]| all.iter().any(|one| *one != Certainty::No);
     if matches!(kind, PartyKind::Anonymous | PartyKind::Service | PartyKind::Federated) {

@@ -161,7 +161,7 @@ fn is_repair(party: &Party<'_>, action: S3Action, owner: Option<&str>) -> bool {
     is_of_policy && party.kind == PartyKind::Root && owner == Some(party.account)
 }
 
-/// Where the value of a condition key comes from.
+/// The source of the value of a condition key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// The request, as the operation or the gateway knows it.

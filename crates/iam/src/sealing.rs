@@ -119,7 +119,7 @@ impl fmt::Debug for Sealed {
 
 as_text!(KeyId, Sealed);
 
-/// Whose secret is sealed: a copy of it that stands elsewhere does not open.
+/// The owner of a sealed secret: a copy of it in another place does not open.
 #[derive(Debug, Clone, Copy)]
 pub struct SealedFor<'a> {
     /// The account.

@@ -42,7 +42,7 @@ pub struct Principal {
     /// The unique id, which no other principal ever has (`aws:userid`); that of a role is followed
     /// by a colon and the session's name.
     pub unique_id: Option<Box<str>>,
-    /// How it is known whom the principal is on the file system, if it is.
+    /// The source of the principal's POSIX identity, if it has one.
     pub unix: Option<UnixName>,
 }
 
@@ -90,16 +90,16 @@ pub struct Permissions {
 /// The names of policies, for people: ARNs of managed ones, and such as `inline:user/ann/Reads`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyNames {
-    /// Those of [`Permissions::identity`], in its order.
+    /// The names of [`Permissions::identity`], in its order.
     pub identity: Vec<Box<str>>,
-    /// That of the boundary.
+    /// The name of the boundary.
     pub boundary: Option<Box<str>>,
 }
 
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
 pub type SessionTag = (Box<str>, Box<str>);
 
-/// What conditions and the audit log may ask about the session that a token stands for.
+/// The facts that conditions and the audit log use of the session that a token stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFacts {
     /// When it was given out, in ISO 8601 (`aws:TokenIssueTime`).

@@ -1,4 +1,4 @@
-//! How types that are texts stand in JSON.
+//! The JSON form of types that are texts.
 
 /// Writes types as the text that they display, and reads them by their `new`.
 macro_rules! as_text {

@@ -32,11 +32,11 @@ pub const TOKEN_CHARS_MAX: usize = 4_096;
 const CLAIMS_BYTES_MAX: usize = 16 << 10;
 /// The compressed bytes of policies and tags that a session may have: 100 % of `PackedPolicySize`.
 const PACKED_BYTES_MAX: usize = 2_400;
-/// How far the clock of the gateway that gave a token out may be ahead.
+/// The seconds by which the clock of the gateway that issued a token may be ahead.
 const SECONDS_AHEAD_MAX: i64 = 15 * 60;
 /// The first byte of a token: the version of its form.
 const VERSION: u8 = 1;
-/// What stands before the nonce: the version, and the id of the master key.
+/// The bytes before the nonce: the version, and the id of the master key.
 const FRONT_BYTES: usize = 5;
 const NONCE_BYTES: usize = 12;
 /// The bytes of the HMAC that are the secret: 40 characters of base64.
@@ -66,7 +66,7 @@ pub enum SessionKind {
     Ldap,
 }
 
-/// Whose session it is, or who asked for it.
+/// The owner of a session, or the requester of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Who {
     /// A user or role.
@@ -80,8 +80,8 @@ pub enum Who {
     Entry(Box<str>),
 }
 
-/// Whom a session is on the file system: by reference, since numbers and groups in a token would
-/// outlive a change of them.
+/// The POSIX identity of a session, by reference, since numbers and groups in a token would outlive
+/// a change of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PosixOf {
     /// The identity of a user.
@@ -92,7 +92,7 @@ pub enum PosixOf {
     Name(Box<str>),
 }
 
-/// What an OpenID provider said.
+/// The claims of an OpenID provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebIdentity {
@@ -107,7 +107,8 @@ pub struct WebIdentity {
     pub audience: Box<str>,
 }
 
-/// What a token says. Names in JSON are single letters; one that is not known refuses the token.
+/// The contents of a token. Names in JSON are single letters; one that is not known refuses the
+/// token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
@@ -132,7 +133,7 @@ pub struct Claims {
     /// The second from which it has ended.
     #[serde(rename = "e")]
     pub ends: i64,
-    /// Who asked for it.
+    /// The requester of the session.
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
     /// The access key that signed for that.
@@ -158,10 +159,10 @@ pub struct Claims {
     /// The source identity.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Box<str>>,
-    /// What an OpenID provider said.
+    /// The claims of an OpenID provider.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebIdentity>,
-    /// Whom it is on the file system.
+    /// The POSIX identity.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub posix: Option<PosixOf>,
     /// True if it was asked for by a session.
@@ -295,7 +296,7 @@ impl fmt::Debug for SessionToken {
     }
 }
 
-/// What whoever asked for a session gets.
+/// The credentials that the requester of a session gets.
 #[derive(Debug, Clone)]
 pub struct Issued {
     /// The access key.

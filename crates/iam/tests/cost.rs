@@ -1,4 +1,4 @@
-//! What a key that is in memory costs a request, and what a large account costs a look.
+//! Measures the cost of a key in memory for a request, and of a large account for a look.
 //!
 //! `cargo test --release -p iam --test cost -- --ignored --nocapture` prints the times.
 

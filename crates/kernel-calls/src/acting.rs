@@ -34,7 +34,7 @@ impl Identity<'_> {
     }
 }
 
-/// What the ids of a thread's file calls are, and whose they would be outside of its work.
+/// The present ids of a thread's file calls, and those that they return to after its work.
 struct Standing {
     /// The thread's own user and group.
     own: (u32, u32),

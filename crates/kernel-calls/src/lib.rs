@@ -110,8 +110,8 @@ pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     Ok(part.end <= part.start || cache_counts(file, part)?[0] >= pages)
 }
 
-/// How many pages of a part of a file have changes that are not on their way to the device yet; as
-/// [`is_cached`].
+/// Returns the number of pages of a part of a file with changes that are not on their way to the
+/// device yet; as [`is_cached`].
 pub fn dirty_pages(file: impl AsFd, part: &Range<u64>) -> io::Result<u64> {
     cache_counts(file, part).map(|counts| counts[1])
 }

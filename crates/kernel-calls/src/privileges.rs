@@ -1,4 +1,4 @@
-//! What a process needs to act as other users, and giving up all else.
+//! Checks the capabilities that a process needs to act as other users, and gives up all others.
 
 use std::{fmt, fs, io};
 
@@ -11,8 +11,9 @@ use rustix::thread::{
 use crate::acting::{Identity, acting};
 use crate::ids;
 
-/// What lets a process do with files what their permissions refuse. The kernel takes these from a
-/// thread while its file calls are another user's (capabilities(7), "Effect of user ID changes").
+/// The capabilities by which a process may do with files what their permissions refuse. The kernel
+/// takes these from a thread while its file calls are another user's (capabilities(7), "Effect of
+/// user ID changes").
 const OF_FILES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
@@ -21,8 +22,8 @@ const OF_FILES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::LINUX_IMMUTABLE)
     .union(CapabilitySet::MAC_OVERRIDE)
     .union(CapabilitySet::MKNOD);
-/// What a process that acts as others keeps: to act, to do what its own files need, to see who
-/// writes a file, and to listen on ports below 1024.
+/// The capabilities that a process which acts as others keeps: to act, to do what its own files
+/// need, to see who writes a file, and to listen on ports below 1024.
 const KEPT: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::DAC_OVERRIDE)
@@ -31,8 +32,8 @@ const KEPT: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::LEASE)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// What a process cannot do without among these: who lacks one of the last three could act, and not
-/// reach or give away what is its own.
+/// The part of them that a process cannot do without: one that lacks one of the last three could
+/// act as others, but not reach or give away its own files.
 const NEEDED: [(CapabilitySet, &str); 5] = [
     (CapabilitySet::SETUID, "CAP_SETUID"),
     (CapabilitySet::SETGID, "CAP_SETGID"),
@@ -41,7 +42,7 @@ const NEEDED: [(CapabilitySet, &str); 5] = [
     (CapabilitySet::FOWNER, "CAP_FOWNER"),
 ];
 
-/// Why a process cannot act as other users.
+/// The reason why a process cannot act as other users.
 #[derive(Debug)]
 pub enum Lack {
     /// It is not the superuser of its user namespace.

@@ -18,7 +18,7 @@ pub fn split(arn: &str) -> Option<[&str; PARTS]> {
 /// A pattern of which each part is compared with that of an ARN.
 #[derive(Debug, Clone)]
 pub enum ArnPattern {
-    /// By parts.
+    /// A pattern for each part.
     Parts(Box<[Pattern; PARTS]>),
     /// As a whole: the parts are in a variable.
     Whole(Pattern),

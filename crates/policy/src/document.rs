@@ -14,7 +14,7 @@ pub enum Version {
     V2012,
 }
 
-/// What a statement says of what it applies to.
+/// The effect of a statement on the requests that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It is allowed.
@@ -41,7 +41,7 @@ pub struct Statement {
     pub line: usize,
     /// The effect.
     pub effect: Effect,
-    /// Who it names; `None` in policies of identities.
+    /// The principals that it names; `None` in policies of identities.
     pub principals: Option<Principals>,
     /// The actions, those of other services aside.
     pub actions: ActionSet,
@@ -51,7 +51,7 @@ pub struct Statement {
     pub conditions: Box<[Condition]>,
 }
 
-/// What a document says about other services, or asks of a request that no request has.
+/// The parts of a document about other services, and conditions on values that no request has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inert {
     /// The place in the document.

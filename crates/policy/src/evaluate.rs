@@ -9,14 +9,14 @@ use crate::party::{Party, PartyKind};
 use crate::principals::Bond;
 use crate::resources::{Resource, Subject};
 
-/// What somebody wants to do.
+/// A request for permission.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The requester.
     pub party: Party<'a>,
     /// The action.
     pub action: Action,
-    /// What it is done with.
+    /// The target of the action.
     pub resource: Resource<'a>,
     /// The values of condition keys.
     pub facts: &'a dyn Facts,
@@ -43,7 +43,7 @@ pub struct Documents<'a> {
     pub no_public: bool,
 }
 
-/// What was decided.
+/// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is allowed, and not denied.
@@ -56,7 +56,7 @@ pub enum Verdict {
     NeedsTags,
 }
 
-/// Where a document comes from.
+/// The source of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// [`Documents::identity`].
@@ -69,7 +69,7 @@ pub enum Source {
     Resource,
 }
 
-/// What was found of a statement: that it applies, or the first of its elements that does not
+/// The finding about a statement: that it applies, or the first of its elements that does not
 /// match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
@@ -106,7 +106,7 @@ impl Recorder for () {
     fn note(&mut self, _: Source, _: usize, _: usize, _: Finding) {}
 }
 
-/// What the documents say, taken together.
+/// The sums of the statements over all documents of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sums {
     /// A statement of any document denies.

@@ -6,7 +6,7 @@ use crate::evaluate::{Documents, Finding, Recorder, Request, Source, Sums, Verdi
 use crate::facts::Certainty;
 use crate::principals::Bond;
 
-/// What was found of one statement.
+/// The finding about one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Note {
     /// The source of its document.
@@ -15,7 +15,7 @@ pub struct Note {
     pub document: usize,
     /// The number of the statement in the document, from 0.
     pub statement: usize,
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
 }
 
@@ -24,7 +24,7 @@ pub struct Note {
 pub struct Explanation {
     /// The decision: that of [`crate::decide`].
     pub verdict: Verdict,
-    /// What the documents say, taken together.
+    /// The sums over all documents.
     pub sums: Sums,
     /// All statements, in the order in which they were looked at.
     pub notes: Vec<Note>,

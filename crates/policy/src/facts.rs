@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use crate::catalogue::Key;
 
-/// What a request has of a condition key.
+/// The values that a request has for a condition key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value<'a> {
     /// No value.

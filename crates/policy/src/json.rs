@@ -28,7 +28,7 @@ pub enum Value<'a> {
     Number(&'a str),
     Text(Cow<'a, str>),
     Array(Vec<Node<'a>>),
-    /// In the order of the text, each name once.
+    /// The members in the order of the text, each name once.
     Object(Vec<(Name<'a>, Node<'a>)>),
 }
 

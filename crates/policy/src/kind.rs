@@ -3,7 +3,7 @@ use crate::limits::{
     USER_CHARS_MAX,
 };
 
-/// What a document is for, which says what it must and may have.
+/// The use of a document, which decides on the elements that it must and may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// A policy of its own, which identities are given, or which is their boundary.

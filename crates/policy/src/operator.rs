@@ -1,4 +1,4 @@
-/// How a condition compares.
+/// The comparison of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// Texts that are equal.
@@ -51,7 +51,7 @@ impl Order {
     }
 }
 
-/// How a condition deals with several values of a request.
+/// The treatment of several values of a request by a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
     /// `ForAllValues:`.

@@ -56,7 +56,7 @@ fn place(document: &[u8], at: usize) -> (usize, usize) {
 struct Parser<'k, 'a> {
     kind: Kind<'k>,
     text: &'a str,
-    /// Where in the document it is. A step stays there if a fault is found below it.
+    /// The place in the document. A step stays there if a fault is found below it.
     path: Vec<Step>,
     inert: Vec<Inert>,
     version: Version,

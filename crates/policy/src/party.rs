@@ -1,4 +1,4 @@
-/// What kind of requester a party is.
+/// The kind of requester that a party is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartyKind {
     /// Nobody: no credentials were sent.

@@ -10,7 +10,7 @@ use crate::facts::{Certainty, Facts, Value};
 use crate::fault::Fault;
 use crate::limits::{FLOATING_CHARS_MAX, VARIABLES_MAX};
 
-/// What is special in a text.
+/// The special characters in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Special {
     /// `${...}` is a variable.
@@ -40,7 +40,7 @@ enum Form {
     Parts(Box<Parts>),
 }
 
-/// What is before the first `*`, between them, and after the last one.
+/// The texts before the first `*`, between them, and after the last one.
 #[derive(Debug, Clone)]
 struct Parts {
     head: Box<[Token]>,

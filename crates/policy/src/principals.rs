@@ -4,14 +4,15 @@ use crate::arn::split;
 use crate::fault::Fault;
 use crate::party::{Party, PartyKind};
 
-/// How strongly a statement names a requester. A later one counts, if several are so.
+/// The way in which a statement names a requester. If it does so in several ways, the last one here
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bond {
-    /// By its account.
+    /// The statement names its account.
     Account,
-    /// By the role, or by the user who federated.
+    /// The statement names its role, or the user who federated it.
     Issuer,
-    /// By its own ARN.
+    /// The statement names its own ARN.
     Own,
     /// As everybody.
     Everyone,

@@ -1,4 +1,4 @@
-//! What a decision costs, and that it allocates nothing.
+//! Measures the cost of a decision, and tests that it allocates nothing.
 //!
 //! `cargo test --release -p policy --test cost -- --ignored --nocapture` prints the times.
 

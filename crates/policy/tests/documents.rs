@@ -1,4 +1,4 @@
-//! What is refused, where, and with which of AWS's sentences; and what is taken.
+//! Tests of what is refused, where, and with which of AWS's sentences; and of what is accepted.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

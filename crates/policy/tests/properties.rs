@@ -1,4 +1,4 @@
-//! What holds for all policies and requests.
+//! Properties that hold for all policies and requests.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -195,7 +195,7 @@ impl All {
     }
 }
 
-/// How much a verdict allows.
+/// Returns the rank of a verdict by how much it allows.
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Deny | Verdict::NoGrant => 0,
@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(rank(all.verdict()) <= rank(without.verdict()));
     }
 
-    /// Whatever the tags are, the answer that came without them holds.
+    /// An answer that came without tags holds for all tags.
     #[test]
     fn a_clear_answer_holds_for_all_tags(all in all(), tag in select(vec![None, Some("a"), Some("b"), Some("")])) {
         let set = |tag: Option<&str>| {

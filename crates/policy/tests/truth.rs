@@ -12,7 +12,7 @@ use policy::{
 };
 use support::{ACCOUNT, CANONICAL, Context, OTHER, UNKNOWN, parse};
 
-/// What a document says of the request.
+/// The statement of a document about the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// There is no document.

@@ -14,7 +14,7 @@ use crate::sentence::Result;
 use crate::tls::{Trust, tls_client};
 use crate::transport::Transport;
 
-/// What a URL of a unix socket begins with.
+/// The beginning of the URL of a unix socket.
 const UNIX: &str = "unix:";
 /// The value of `Host` on unix sockets.
 const UNIX_HOST: &str = "localhost";
@@ -28,7 +28,7 @@ pub struct Endpoint {
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
-/// Where the server listens.
+/// The place where the server listens.
 #[derive(Debug, Clone)]
 enum Place {
     Tcp { host: String, port: u16 },

@@ -16,7 +16,7 @@ pub struct Error {
     may_have_been_acted_on: bool,
 }
 
-/// What went wrong.
+/// The kind of error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -50,7 +50,7 @@ pub enum ErrorKind {
     TooLarge(usize),
 }
 
-/// What took too long.
+/// The phase of a request that took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Finding the address, connecting, the TLS handshake.
@@ -79,7 +79,7 @@ impl Error {
         Self { endpoint: Arc::clone(endpoint), kind, may_have_been_acted_on }
     }
 
-    /// What went wrong.
+    /// The kind of error.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }

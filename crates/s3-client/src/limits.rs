@@ -16,6 +16,6 @@ pub const READ_BYTES: usize = 64 << 10;
 pub const HEAD_READ_BYTES: usize = 8 << 10;
 /// The length of the chunks of an aws-chunked body, except the last.
 pub const AWS_CHUNK_BYTES: usize = 64 << 10;
-/// How long a request with `Expect: 100-continue` waits for the server's answer before it sends its
-/// body nevertheless, as RFC 9110 (10.1.1) wants it.
+/// The time that a request with `Expect: 100-continue` waits for the server's answer before it
+/// sends its body nevertheless, as RFC 9110 (10.1.1) wants it.
 pub const CONTINUE_TIME: Duration = Duration::from_secs(1);

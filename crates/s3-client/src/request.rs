@@ -17,7 +17,7 @@ pub struct Request {
     /// The headers. `Host` (unless it is given), the headers of the body's length and those of the
     /// signature are added. All are signed.
     pub headers: HeaderMap,
-    /// How the signature covers the body, if the client signs.
+    /// The way in which the signature covers the body, if the client signs.
     pub payload: Payload,
     /// True if the body should wait for the server's `100 Continue`. So a request that is refused
     /// because of its head sends no body, and a connection that the server has closed is detected
@@ -46,15 +46,15 @@ impl Request {
     }
 }
 
-/// How a signature covers a body. Matters only if the client has credentials, except for
-/// [`Payload::AwsChunked`].
+/// The way in which a signature covers a body. Matters only if the client has credentials, except
+/// for [`Payload::AwsChunked`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
     /// Not at all. Only TLS protects it.
     Unsigned,
-    /// By its SHA-256, which is computed from the body in memory.
+    /// The SHA-256 of the body, which is computed from the body in memory.
     Signed,
-    /// By this SHA-256.
+    /// This SHA-256.
     Sha256([u8; 32]),
     /// In the chunks of S3's own encoding. The body's length must be known.
     AwsChunked {

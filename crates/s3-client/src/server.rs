@@ -12,14 +12,14 @@ use crate::pool::{Lease, Pool};
 pub struct Settings {
     /// The most connections, including those that are kept. Further requests wait for one.
     pub connections_max: usize,
-    /// How long a connection is kept without a request.
+    /// The time that a connection is kept without a request.
     pub idle_time: Duration,
-    /// How long a request waits for a connection that others use, and then for opening one of its
-    /// own: the server's address, TCP, TLS.
+    /// The time that a request waits for a connection that others use, and then for opening one of
+    /// its own: the server's address, TCP, TLS.
     pub connect_time: Duration,
-    /// How long to wait for the answer after the request was sent.
+    /// The time to wait for the answer after the request was sent.
     pub answer_time: Duration,
-    /// How long a body that is sent or received may make no progress.
+    /// The time that a body that is sent or received may make no progress.
     pub stall_time: Duration,
 }
 

@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::sentence::Result;
 
-/// Where systems keep the certificates they trust.
+/// The places where systems keep the certificates they trust.
 const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

@@ -35,7 +35,8 @@ impl fmt::Display for UnixAccount {
     }
 }
 
-/// Whom file calls are made as: an account on the file system, and its supplementary groups.
+/// The identity that file calls are made with: an account on the file system, and its supplementary
+/// groups.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnixIdentity {
     /// The user id, and the group id that new files get.
@@ -51,14 +52,14 @@ impl UnixIdentity {
     }
 }
 
-/// How it is known whom somebody is on the file system.
+/// The source of a POSIX identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnixName {
-    /// By ids.
+    /// The ids themselves.
     Ids(Arc<UnixIdentity>),
-    /// By the name of an account of the system, which is asked for the ids.
+    /// The name of an account of the system, which is asked for the ids.
     Account(Arc<str>),
-    /// By the name of the user itself, if a user's account of the system has its name.
+    /// The name of the user itself, if a user's account of the system has its name.
     User(Arc<str>),
 }
 
@@ -69,7 +70,7 @@ pub struct RequesterFacts {
     pub canonical_id: Box<str>,
     /// The requester's name, to be shown to people.
     pub name: Box<str>,
-    /// How it is known whom the requester is on the file system, if it is.
+    /// The source of the requester's POSIX identity, if it has one.
     pub unix: Option<UnixName>,
 }
 

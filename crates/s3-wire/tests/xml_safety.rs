@@ -29,7 +29,7 @@ fn refused_quickly(body: &str) {
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
-/// What skips elements that it does not know.
+/// Reads a document whose unknown elements are skipped.
 fn create_bucket(body: &str) -> Result<CreateBucketConfiguration, ErrorCode> {
     CreateBucketConfiguration::parse(&mut body.as_bytes()).map_err(|error| error.code())
 }
@@ -195,8 +195,7 @@ proptest! {
         let _ = CompleteUploadRequest::parse(&mut body.as_bytes());
     }
 
-    /// Where the pieces of a body begin and end makes no difference, nor does an encoding that is
-    /// not ours.
+    /// The limits of a body's pieces make no difference, nor does an encoding that is not ours.
     #[test]
     fn pieces_are_read_as_the_whole(
         body in "(<\\?xml version='1.0' encoding='(utf-8|latin1)'\\?>)?<Delete>(<Object><Key>([a-z&\u{e9}\u{1f9ca}\u{fffe}\u{1}]|&amp;|<!-- - -->|<!\\[CDATA\\[é\\]\\]>){1,8}</Key></Object>){1,3}</Delete>",

@@ -24,10 +24,10 @@ pub struct Identity {
     pub account: Account,
 }
 
-/// Who the suite's sections are. `iam` puts policies on the user `s3 alt`, and makes the roles that
-/// this one assumes: both are users of one account. All others are strangers to each other, and the
-/// last two the root users of their accounts. No section is the key that the server was given: it
-/// is denied nothing, whatever a policy says.
+/// The identities of the suite's sections. `iam` puts policies on the user `s3 alt`, and makes the
+/// roles that this one assumes: both are users of one account. All others are strangers to each
+/// other, and the last two the root users of their accounts. No section is the key that the server
+/// was given: it is denied nothing, whatever a policy says.
 pub struct Identities {
     pub main: Identity,
     pub alt: Identity,

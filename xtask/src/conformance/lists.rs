@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::lists_folder;
 
-/// What came of each test that was run: `None` if it passed, else why not.
+/// The outcome of each test that was run: `None` if it passed, else why not.
 pub type Outcomes = BTreeMap<String, Option<String>>;
 
 /// The names of tests that passed once.
@@ -61,8 +61,9 @@ impl List {
     }
 }
 
-/// Why tests fail that don't stop at something that is not implemented. One line each: the name of
-/// a test (its last part; without parameters it stands for all of them), white space, the reason.
+/// The reasons why tests fail that don't stop at something that is not implemented. One line each:
+/// the name of a test (its last part; without parameters it stands for all of them), white space,
+/// the reason.
 pub struct Reasons {
     title: String,
     names: BTreeSet<String>,
@@ -77,7 +78,7 @@ impl Reasons {
         Self { title: name.to_owned(), names }
     }
 
-    /// Of the tests that failed, those without a reason; `not_implemented` are explained by that.
+    /// Returns the failed tests that have no reason; `not_implemented` are explained by that.
     pub fn missing(&self, outcomes: &Outcomes, not_implemented: impl Fn(&str, &str) -> bool) -> Vec<String> {
         let failed = outcomes.iter().filter_map(|(name, why)| Some((name, why.as_deref()?)));
         failed
@@ -101,7 +102,7 @@ impl Reasons {
     }
 }
 
-/// What a test is called in a list of reasons: `test_x[1]` or `test_x`.
+/// Returns the names of a test in a list of reasons: `test_x[1]` or `test_x`.
 fn spellings(test: &str) -> [&str; 2] {
     let bare = test.split('[').next().unwrap_or(test);
     let start = bare.rfind("::").map_or(0, |at| at + 2);

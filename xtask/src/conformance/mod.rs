@@ -20,7 +20,7 @@ use server::Server;
 
 use crate::root;
 
-/// How a suite is run.
+/// The options of a run of a suite.
 struct Options<'a> {
     /// Add to the lists what newly passes.
     bless: bool,

@@ -10,7 +10,7 @@ use super::{Options, root, succeed};
 
 /// The tests that are made from the model.
 const TESTS: [&str; 2] = ["tests/test_refusals.py", "tests/test_model_members.py"];
-/// Where botocore keeps the model, below its own folder.
+/// The path of the model in botocore, below its own folder.
 const MODEL: &str = "data/s3/2006-03-01/service-2.json";
 
 /// Runs the tests with the model at `path`: `service-2.json`, the same compressed, or a folder that

@@ -27,7 +27,7 @@ const FILES: [&str; 6] = [
 const LISTS: [(&str, &[&str]); 2] =
     [("recorded.core.pass", &["strict", "aws", "core"]), ("recorded.aws.pass", &["strict", "aws"])];
 
-/// What the plugin says of a test.
+/// The plugin's report about a test.
 struct Row {
     test: String,
     grade: String,

@@ -115,8 +115,8 @@ fn outcomes(report: &str) -> Outcomes {
         })
 }
 
-/// What the suite is told. An id is the canonical id of the account, as ACLs have it; that of
-/// `iam root` is compared with an account's number.
+/// Returns the configuration of the suite. An id is the canonical id of the account, as ACLs have
+/// it; that of `iam root` is compared with an account's number.
 fn configuration(port: u16, identities: &Identities) -> String {
     let section = |name: &str, who: &Identity, id: &str| {
         format!(

@@ -1,4 +1,5 @@
-//! What a suite runs against: a server on a fresh directory, or one that knows nothing at all.
+//! The server that a suite runs against: a server on a fresh directory, or one that knows nothing
+//! at all.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -31,7 +32,7 @@ impl Server {
         work.join("data")
     }
 
-    /// What `options` ask for.
+    /// Starts the server that `options` ask for.
     pub fn start(work: &Path, options: &Options<'_>) -> Result<Self, String> {
         if options.floor {
             return Ok(Self { child: None, port: start_floor()? });

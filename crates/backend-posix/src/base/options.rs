@@ -12,7 +12,7 @@ use crate::limits::STREAM_BYTES_MIN;
 /// The checksum of S3 for writes whose client chooses none.
 pub(crate) const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 
-/// What is on disk before a write is acknowledged.
+/// The extent to which a write is on disk before it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// Data, record and directory entry.
@@ -67,7 +67,7 @@ impl AccessPattern {
     }
 }
 
-/// Where records are kept.
+/// The place where records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata {
     /// In extended attributes.
@@ -107,9 +107,9 @@ pub struct Options {
     /// True if a tree is served although its file system takes different names for the same one
     /// (`KEY` and `key`).
     pub allow_same_names: bool,
-    /// What is on disk before a write is acknowledged.
+    /// The extent to which a write is on disk before it is acknowledged.
     pub durability: Durability,
-    /// How symbolic links are treated.
+    /// The treatment of symbolic links.
     pub symlinks: Symlinks,
     /// Mode of new files, minus the process's umask.
     pub file_mode: u32,
@@ -123,7 +123,7 @@ pub struct Options {
     pub impersonate: bool,
     /// True if foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
-    /// What a sweep may remove.
+    /// The things that a sweep may remove.
     pub sweep: SweepOptions,
     /// Memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
@@ -131,7 +131,7 @@ pub struct Options {
     pub object_cache_bytes: usize,
     /// The free space that each volume must have for the storage to be ready, in bytes.
     pub ready_free_bytes: u64,
-    /// How files are mostly read.
+    /// The order in which files are mostly read.
     pub access_pattern: AccessPattern,
     /// The source of the ETags of bodies.
     pub etag: ETagSource,

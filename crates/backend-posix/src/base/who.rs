@@ -1,4 +1,4 @@
-//! Whom file calls are made as: the gateway, or the requester (decision 0044).
+//! The identity that file calls are made with: the gateway's, or the requester's (decision 0044).
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use s3_types::UnixIdentity;
 use super::options::Options;
 use super::seldom::Seldom;
 
-/// Whom the file calls of some work are made as.
+/// The identity that the file calls of some work are made with.
 #[derive(Debug, Clone)]
 pub(crate) enum Who {
     /// The gateway's own user.
@@ -22,8 +22,9 @@ pub(crate) enum Who {
 }
 
 impl Who {
-    /// Whom the calls for a requester are made as. [`BackendError::NotAllowed`] if they are to be
-    /// the requester's, of whom it is not known who that is on the file system.
+    /// Returns the identity that the file calls for a requester are made with.
+    /// [`BackendError::NotAllowed`] if that is to be the requester's own, and it has no POSIX
+    /// identity.
     pub fn of(options: &Options, cx: &Context) -> Result<Self> {
         if !options.impersonate {
             return Ok(Self::Gateway);
@@ -51,8 +52,8 @@ fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
     BackendError::NotAllowed
 }
 
-/// What the kernel refuses to the gateway, its operator has to see; not so what it refuses to a
-/// user.
+/// Returns the error for a call that the kernel refused. A refusal to the gateway itself is one
+/// that its operator has to see; a refusal to a user is not.
 fn refused(error: BackendError) -> BackendError {
     match error {
         BackendError::Denied { .. } => BackendError::NotAllowed,

@@ -265,7 +265,7 @@ pub(crate) fn asides(store: &Store, age: Duration) -> Result<Vec<String>> {
     Ok(names.filter(|name| name.starts_with(PREFIX) && removing::is_older(&root, name, age)).collect())
 }
 
-/// What happened to a directory that was set aside.
+/// The end of a directory that was set aside.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// Its uploads are in their bucket again.
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(asides(), 0);
     }
 
-    /// Whoever may write in DIR made it, and may have marked it while they had rights in it.
+    /// A user who may write in DIR made it, and may have marked it while they had rights in it.
     #[test]
     fn what_is_none_of_ours_stays() {
         type Theirs = fn(&Store, &std::path::Path);

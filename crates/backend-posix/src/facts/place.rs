@@ -38,7 +38,7 @@ pub(crate) struct Facts {
     pub size_bytes: u64,
     /// Its file's inode number, if such numbers last.
     pub inode: Option<u64>,
-    /// What is set on it, which checks depend on.
+    /// The attached half of its record, which checks depend on.
     pub attached: Attached,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct KeyPlace {
     pub current: Option<Current>,
 }
 
-/// What has a name in a directory.
+/// The thing that has a name in a directory.
 pub(crate) enum Occupant {
     Nothing,
     Object(Current),
@@ -101,7 +101,7 @@ pub(crate) fn find_reserved(
     look(bucket, directory, name, facts, Links::Refused)
 }
 
-/// How a symbolic link is treated.
+/// The treatment of a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Links {
     /// Links count as the files that they lead to.
@@ -191,9 +191,9 @@ fn current(
     Ok(Current { facts: Some(facts), overflow })
 }
 
-/// What is set on the object with a record that was read from an attribute at `path`. It may be in
-/// the record's companion only; without that, what the attribute has still counts. `half` returns
-/// the attached half of a record.
+/// Returns the attached half of the object with a record that was read from an attribute at `path`.
+/// It may be in the record's companion only; without that, what the attribute has still counts.
+/// `half` returns the attached half of a record.
 pub(crate) fn attached<R: Divided + Clone>(
     bucket: &Bucket<'_>,
     path: &str,

@@ -71,7 +71,7 @@ const NOT_CARRIED: [(&str, &str); 13] = [
     ("bucket-encryption", "encryption configuration"),
 ];
 
-/// Where an object's attributes are.
+/// The place of an object's attributes.
 pub(crate) enum Source<'f> {
     /// Extended attributes of the file or directory.
     File(BorrowedFd<'f>),

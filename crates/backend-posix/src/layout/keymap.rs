@@ -225,7 +225,8 @@ pub(crate) fn key_of_file(path: &str) -> Option<String> {
     }
 }
 
-/// Why S3 does not show the file at `path`; `None` if it does, were it a regular file.
+/// Returns the reason why S3 does not show the file at `path`; `None` if it does, were it a regular
+/// file.
 pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
     match key_of_file(path) {
         Some(key) if key.len() > KEY_BYTES_MAX => Some("its key would have more than 1024 bytes"),

@@ -422,7 +422,7 @@ mod tests {
         );
     }
 
-    /// Who can have no lock waits a little for those who have it.
+    /// A reader that can have no lock waits a little for those who have it.
     #[test]
     fn who_only_reads_finds_an_object_that_is_being_replaced() {
         let mut scene = Scene::new();

@@ -24,10 +24,10 @@ use crate::limits::{
 };
 use crate::tree::bucket::{Bucket, Directory};
 
-/// Whom the records of files that were read for one request may be told.
+/// The requesters to whom the records of files that were read for one request may be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownFor {
-    /// Whoever lists the files: the gateway may read all of them.
+    /// All who list the files: the gateway may read all of them.
     All,
     /// Nobody else: the kernel decides for each user.
     Nobody,

@@ -193,7 +193,7 @@ impl DirectoryIndex {
         reaches(text.bytes(), kind, &self.lower) && self.limit.as_deref().is_none_or(|limit| text <= limit)
     }
 
-    /// Where the next window begins, if this one ends before its directory.
+    /// The name at which the next window begins, if this one ends before its directory.
     pub fn rest(&self) -> Option<Vec<u8>> {
         self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
     }

@@ -110,7 +110,7 @@ struct Page<'a> {
     items: Vec<Item>,
     /// Objects after `items`, whose attributes are still to be read.
     found: Vec<FoundObject>,
-    /// How many directories `found` keeps open.
+    /// The number of directories that `found` keeps open.
     directories: usize,
 }
 
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write in a directory can put anything where records are kept.
+    /// A user who may write in a directory can put anything where records are kept.
     #[test]
     fn what_is_in_the_place_of_records_hides_no_key() {
         let scene = Scene::with(Options {

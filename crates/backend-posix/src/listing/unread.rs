@@ -1,4 +1,4 @@
-//! How a listing treats directories that can't be read.
+//! The treatment of directories that a listing can't read.
 
 use rustix::io::Errno;
 

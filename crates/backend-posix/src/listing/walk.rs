@@ -44,7 +44,7 @@ pub(crate) struct FoundObject {
     pub source: Source,
 }
 
-/// Where an object's attributes are, relative to its directory.
+/// The place of an object's attributes, relative to its directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// At a path below it.
@@ -70,7 +70,7 @@ pub(super) struct Walk<'a> {
     /// The budget for searches below common prefixes.
     search_budget: Budget<'a>,
     empty: EmptySubtrees,
-    /// How many objects and common prefixes were found.
+    /// The number of objects and common prefixes that were found.
     hits: usize,
     /// The position up to which the walk has handled everything; the next page continues there.
     passed: String,

@@ -32,7 +32,7 @@ pub(super) struct Body {
     tells_ranges: bool,
 }
 
-/// How it is known which bytes are in memory, and can be read without waiting.
+/// The way in which it is known which bytes are in memory, and can be read without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InMemory {
     /// The kernel reports it for each read (`RWF_NOWAIT`).

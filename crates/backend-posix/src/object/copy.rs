@@ -230,7 +230,7 @@ pub(crate) fn copy_range(
     Ok(digester.finish())
 }
 
-/// What is looked at between two steps of a copy: an error ends it.
+/// A check between two steps of a copy, whose error ends the copy.
 pub(crate) type Look<'l> = &'l dyn Fn() -> Result<()>;
 
 /// Appends a range to a staged file in steps. `copy` copies a step to a place in the file.

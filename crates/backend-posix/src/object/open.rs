@@ -35,7 +35,7 @@ pub(crate) struct Opened {
     pub stamp: Stamp,
     /// The upload that made it, if one did.
     pub upload_id: Option<String>,
-    /// What is set on it.
+    /// The attached half of its record.
     pub attached: Attached,
 }
 

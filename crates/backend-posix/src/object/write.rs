@@ -152,7 +152,7 @@ impl Drop for HeldBytes {
 /// An [`ObjectWriter`] on the file system.
 pub(crate) struct Writer {
     store: Arc<Store>,
-    /// Whom its file calls are made as.
+    /// The identity that its file calls are made with.
     who: Who,
     destination: Arc<dyn Destination>,
     size_hint: Option<u64>,

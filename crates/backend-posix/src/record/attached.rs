@@ -5,8 +5,8 @@ use s3_types::ObjectFacts;
 use super::kind::{Field, Unknown};
 use super::tag;
 
-/// What a user set on an object, apart from its bytes. It counts until the object is replaced or
-/// deleted, also if another program changes the bytes.
+/// The settings of a user on an object, apart from its bytes. They count until the object is
+/// replaced or deleted, also if another program changes the bytes.
 ///
 /// No such field is known yet. What is not understood is here if its tag has
 /// [`ATTACHED`](tag::ATTACHED).

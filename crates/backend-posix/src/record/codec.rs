@@ -25,7 +25,7 @@ use crate::base::seldom::Seldom;
 use crate::fs::file_info::Stamp;
 use crate::limits::{CLOSED_LOGGED, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX};
 
-/// Why a record can't be used.
+/// The reason why a record can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// It is damaged.

@@ -27,7 +27,7 @@ pub(crate) struct DirectoryRecord {
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
     pub metadata: ObjectMetadata,
-    /// What is set on the object.
+    /// The attached half: settings on the object.
     pub attached: Attached,
     /// The rest of the record is in this companion file.
     pub overflow: Option<OverflowId>,

@@ -1,4 +1,4 @@
-//! What the types of records have in common.
+//! The things that the types of records have in common.
 
 use std::sync::Arc;
 

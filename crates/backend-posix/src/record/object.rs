@@ -27,8 +27,8 @@ pub(crate) struct ObjectRecord {
     pub overflow: Option<OverflowId>,
 }
 
-/// What a record says of an object's bytes, and the metadata that came with them. It counts only
-/// for a file that has the stamp.
+/// The part of a record about an object's bytes, and the metadata that came with them. It counts
+/// only for a file that has the stamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectContent {
     /// The file that it describes.

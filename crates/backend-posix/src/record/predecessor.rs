@@ -2,7 +2,7 @@
 
 use s3_types::ETag;
 
-/// What the key had.
+/// The former object of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Predecessor {
     /// No object.

@@ -16,7 +16,7 @@ pub const STAMP: u8 = 1;
 pub const ETAG_MD5: u8 = 2;
 /// 16 bytes, then the number of parts.
 pub const ETAG_MULTIPART: u8 = 3;
-/// Up to 128 bytes of visible ASCII without quotes.
+/// A text of up to 128 bytes of visible ASCII without quotes.
 pub const ETAG_OPAQUE: u8 = 4;
 /// Algorithm (1 byte), then the value, of the whole object.
 pub const CHECKSUM: u8 = 5;

@@ -12,7 +12,7 @@ use super::values::{
     field, fits, get_etag, get_metadata, put_bytes, put_checksum, put_etag, put_metadata, take_checksum, text,
 };
 
-/// What the client asked for when it created an upload.
+/// The request of the client that created an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UploadRecord {
     /// The object's key.

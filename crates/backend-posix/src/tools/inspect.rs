@@ -36,7 +36,7 @@ pub struct Inspection {
     pub kind: Kind,
     /// Its size and time.
     pub stamp: FileStamp,
-    /// What S3 takes it for, and whether its record describes it.
+    /// The role that it has in S3, and whether its record describes it.
     pub standing: Standing,
     /// The attributes that S3 shows, if it is an object.
     pub attributes: Option<ObjectAttributes>,
@@ -62,7 +62,7 @@ pub enum Kind {
     Other,
 }
 
-/// What S3 takes an entry for, as its record shows.
+/// The role that an entry has in S3, as its record shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// An object that the record describes.

@@ -19,7 +19,7 @@ pub struct Link {
     pub path: PathBuf,
     /// Its target, as the link has it.
     pub target: PathBuf,
-    /// Why S3 does not follow it; `None` if it does.
+    /// The reason why S3 does not follow it; `None` if it does.
     pub refused: Option<&'static str>,
     /// True if it leads to a directory that contains it, so that listings do not go into it.
     pub leads_up: bool,
@@ -93,8 +93,8 @@ fn parent_and_name(path: &Path) -> Option<(&Path, &str)> {
     Some((parent, path.file_name()?.to_str()?))
 }
 
-/// Why the kernel did not follow a link below its bucket; `None` for errors that do not concern the
-/// link.
+/// Returns the reason why the kernel did not follow a link below its bucket; `None` for errors that
+/// do not concern the link.
 fn refusal(path: &Path, at: &Located, target: &Path, errno: Errno) -> Option<&'static str> {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Some("its target does not exist"),

@@ -29,7 +29,7 @@ pub struct Located {
     pub path: String,
 }
 
-/// Why a path could not be placed.
+/// The reason why a path could not be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum LocateError {
     /// The path can't be reached.
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(refuse_part_of_tree(&scene.path().join("a")), Ok(()));
     }
 
-    /// Whoever may write to a bucket can make traces of a gateway in it; they do not count.
+    /// A user who may write to a bucket can make traces of a gateway in it; they do not count.
     #[test]
     fn a_trace_that_is_planted_in_a_bucket_leads_nowhere_else() {
         let scene = Scene::new();

@@ -268,7 +268,7 @@ mod tests {
         assert!(matches!(run(&scene, "a", false)["a"], Rehashed::Done));
     }
 
-    /// Whatever happens between reading a file and writing its record leaves it foreign.
+    /// A change between reading a file and writing its record leaves the file foreign.
     #[test]
     fn a_file_that_changes_meanwhile_stays_foreign() {
         let scene = Scene::new();
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(opened.attributes.etag, digests(b"2").etag);
     }
 
-    /// Where records are in attributes, setting one changes the file's ctime, and it stays foreign.
+    /// If records are in attributes, setting one changes the file's ctime, and it stays foreign.
     #[test]
     fn what_is_set_on_the_object_meanwhile_stays() {
         let sidecars = Options { metadata: Some(Metadata::Sidecar), ..Options::default() };

@@ -37,7 +37,7 @@ pub struct Upgrade {
     pub added: Vec<(&'static str, &'static str)>,
     /// True if an upgrade was begun, and has to be completed.
     pub is_begun: bool,
-    /// Who serves the tree, as a sentence; only of a tree that was only looked at.
+    /// A sentence about the gateways that serve the tree; only for a tree that was only looked at.
     pub served: Option<String>,
 }
 

@@ -37,10 +37,10 @@ pub const FEATURES: [(&str, &str); 1] = [(
     "buckets may have policies, ACLs and other configuration documents, which a version that does not know them would \
      disregard",
 )];
-/// How often the files are read, since another program may be changing them.
+/// The number of times that the files are read, since another program may be changing them.
 const LOOKS_MAX: usize = 3;
 
-/// Why a tree is not opened.
+/// The reason why a tree is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The tree has the format of a newer slipway.

@@ -60,7 +60,7 @@ pub(crate) fn wait(
 }
 
 thread_local! {
-    /// How long this thread may still wait for locks, if that is limited.
+    /// The time that this thread may still wait for locks, if that is limited.
     static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 

@@ -30,7 +30,7 @@ use s3_types::BucketName;
 use crate::error::Io;
 use crate::fs::file_info::{self, FileInfo};
 
-/// How often the path is checked, independently of the kernel's reports.
+/// The time between two checks of the path, independently of the kernel's reports.
 const INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// The pause between a change of the mount table and waiting for the next one, which limits the
 /// checks if there are many.

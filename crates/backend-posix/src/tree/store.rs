@@ -302,8 +302,8 @@ impl Store {
         Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
-    /// Where records are kept. Only [`records`](crate::records) reads and writes them, and asks
-    /// this; the few others that ask concern only one of the two places.
+    /// The place where records are kept. Only [`records`](crate::records) reads and writes them,
+    /// and asks this; the few others that ask concern only one of the two places.
     pub fn metadata(&self) -> Metadata {
         if self.sidecars { Metadata::Sidecar } else { Metadata::Xattr }
     }

@@ -124,7 +124,7 @@ fn names_are_checked() {
     assert_eq!(listed, ["a", "a-", "a-b", "ab", NAME, &"z".repeat(64)]);
 }
 
-/// Of each change, the other gateway has another mark, the tag and the bytes.
+/// After each change, the other gateway sees another mark, the new tag and the new bytes.
 #[test]
 fn two_gateways_see_each_others_changes() {
     let tree = Tree::new();
@@ -167,7 +167,7 @@ fn what_does_not_change_is_not_read_again() {
     assert!(guard(&tree.other.known).is_empty());
 }
 
-/// Where another machine's clock sets times, marks have the tags of all documents.
+/// If another machine's clock sets times, marks have the tags of all documents.
 #[test]
 fn where_times_tell_nothing_the_bytes_do() {
     let root = tempfile::tempdir().unwrap();
@@ -316,7 +316,7 @@ fn a_directory_that_is_exchanged_is_seen_within_a_second() {
     assert_eq!(text(&tree.other).as_deref(), Some("changed"));
 }
 
-/// Whoever has the lock of a directory that was moved away changes nothing.
+/// A holder of the lock of a directory that was moved away changes nothing.
 #[test]
 fn a_directory_that_was_moved_away_is_not_written_to() {
     let tree = Tree::with("old");
@@ -334,8 +334,8 @@ fn a_directory_that_was_moved_away_is_not_written_to() {
     assert!(matches!(replaced, Err(ReplaceError::Changed)), "{replaced:?}");
 }
 
-/// What is in the place of a document closes this one. It is not followed, opened for ever or
-/// replaced, and the others are there.
+/// Something else in the place of a document closes that document. It is not followed, opened for
+/// ever or replaced, and the others are there.
 #[test]
 fn what_is_in_the_place_of_a_document_closes_only_that() {
     let outside = tempfile::NamedTempFile::new().unwrap();

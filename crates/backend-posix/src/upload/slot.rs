@@ -221,8 +221,8 @@ mod tests {
         Some(dirty())
     }
 
-    /// Where the journal keeps the order, a part waits for its own bytes and not for those that
-    /// others write to the same file.
+    /// If the journal keeps the order, a part waits for its own bytes and not for those that others
+    /// write to the same file.
     #[test]
     fn a_part_flushes_its_own_bytes_alone() {
         let Some(all) = dirty_after_first(false) else {

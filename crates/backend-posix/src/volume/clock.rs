@@ -10,8 +10,8 @@ use crate::limits::{CLOCK_STEP_MIN, SETTLED_COARSE, SETTLED_FINE, SETTLED_REMOTE
 /// The clocks that set times in the tree, compared with this machine's.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    /// How far this machine's clock is ahead of the one that sets times in the tree, if that is
-    /// another clock; [`UNKNOWN`] if it can't be known.
+    /// The nanoseconds by which this machine's clock is ahead of the one that sets times in the
+    /// tree, if that is another clock; [`UNKNOWN`] if it can't be known.
     ahead_ns: AtomicI64,
     /// The time at which this machine's clock was 0, by a clock that cannot be set.
     epoch_ns: AtomicI64,

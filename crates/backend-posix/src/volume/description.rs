@@ -41,7 +41,7 @@ impl Fact {
     }
 }
 
-/// How the file system compares names.
+/// The way in which the file system compares names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
     /// Names differ if their bytes differ.
@@ -69,13 +69,13 @@ pub(crate) enum Locks {
     NoOne,
     /// All processes of this machine.
     Machine,
-    /// Those of all machines that have it mounted.
+    /// The processes of all machines that have it mounted.
     Machines,
     /// At least those that use the same mount.
     Unknown,
 }
 
-/// How well the time of a file's last change distinguishes changes.
+/// The fineness with which the time of a file's last change distinguishes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changes {
     /// Each change gives another time, if the previous one was looked at.

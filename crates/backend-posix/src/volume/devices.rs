@@ -1,4 +1,4 @@
-//! What is known of devices other than the root's: those of buckets that are mount points or
+//! The knowledge of devices other than the root's: those of buckets that are mount points or
 //! subvolumes.
 
 use std::collections::{HashMap, HashSet};

@@ -88,7 +88,7 @@ fn has_room(directory: impl AsFd) -> bool {
     rustix::fs::fstatvfs(directory).is_ok_and(|room| room.f_bavail > 0 && room.f_favail > 0)
 }
 
-/// How many levels the index of a directory may have.
+/// The number of levels that the index of a directory may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Levels {
     Two,

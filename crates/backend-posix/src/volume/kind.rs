@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(of(1), (Kind::Unknown, false, false, false, false));
     }
 
-    /// What is unknown is treated as the file system with the most faults.
+    /// An unknown file system is treated as the file system with the most faults.
     #[test]
     fn an_unknown_kind_is_the_most_cautious() {
         let faults = |kind: Kind| [kind.asks_by_name(), kind.lingers(), kind.has_stale_names()];

@@ -1,4 +1,4 @@
-//! What a file system may lack, and the sentence for each lack.
+//! The abilities that a file system may lack, and the sentence for each.
 
 /// Something that a file system lacks. The first ones are required; the others are done in another
 /// way. SEMANTICS has one table of all, which a test compares with this.

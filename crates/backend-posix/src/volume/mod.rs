@@ -1,5 +1,5 @@
-//! What the file system on a device can do: known from its kind, or tried; and what a nearly full
-//! directory of ext4 refuses.
+//! The abilities of the file system on a device: known from its kind, or tried; and what a nearly
+//! full directory of ext4 refuses.
 
 pub(crate) mod clock;
 pub(crate) mod description;

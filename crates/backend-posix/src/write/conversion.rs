@@ -111,7 +111,7 @@ pub(crate) fn finish_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
 /// The result of a look without a lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Look<T> {
-    /// What exists, if anything does.
+    /// The thing that exists, if any does.
     Sure(Option<T>),
     /// A file may have been converted during the look: only a look under the lock is reliable.
     Disturbed,
@@ -494,7 +494,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write in the bucket may write an announcement.
+    /// A user who may write in the bucket may write an announcement.
     #[test]
     fn an_announcement_leads_nowhere_else() {
         let scene = scene();

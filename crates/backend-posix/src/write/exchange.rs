@@ -51,7 +51,7 @@ pub(crate) struct Prepared<'p> {
     note: Option<Note>,
 }
 
-/// What came out of an exchange, and where it is now.
+/// The thing that came out of an exchange, and its place now.
 #[derive(Debug, PartialEq, Eq)]
 enum Out {
     /// The expected file, which is also in the directory, or a newer one, which replaced it there.
@@ -272,9 +272,9 @@ impl Prepared<'_> {
         tracing::error!(
             path = self.path(),
             kept = self.entry,
-            "another program created something at this path while a file there was being replaced by a directory, \
-             which is in use already: what the program created is kept in the bucket's .slipway/staging, under the \
-             name in kept"
+            "another program created a file or directory at this path while the server replaced a file there by a \
+             directory. The server's directory now is at the path, and has objects in it already; what the program \
+             created was moved to the bucket's .slipway/staging, under the name in kept"
         );
         Out::Kept
     }
@@ -475,8 +475,8 @@ fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
     info.is_file() && info.links > 1 && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok()
 }
 
-/// True for a directory that was prepared here: marked, with nothing in it except a file that has
-/// another name.
+/// True for a directory that this module prepared: its record says that the server made it, and
+/// nothing is in it, or only a file that has another hard link, so that removing it loses nothing.
 fn is_prepared(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let directory = resolve::plain(above, name, DIRECTORY).attempt("open a directory")?;
     let own = |name: &str| matches!(name, SELF | RECORDS);

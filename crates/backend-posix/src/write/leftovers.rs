@@ -379,8 +379,8 @@ mod tests {
         assert!(is_theirs(&place.join(PREPARED)));
     }
 
-    /// Whoever can read the names in staging knows the names of notes, and can use them elsewhere,
-    /// where they do not count.
+    /// A user who can read the names in staging knows the names of notes, and can use them
+    /// elsewhere, where they do not count.
     #[test]
     fn a_note_of_a_conversion_counts_where_it_was_written() {
         let Some(scene) = scene() else { return };

@@ -316,7 +316,7 @@ mod tests {
         crate::buckets::delete(&scene.store, &scene.name).unwrap();
     }
 
-    /// Whoever may write in a directory sees the name of a file there, and can give that name to
+    /// A user who may write in a directory sees the name of a file there, and can give that name to
     /// another file.
     #[test]
     fn what_has_the_name_of_what_was_given_away_stays() {

@@ -34,7 +34,7 @@ enum Crash {
     NoDescription,
 }
 
-/// What a crash leaves of a Complete that copies the parts.
+/// The leftovers of a crash in a Complete that copies the parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CopyCrash {
     /// A copy of all parts, without a journal.

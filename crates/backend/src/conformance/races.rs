@@ -7,7 +7,7 @@ use super::fixture::{Fixture, Subject, collect, digests, if_absent, if_match};
 use crate::BackendError;
 use s3_types::Conditions;
 
-/// Of many concurrent requests that create a key, or that replace one known version of it, one
+/// Sends many concurrent requests that create a key, or that replace one known version of it, one
 /// succeeds.
 pub async fn one_winner(subject: &Subject) {
     let fixture = Fixture::new(subject, "winner").await;

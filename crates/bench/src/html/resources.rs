@@ -206,7 +206,8 @@ pub(super) fn devices(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// What limited the step of a row. If that differs between rounds, names the limit of each.
+/// Returns the resource that limited the step of a row. If that differs between rounds, names the
+/// limit of each.
 pub(super) fn limit(row: &Row<'_>) -> Option<String> {
     let mut limits: Vec<&str> = Vec::new();
     for (round, _) in &row.rounds {

@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::request::{Body, Operation, Prepared};
 use crate::xml;
 
-/// How long a lane waits before it tries again to connect.
+/// The time that a lane waits before it tries again to connect.
 const RECONNECT: Duration = Duration::from_millis(100);
 
 /// State that the lanes of a thread share.

@@ -308,7 +308,8 @@ impl Common<'_> {
     }
 }
 
-/// How many threads send: one for each two processors, since the server may be on the same machine.
+/// The number of threads that send: one for each two processors, since the server may be on the
+/// same machine.
 pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)).min(8)
 }

@@ -17,9 +17,9 @@ use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject
 use crate::xml;
 use s3_client::Credentials;
 
-/// How often a part is sent before its upload is given up.
+/// The number of times that a part is sent before its upload is given up.
 const ATTEMPTS: u32 = 3;
-/// How long an answer with an upload's id may be.
+/// The most bytes of an answer with an upload's id.
 const DOCUMENT_MAX: usize = 64 << 10;
 
 /// Uploads of one object, over and over.

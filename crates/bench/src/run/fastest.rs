@@ -6,7 +6,7 @@ use super::runner::{Pass, Runner};
 use crate::error::Result;
 use crate::load::Job;
 
-/// How long each number is tried, after a quarter of that as a warm-up.
+/// The time for which each number is tried, after a quarter of that as a warm-up.
 const TRIAL: Duration = Duration::from_secs(1);
 /// The largest number that is tried.
 const MOST: usize = 1024;

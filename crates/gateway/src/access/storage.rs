@@ -60,7 +60,7 @@ impl Storage {
         Ok(Authorized::new(&self.0, cx, asker, subject, actions, check))
     }
 
-    /// What the storage can do.
+    /// Returns the abilities of the storage.
     pub fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }

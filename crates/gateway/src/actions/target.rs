@@ -1,4 +1,4 @@
-//! What an action is done with, as policies see it.
+//! The target of an action, as policies see it.
 
 use iam::model::{KeyOwner, PolicyArn, Tags, arn_of};
 use iam_wire::{Action, QueryError, Tag};
@@ -84,8 +84,8 @@ impl<'v> Target<'v> {
         self
     }
 
-    /// Returns the ARN; `*` for nothing. Of something that is not there it is the ARN that it would
-    /// have.
+    /// Returns the ARN; `*` for an action without a target. A target that does not exist has the
+    /// ARN that it would have.
     pub fn arn(&self) -> &str {
         &self.arn
     }
@@ -95,7 +95,9 @@ impl<'v> Target<'v> {
         std::iter::once(&self.arn).chain(&self.becomes).map(String::as_str)
     }
 
-    /// Returns the value of a condition key that the target or the request has, for an action.
+    /// Returns the value that the condition key `key` has for a policy that decides about `action`,
+    /// from the target or from the request. `tag` is the tag's key, for keys such as
+    /// `aws:ResourceTag/`.
     pub fn value(&self, action: Action, key: &str, tag: &str) -> Value<'_> {
         match key {
             "aws:ResourceTag/" | "iam:ResourceTag/" => {

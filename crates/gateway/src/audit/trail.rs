@@ -10,7 +10,7 @@ use super::log::AuditLog;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
 
-/// What decided where no policy was asked.
+/// The reason for a decision in which no policy was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPolicy {
     /// The action needs no permission.
@@ -25,9 +25,9 @@ pub struct Trail {
     log: Arc<AuditLog>,
     request: RequestId,
     remote: Option<IpAddr>,
-    /// What the request asks for, once it is known.
+    /// The operation that the request asks for, once it is known.
     operation: OnceLock<&'static str>,
-    /// Whom the requester is on the file system, once it is known.
+    /// The uid and gid of the requester on the file system, once they are known.
     unix: OnceLock<UnixAccount>,
     /// For whom an OpenID provider vouches, once it is known: they ask for a session without a key.
     web: OnceLock<WebSubject>,

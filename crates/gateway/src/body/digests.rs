@@ -80,7 +80,7 @@ pub(super) struct BodyDigests {
     checksums: Option<Checksums>,
 }
 
-/// What [`BodyDigests`] has computed.
+/// The digests that [`BodyDigests`] has computed.
 pub(super) struct Computed {
     /// The digests to keep; `None` if neither the storage nor the client wants any.
     pub digests: Option<Digests>,
@@ -103,7 +103,7 @@ impl Computed {
     }
 }
 
-/// How the MD5 and SHA-256 of a body are computed.
+/// The way in which the MD5 and SHA-256 of a body are computed.
 enum Md5AndSha256 {
     /// The MD5 is computed here, if it is wanted, and the SHA-256 by the decoder.
     Here(Option<Md5>),

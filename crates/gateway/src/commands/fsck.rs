@@ -30,8 +30,8 @@ pub struct FsckOptions {
     #[arg(long, value_name = "NAME", value_parser = bucket)]
     pub bucket: Vec<BucketName>,
 
-    /// What has not changed for this many seconds counts as left behind by a crash.
-    /// Damaged records are reported and repaired at any age
+    /// Files that have not changed for this many seconds count as left behind by a crash. Damaged
+    /// records are reported and repaired at any age
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs(), value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub min_age: u64,
 

@@ -47,11 +47,11 @@ pub struct TreeOptions {
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 
-    /// A program that prints what the file would have
+    /// A program that prints what the file would contain
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 
-    /// Where identities are, if not in the tree.
+    /// The place of the identities, if that is not the tree.
     #[command(flatten)]
     pub store: StoreOptions,
 }
@@ -88,7 +88,7 @@ fn run_new(console: &Console, path: &Path) -> ExitCode {
     }
 }
 
-/// What is done to the secrets of a tree.
+/// The work to be done on the secrets of a tree.
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Rotate,
@@ -136,9 +136,9 @@ pub fn told(error: &IamError) -> String {
     format!("{}{cause}", error.message)
 }
 
-/// What is needed to change the identities of a tree, as one of its gateways.
+/// The things that are needed to change the identities of a tree, as one of its gateways.
 pub struct Prepared {
-    /// Where the store is asked.
+    /// The runtime in which the store is asked.
     pub runtime: tokio::runtime::Runtime,
     /// The store.
     pub documents: Arc<dyn Documents>,

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-/// How long a request may take, connection and answer together. `limits::READY_TIME_MAX` is less
-/// than half of it.
+/// The time that a request may take, connection and answer together. `limits::READY_TIME_MAX` is
+/// less than half of it.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How many bytes of an answer are read at most: metrics take about 50 KiB.
+/// The most bytes of an answer that are read: metrics take about 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// The message if something other than a gateway answers.
 pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";

@@ -17,7 +17,7 @@ use super::{Console, FOUND, OK};
 use crate::choices;
 use crate::values::whole;
 
-/// How far a prediction may be from what was measured.
+/// The relative error that a prediction may have.
 const CLOSE_ENOUGH: f64 = 0.15;
 
 /// Sizes of objects, with shares.

@@ -13,7 +13,7 @@ use crate::values::seconds_or_none;
 /// The pause between two requests with `--wait`.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How many characters of the reason are shown at most: another program may have sent it.
+/// The most characters of the reason that are shown: another program may have sent it.
 const REASON_MAX: usize = 500;
 
 /// Options of `slipway ready`.

@@ -22,8 +22,8 @@ pub struct StatOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Show for each directory what its file system can do; test what is not known, in a new
-    /// directory there that is removed again
+    /// Show for each directory what its file system supports; what is not known is tested in a new
+    /// directory there, which is removed again
     #[arg(long = "try")]
     pub tries: bool,
 
@@ -61,7 +61,7 @@ pub fn run(options: &StatOptions) -> ExitCode {
     status.into()
 }
 
-/// What the path is, in a few words, and the reason.
+/// Returns a few words about what the path is, and the reason.
 fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
     let (what, why) = verdict_of_content(inspection);
     let Some(link) = &inspection.link else { return (what, why) };
@@ -130,7 +130,8 @@ fn verdict_of_content(inspection: &Inspection) -> (&'static str, Option<String>)
     }
 }
 
-/// Why a directory that was not made by a PUT stays when its last object is deleted.
+/// Returns the reason why a directory that was not made by a PUT stays when its last object is
+/// deleted.
 fn why_it_stays(inspection: &Inspection) -> &'static str {
     // What is in a tree and in no bucket is its root.
     let Some((tree, bucket)) = &inspection.place else {
@@ -219,7 +220,7 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
     text
 }
 
-/// What a file system can do, one ability a line.
+/// Returns the abilities of a file system, one a line.
 fn volume_text(volume: &VolumeReport) -> String {
     let mut text = String::new();
     let driver = volume.driver.as_ref().map_or_else(String::new, |driver| format!(" ({})", one_line(driver)));

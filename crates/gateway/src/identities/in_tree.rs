@@ -132,8 +132,8 @@ mod tests {
         Registry::open(documents, None, &root, Arc::new(SystemClock::start())).await.unwrap()
     }
 
-    /// What one gateway has changed, another one has after its next look; changes that both make
-    /// are all there.
+    /// A change by one gateway is seen by another after its next look; changes that both make are
+    /// all kept.
     #[tokio::test]
     async fn two_gateways_share_a_tree() {
         let dir = tempfile::tempdir().unwrap();
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Who only reads changes nothing, and makes no directory.
+    /// A registry that only reads changes nothing, and makes no directory.
     #[tokio::test]
     async fn a_tree_that_is_only_read() {
         let dir = tempfile::tempdir().unwrap();

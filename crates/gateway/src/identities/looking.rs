@@ -15,11 +15,11 @@ use crate::limits::{IDENTITIES_READY_AGE_MAX, IDENTITIES_TROUBLES_SHOWN};
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What became of the looks.
+/// The results of the looks.
 #[derive(Debug, Default)]
 pub struct Looks {
     failed: AtomicU64,
-    /// Why the last look failed; `None` if it did not.
+    /// The reason why the last look failed; `None` if it did not.
     why: Mutex<Option<String>>,
 }
 

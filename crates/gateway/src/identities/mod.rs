@@ -1,4 +1,4 @@
-//! Where the identities are that a gateway knows
+//! The place of the identities that a gateway knows
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod clock;

@@ -19,10 +19,10 @@ pub struct StoreOptions {
     #[arg(long, value_name = "URL", env = "SLIPWAY_IDENTITIES", value_parser = StorePlace::parse)]
     pub identities: Option<StorePlace>,
 
-    /// A TOML file with what the store of --identities is asked with, readable by its owner only as
-    /// --credentials-file: access_key and secret_key of a bucket; of Vault token, token_file,
+    /// A TOML file with the credentials for the store of --identities, readable by its owner only
+    /// as --credentials-file: for a bucket access_key and secret_key; for Vault token, token_file,
     /// role_id and secret_id (AppRole), or kubernetes_role. The text may also be in
-    /// SLIPWAY_IDENTITIES_CREDENTIALS. It is read again when the store refuses what it had
+    /// SLIPWAY_IDENTITIES_CREDENTIALS. It is read again when the store refuses the credentials
     #[arg(long, value_name = "FILE", env = "SLIPWAY_IDENTITIES_CREDENTIALS_FILE")]
     pub identities_credentials_file: Option<PathBuf>,
 
@@ -32,8 +32,8 @@ pub struct StoreOptions {
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_IDENTITIES_CREDENTIALS_COMMAND")]
     pub identities_credentials_command: Option<String>,
 
-    /// A file with certificates (PEM) of authorities, in place of the system's, by which the store
-    /// of --identities is trusted
+    /// A file with certificates (PEM) of the authorities that are trusted for the store of
+    /// --identities, in place of the system's
     #[arg(long, value_name = "FILE", env = "SLIPWAY_IDENTITIES_CA")]
     pub identities_ca: Option<PathBuf>,
 }

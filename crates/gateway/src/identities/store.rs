@@ -17,10 +17,10 @@ use crate::secret_text;
 use crate::state_dir::Access;
 use crate::text::{line_of, unreadable};
 
-/// What the text is, in errors.
+/// The name of the text in errors.
 const CONTENT: &str = "secrets of the store of identities";
 
-/// Where the text with secrets is.
+/// The place of the text with secrets.
 #[derive(Clone)]
 enum Source {
     File(PathBuf),
@@ -95,7 +95,7 @@ fn bucket_keys(text: &str, region: &str) -> Result<Credentials, String> {
 /// The form of what Vault is asked with, in errors.
 const VAULT_FORM: &str = "token = \"…\", token_file = \"…\", role_id = \"…\" (and secret_id = \"…\"), or \
                           kubernetes_role = \"…\" (and jwt_file = \"…\"), optionally auth_mount = \"…\"";
-/// Where Kubernetes puts the token of a service account.
+/// The file in which Kubernetes puts the token of a service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 #[derive(Default, Deserialize)]

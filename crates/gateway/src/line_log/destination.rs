@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// To the end of a file.

@@ -8,7 +8,7 @@ use crate::per_thread::PerThread;
 /// State that requests and the log's thread share.
 #[derive(Debug)]
 pub struct Shared {
-    /// What the log is called.
+    /// The name of the log.
     pub name: &'static str,
     /// True if the log must not lose lines: whoever adds them stops while it is stuck.
     pub keeps: bool,

@@ -49,7 +49,7 @@ pub const STATUSES: &[(&str, &str)] = &[
     ),
 ];
 
-/// That of all commands below `slipway admin`.
+/// The exit status of all commands below `slipway admin`.
 pub const ADMIN_STATUS: &str =
     "0 done; 1 the gateway refused it; 2 it could not be asked, or the command line is wrong";
 

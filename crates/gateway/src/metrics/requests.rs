@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(requests.of(None).statuses, [0; 5]);
     }
 
-    /// Whatever a status is, it has a place.
+    /// Every status has a place, also one that HTTP does not define.
     #[test]
     fn odd_statuses_are_counted() {
         let requests = Requests::new();

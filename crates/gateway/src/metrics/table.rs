@@ -33,7 +33,7 @@ pub struct Metric {
     pub kind: Kind,
     /// The labels of its series.
     pub labels: &'static [&'static str],
-    /// What the metric means.
+    /// The meaning of the metric.
     pub help: &'static str,
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use iam::ConditionKey;
 use s3_types::{ActionSet, Conditions, ETag, ETagCondition, S3Action, VersionId};
 
-/// What a request says of its object, beyond the key.
+/// The facts that a request states about its object, beyond the key.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct About<'v> {
     /// The version that it names; `None` for the current one.

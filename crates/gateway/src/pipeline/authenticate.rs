@@ -16,11 +16,11 @@ use crate::request::RequestContext;
 pub struct Authenticated<'a> {
     /// The requester.
     pub requester: Requester,
-    /// How the body will be verified.
+    /// The way in which the body will be verified.
     pub payload: PayloadMode,
     /// The headers, and the parameters of a presigned URL that stand for headers.
     pub headers: Cow<'a, HeaderMap>,
-    /// Where the signature is.
+    /// The place of the signature.
     pub signed: Signed,
     /// The signature; `None` for an anonymous requester.
     pub signature: Option<SignatureFacts>,

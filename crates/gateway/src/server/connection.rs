@@ -41,7 +41,7 @@ pub struct ConnectionSettings {
     pub tls: Option<TlsAcceptor>,
     /// Limits on the time without progress.
     pub timeouts: Timeouts,
-    /// How long a connection may be idle between two requests.
+    /// The time that a connection may be idle between two requests.
     pub idle_timeout: Duration,
     /// True if files go from the page cache to the socket.
     pub sendfile: bool,

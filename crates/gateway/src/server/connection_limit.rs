@@ -46,7 +46,7 @@ impl ConnectionLimit {
         if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
     }
 
-    /// How much is read at a time.
+    /// Returns the bytes that are read at a time.
     pub fn read_bytes_max(&self) -> u64 {
         if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
     }

@@ -21,7 +21,7 @@ use crate::limits::{BODY_BYTES_PER_SECOND_MIN, BODY_GRACE, FIRST_BYTES_MAX};
 use crate::phase::Phase;
 use crate::stream::Plain;
 
-/// How long a connection may go without progress before it is closed.
+/// The time that a connection may go without progress before it is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// The limit for a request's head, from its first byte.

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixStream};
 use super::inherited::Socket;
 use crate::stream::Stream;
 
-/// How many connections may wait to be accepted.
+/// The number of connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
 
 /// An address to listen on.

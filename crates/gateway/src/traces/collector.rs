@@ -25,7 +25,7 @@ const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_
 const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
 /// Headers that say how a request is sent, and must not be set.
 const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
-/// What to do if the system has no list of certificate authorities.
+/// The advice if the system has no list of certificate authorities.
 const WITHOUT_ROOTS: &str =
     "install the package ca-certificates, or name a file in OTEL_EXPORTER_OTLP_CERTIFICATE";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";

@@ -57,7 +57,7 @@ pub fn begin_message(out: &mut Vec<u8>, field: u32, length: usize) {
     varint(out, length as u64);
 }
 
-/// How many bytes a field with `length` bytes takes, if its number is at most 15.
+/// Returns the bytes that a field with `length` bytes takes, if its number is at most 15.
 pub const fn field_bytes(length: usize) -> usize {
     1 + varint_bytes(length) + length
 }

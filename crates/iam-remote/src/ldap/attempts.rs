@@ -25,7 +25,7 @@ pub struct Attempts {
     of: Mutex<HashMap<Box<str>, Arc<tokio::sync::Mutex<Wrong>>>>,
 }
 
-/// What becomes of a password that somebody sends.
+/// The treatment of a password that is sent.
 #[derive(Debug)]
 pub enum Attempt {
     /// It may go to the directory; others for the same entry wait for [`Sent`] to be dropped.
@@ -44,8 +44,8 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// Counts the password as a wrong one before it is sent, so that it is one also if no answer
-    /// comes: the directory may have counted it.
+    /// Counts the password as a wrong one before it is sent: if no answer comes, the directory may
+    /// have counted it.
     pub fn begin(&mut self, now: Instant) {
         let digest = self.digest.clone();
         self.wrong.push((now, digest));

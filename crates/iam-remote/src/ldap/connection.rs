@@ -24,7 +24,7 @@ const WITHOUT_ROOTS: &str = "name a file with some by --ldap-ca";
 ///
 /// Source: RFC 4511, 4.14.1.
 const STARTTLS: &[u8] = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037";
-/// What stands between the length of the answer and its result: message 1, an ExtendedResponse.
+/// The bytes between the length of the answer and its result: message 1, an ExtendedResponse.
 const MESSAGE_1: &[u8] = b"\x02\x01\x01";
 const EXTENDED_RESPONSE: u8 = 0x78;
 const SUCCESS: &[u8] = b"\x0a\x01\x00";

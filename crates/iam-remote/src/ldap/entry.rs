@@ -1,4 +1,4 @@
-//! What an entry of the directory says.
+//! Reads an entry of the directory.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

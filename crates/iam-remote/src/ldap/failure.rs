@@ -1,6 +1,6 @@
-//! Why a question to the directory has no answer.
+//! The reason why a question to the directory has no answer.
 
-/// Why a question to the directory has no answer.
+/// The reason why a question to the directory has no answer.
 #[derive(Debug)]
 pub enum Failure {
     /// The directory cannot be asked: whoever asks next does not find it either.

@@ -1,4 +1,4 @@
-//! What the directory said of people, for a while.
+//! A cache of the directory's answers about people.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,11 +9,11 @@ use iam::Person;
 
 use crate::limits::{FAILED_TIME, NOBODY_TIME, PEOPLE_KEPT_MAX};
 
-/// How many locks there are for those who ask: one question at a time for each entry, and for the
-/// few that share a lock with it.
+/// The number of locks for askers: one question at a time for each entry, and for the few that
+/// share a lock with it.
 const TURNS: usize = 64;
 
-/// What is known of an entry, without asking.
+/// The knowledge about an entry without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// Somebody's.
@@ -31,14 +31,14 @@ impl From<Known> for Option<Arc<Person>> {
     }
 }
 
-/// What the directory said of an entry.
+/// An answer of the directory about an entry.
 #[derive(Debug, Clone)]
 enum Kept {
     Person(Arc<Person>),
     Nobody(Instant),
 }
 
-/// What the directory said of people.
+/// The directory's answers about people.
 #[derive(Debug)]
 pub struct People {
     kept: Mutex<HashMap<Box<str>, Kept>>,

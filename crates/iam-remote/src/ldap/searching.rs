@@ -27,7 +27,7 @@ pub struct Groups {
     pub gids: Vec<u32>,
 }
 
-/// Where a search looks.
+/// The place that a search looks in.
 #[derive(Debug, Clone, Copy)]
 enum Place<'p> {
     /// At one entry.

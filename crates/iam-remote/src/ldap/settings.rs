@@ -1,4 +1,4 @@
-//! Where the directory is, and what of it counts.
+//! The settings of the directory: its servers, and the entries that count.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use s3_client::{ClientCertificate, Trust};
 
 use super::template::Template;
 
-/// How a server is connected to.
+/// The protection of the connection to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
     /// TLS from the beginning (`ldaps`).
@@ -74,7 +74,7 @@ impl fmt::Display for LdapServer {
     }
 }
 
-/// Where the directory is, and what of it counts.
+/// The settings of the directory: its servers, and the entries that count.
 #[derive(Debug, Clone)]
 pub struct LdapSettings {
     /// The servers: the first that can be reached is asked.
@@ -88,17 +88,18 @@ pub struct LdapSettings {
     /// The DN that searches are made as. Without it they are made as the certificate's owner, or
     /// else as anybody.
     pub bind_dn: Option<Box<str>>,
-    /// Where people are.
+    /// The DN below which people are.
     pub base: Box<str>,
-    /// Who may log in, with the place [`super::USER`].
+    /// The filter for people who may log in, with the place [`super::USER`].
     pub user_filter: Template,
     /// The attribute with the name of somebody here.
     pub name_attribute: Box<str>,
-    /// Where groups are.
+    /// The DN below which groups are.
     pub group_base: Box<str>,
     /// Which groups somebody is in, with the places [`super::DN`] and [`super::USER`].
     pub group_filter: Template,
-    /// How many wrong passwords are sent for an entry in [`crate::limits::WRONG_PASSWORDS_TIME`].
+    /// The number of wrong passwords that are sent for an entry in
+    /// [`crate::limits::WRONG_PASSWORDS_TIME`].
     pub attempts: usize,
     /// The present second since 1970, for entries that expire.
     pub now: fn() -> i64,

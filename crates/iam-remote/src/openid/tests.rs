@@ -14,10 +14,10 @@ use crate::limits::{ANSWER_BYTES_MAX, FETCH_TIME_MAX};
 
 const NOW: i64 = 1_800_000_000;
 
-/// What a provider answers to a path: a head and a body; nothing at all if it is `None`.
+/// The answer of a provider to a path: a head and a body; no answer at all if it is `None`.
 type Answers = Arc<Mutex<Box<dyn Fn(&str) -> Option<String> + Send>>>;
 
-/// What a provider answers, by its issuer and the path.
+/// The answer of a provider, by its issuer and the path.
 type Of = Box<dyn Fn(&str, &str) -> String + Send>;
 
 /// A provider on this machine, which counts how often it is asked.

@@ -25,14 +25,14 @@ const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
 /// Without it, agents and proxies of Vault refuse requests.
 const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
 
-/// What a gateway logs in to Vault with.
+/// The credentials with which a gateway logs in to Vault.
 #[derive(Clone)]
 pub enum VaultLogin {
     /// A token that somebody else has got.
     Token(Zeroizing<String>),
     /// The name and the password of a program.
     AppRole {
-        /// Where the method is mounted, below `auth/`.
+        /// The path where the method is mounted, below `auth/`.
         mount: String,
         /// The id of the role.
         role_id: String,
@@ -41,7 +41,7 @@ pub enum VaultLogin {
     },
     /// A service account of Kubernetes.
     Kubernetes {
-        /// Where the method is mounted, below `auth/`.
+        /// The path where the method is mounted, below `auth/`.
         mount: String,
         /// The role of the method.
         role: String,
@@ -63,7 +63,7 @@ impl fmt::Debug for VaultLogin {
 /// A token, and until when it is good.
 struct Token {
     value: HeaderValue,
-    /// How long it is good, from when it was got; `None` for always.
+    /// The time for which the token is valid, from its receipt; `None` for always.
     lease: Option<Duration>,
     got: Instant,
     may_renew: bool,

@@ -56,7 +56,7 @@ fn number(tag: &Tag) -> u64 {
     number.filter(|number| *number > 0).unwrap_or(NONE)
 }
 
-/// What is known of a secret before it is written to.
+/// The state of a secret before it is written to.
 enum There {
     /// No version is there: what the next one is compared with.
     Nothing(u64),

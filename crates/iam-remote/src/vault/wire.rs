@@ -33,7 +33,7 @@ pub struct Auth {
     pub renewable: bool,
 }
 
-/// What a token says of itself.
+/// The facts of a token about itself.
 #[derive(Debug, Deserialize)]
 pub struct OwnToken {
     /// In seconds; 0 for always.
@@ -50,7 +50,7 @@ pub struct Listing {
     pub key_info: Option<BTreeMap<String, Metadata>>,
 }
 
-/// What is known of the versions of a secret.
+/// The metadata of the versions of a secret.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
@@ -90,7 +90,7 @@ pub struct Secret {
     pub metadata: Version,
 }
 
-/// What is in a secret: a document, or nothing where one was removed.
+/// The content of a secret: a document, or nothing where one was removed.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The document, if it is text.

@@ -70,12 +70,12 @@ elements! {
         "SessionToken" session_token: Secret<'a>,
         "Expiration" expiration: Timestamp,
     }
-    /// Who somebody is with the session of a role.
+    /// The identity of the holder of a role's session.
     AssumedRoleUser<'a> {
         "AssumedRoleId" assumed_role_id: Text<'a>,
         "Arn" arn: Text<'a>,
     }
-    /// Who somebody is as a federated user.
+    /// The identity of a federated user.
     FederatedUser<'a> {
         "FederatedUserId" federated_user_id: Text<'a>,
         "Arn" arn: Text<'a>,

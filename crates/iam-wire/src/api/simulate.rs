@@ -60,7 +60,7 @@ elements! {
     PermissionsBoundaryDecisionDetail {
         "AllowedByPermissionsBoundary" allowed_by_permissions_boundary: bool,
     }
-    /// What was decided about an action and a resource.
+    /// The decision about an action and a resource.
     EvaluationResult<'a> {
         "EvalActionName" eval_action_name: Text<'a>,
         "EvalResourceName" eval_resource_name: Text<'a>,

@@ -1,5 +1,5 @@
-//! What every [`Documents`] must do. Two handles lead to one store, as those of two gateways do: a
-//! test writes by one of them, and looks by the other.
+//! Tests of what every [`Documents`] must do. Two handles lead to one store, as those of two
+//! gateways do: a test writes by one of them, and looks by the other.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ async fn life(Subject { one, other, .. }: &Subject) {
     }
 }
 
-/// Whoever expects another state than there is changes nothing.
+/// A writer that expects another state than there is changes nothing.
 async fn wrong_tags(Subject { one, other, .. }: &Subject) {
     let name = name("conformance-tags");
     let body = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
@@ -151,7 +151,7 @@ async fn sizes(Subject { one, other, bytes_max }: &Subject) {
     remove(&**one, &name).await;
 }
 
-/// Of several that make a document at once, one does.
+/// One of several writers that make a document at once succeeds.
 async fn one_of_many(Subject { one, other, .. }: &Subject) {
     for round in 0..5 {
         let name = name(&format!("conformance-winner-{round}"));

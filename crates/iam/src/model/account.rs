@@ -1,4 +1,4 @@
-//! What concerns an account as a whole.
+//! Changes of an account as a whole.
 
 use super::document::AccountDocument;
 use super::error::{IamCode, IamError};

@@ -10,10 +10,10 @@ use super::names::Document;
 use crate::sealing::MasterKeys;
 use crate::unique_id::{Fill, IdKind, NoRandomNumbers, UniqueId};
 
-/// How often an id is drawn until one is not there yet. With random numbers the first one never is.
+/// The number of times that an id is drawn until one is new. With random numbers the first one is.
 pub(super) const DRAWS_MAX: usize = 8;
 
-/// What a policy document is for.
+/// The use of a policy document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyUse {
     /// A managed policy.
@@ -53,13 +53,13 @@ pub enum PolicyFault {
     TooLong,
 }
 
-/// What knows the language of policies.
+/// A checker of policy documents.
 pub trait PolicyCheck: Send + Sync {
     /// Checks a document, and returns its characters without white space.
     fn check(&self, used_as: PolicyUse, document: &str) -> Result<usize, PolicyFault>;
 }
 
-/// What a change needs to know beside the document.
+/// The inputs of a change apart from the document.
 pub struct Context<'c> {
     /// The time.
     pub now: Timestamp,
@@ -102,14 +102,14 @@ impl From<NoRandomNumbers> for IamError {
 /// A change of an account: pure, so that it can be made again on a newer document.
 pub type Change<'c, T> = dyn Fn(&mut AccountDocument, &Context<'_>) -> Result<T, IamError> + Send + Sync + 'c;
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug)]
 pub struct Changed<T> {
     /// The document.
     pub document: AccountDocument,
     /// Its bytes, to be kept; `None` if nothing was changed.
     pub json: Option<Vec<u8>>,
-    /// What the change gives back.
+    /// The return value of the change.
     pub value: T,
 }
 

@@ -63,7 +63,7 @@ pub enum DocumentError {
         line: usize,
         /// The column of the place.
         column: usize,
-        /// What is wrong.
+        /// A sentence about the error.
         why: String,
     },
     /// It breaks a rule.

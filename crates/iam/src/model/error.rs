@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub enum IamCode {
     /// A change was overtaken by others, again and again.
     ConcurrentModification,
-    /// What is to be deleted is in use, or has something in it.
+    /// The entity to be deleted is in use, or is not empty.
     DeleteConflict,
     /// The name is taken.
     EntityAlreadyExists,
@@ -27,7 +27,7 @@ pub enum IamCode {
     ServiceFailure,
     /// The store cannot be asked.
     ServiceUnavailable,
-    /// What is to be changed is built in.
+    /// The entity to be changed is built in.
     UnmodifiableEntity,
     /// A parameter is not of its form.
     ValidationError,
@@ -61,7 +61,7 @@ pub struct IamError {
     pub code: IamCode,
     /// The sentence, for the client.
     pub message: String,
-    /// What failed, for the log and not for the client.
+    /// The error behind this one, for the log and not for the client.
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 

@@ -18,7 +18,7 @@ const ROOT_OWNER: &str = "root";
 /// The random bytes of a secret: 40 characters of base64, as AWS's have.
 const SECRET_BYTES: usize = 30;
 
-/// Whoever has a key.
+/// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
     /// The root of the account.
@@ -27,16 +27,16 @@ pub enum KeyOwner {
     User(Name),
 }
 
-/// What CreateAccessKey is given.
+/// The arguments of CreateAccessKey.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Whose key it is.
+    /// The owner of the key.
     pub owner: KeyOwner,
     /// When it ends (ours).
     pub expires: Option<Timestamp>,
     /// The policy, which makes it a service key (ours).
     pub policy: Option<Document>,
-    /// What people know it by (ours).
+    /// A text by which people recognize it (ours).
     pub description: Option<Description>,
 }
 

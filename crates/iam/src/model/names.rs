@@ -7,15 +7,15 @@ use crate::text::as_text;
 /// The error for a text that has other characters, or another length, than IAM allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidText {
-    /// Of a name.
+    /// The text is not a name.
     Name,
-    /// Of a path.
+    /// The text is not a path.
     Path,
-    /// Of a policy document.
+    /// The text is not a policy document.
     Document,
-    /// Of a description.
+    /// The text is not a description.
     Description,
-    /// Of an account's alias.
+    /// The text is not an account's alias.
     Alias,
 }
 

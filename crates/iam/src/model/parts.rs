@@ -40,7 +40,7 @@ pub struct Key {
     pub expires: Option<Timestamp>,
     /// The session policy, by which a key is a service key.
     pub policy: Option<Document>,
-    /// What people know it by.
+    /// A text by which people recognize it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
 }
@@ -57,7 +57,7 @@ impl Key {
     }
 }
 
-/// Whom a user or role is on the file system.
+/// The POSIX identity of a user or role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PosixFields", into = "PosixFields")]
 pub enum Posix {
@@ -180,7 +180,7 @@ pub struct User {
     /// The policies of its own.
     #[serde(deserialize_with = "unique::deserialize")]
     pub inline: Inline,
-    /// Whom it is on the file system.
+    /// The POSIX identity.
     pub posix: Option<Posix>,
     /// The access keys, and the service keys.
     pub keys: Vec<Key>,
@@ -235,7 +235,7 @@ pub struct Role {
     /// The tags; keys differ in more than case.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
-    /// Whom it is on the file system.
+    /// The POSIX identity.
     pub posix: Option<Posix>,
 }
 

@@ -14,7 +14,7 @@ use super::tagging::check_tags;
 use super::tags::Tags;
 use crate::unique_id::IdKind;
 
-/// What CreatePolicy is given.
+/// The arguments of CreatePolicy.
 #[derive(Debug, Clone)]
 pub struct NewPolicy {
     /// The name.

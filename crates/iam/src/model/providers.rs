@@ -10,7 +10,7 @@ use super::rules::is_free;
 use super::tagging::check_tags;
 use super::tags::Tags;
 
-/// What CreateOpenIDConnectProvider is given.
+/// The arguments of CreateOpenIDConnectProvider.
 #[derive(Debug, Clone)]
 pub struct NewProvider {
     /// The URL.

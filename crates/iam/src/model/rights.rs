@@ -8,7 +8,7 @@ use super::limits::ATTACHED_MAX;
 use super::names::{Document, Name};
 use super::parts::Inline;
 
-/// Whoever has policies.
+/// A user, group or role, to which policies belong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// A user.

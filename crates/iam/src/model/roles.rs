@@ -12,7 +12,7 @@ use super::tagging::check_tags;
 use super::tags::Tags;
 use crate::unique_id::{IdKind, UniqueId};
 
-/// What CreateRole is given.
+/// The arguments of CreateRole.
 #[derive(Debug, Clone)]
 pub struct NewRole {
     /// The name.

@@ -1,4 +1,4 @@
-//! What a document has to fulfil beyond the form of each value.
+//! The rules of a document beyond the form of each value.
 
 use std::collections::HashSet;
 use std::fmt::Display;

@@ -9,7 +9,7 @@ use super::provider_url::ProviderArn;
 use super::rules::differ_without_case;
 use super::tags::{TagKey, Tags};
 
-/// Whatever has tags.
+/// An entity that can have tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tagged {
     /// A user.

@@ -12,7 +12,7 @@ use super::tagging::check_tags;
 use super::tags::Tags;
 use crate::unique_id::{IdKind, UniqueId};
 
-/// What CreateUser is given.
+/// The arguments of CreateUser.
 #[derive(Debug, Clone)]
 pub struct NewUser {
     /// The name.

@@ -117,7 +117,8 @@ fn the_key_of_the_server_may_do_everything() {
     assert_eq!(ask(Requester::Anonymous), Decision::Deny);
 }
 
-/// Those of the bucket's own account are told whether a statement denies or none allows, as by S3.
+/// Requesters of the bucket's own account are told whether a statement denies or none allows, as by
+/// S3.
 #[test]
 fn the_reason_is_told_to_the_account_of_the_bucket() {
     let reason = |requester: &Requester, action, rules: Option<&BucketRules>, key: Option<&str>| {
@@ -150,7 +151,7 @@ fn the_reason_is_told_to_the_account_of_the_bucket() {
     assert_eq!(reason(&ann, get, Some(&rules_of(OWNER, Some("{"))), Some("x")), None);
 }
 
-/// What the limits of a requester allow decides, though its own policies allow all.
+/// The limits of a requester decide, though its own policies allow all.
 #[test]
 fn the_reason_names_the_limit_that_is_in_the_way() {
     let all = r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"s3:*","Resource":"*"}}"#;

@@ -18,9 +18,10 @@ use crate::state::{AccountState, Entry, Keys, Snapshot};
 use crate::tokens::{Claims, Issued, SealError};
 use crate::unique_id::{Fill, system_random};
 
-/// How often a change is made, if other gateways are faster.
+/// The number of attempts at a change, if other gateways are faster.
 const ATTEMPTS: usize = 10;
-/// How often the id of an account is drawn until one is free. The first one is.
+/// The number of times that the id of an account is drawn until one is free. In practice the first
+/// one is.
 const DRAWS_MAX: usize = 8;
 
 fn no_account(id: &AccountId) -> IamError {

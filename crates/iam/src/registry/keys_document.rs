@@ -12,14 +12,14 @@ use crate::sealing::{KeyId, MasterKeys};
 
 /// The version of the form.
 const FORMAT: u32 = 1;
-/// How often other gateways may be faster.
+/// The number of attempts, if other gateways are faster.
 const ATTEMPTS: usize = 10;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeysDocument {
     format: u32,
-    /// In the order in which gateways came with them.
+    /// The master keys in use, in the order in which gateways brought them.
     master_keys: Vec<KeyId>,
 }
 
@@ -34,9 +34,9 @@ pub enum OpenError {
     NoMasterKey(Vec<KeyId>),
     /// None of the master keys here is in use.
     OtherMasterKeys {
-        /// Those in use.
+        /// The keys in use.
         used: Vec<KeyId>,
-        /// Those here.
+        /// The keys of this gateway.
         given: Vec<KeyId>,
     },
 }

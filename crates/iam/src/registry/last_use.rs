@@ -17,7 +17,8 @@ use crate::unique_id::UniqueId;
 
 /// The version of the form.
 const FORMAT: u32 = 1;
-/// How often other gateways may be faster. What was not written is tried again the next time.
+/// The number of attempts, if other gateways are faster. What was not written is tried again the
+/// next time.
 const ATTEMPTS: usize = 3;
 const HOUR_SECONDS: i64 = 3_600;
 
@@ -26,7 +27,7 @@ const HOUR_SECONDS: i64 = 3_600;
 struct UsesDocument {
     format: u32,
     #[serde(deserialize_with = "crate::text::unique::deserialize")]
-    /// By access key, or by the unique id of a role.
+    /// The last uses by access key, or by the unique id of a role.
     keys: BTreeMap<Box<str>, LastUse>,
 }
 

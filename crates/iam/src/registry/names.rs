@@ -22,7 +22,7 @@ use crate::text::{time, unique};
 
 /// The version of the form.
 const FORMAT: u32 = 1;
-/// How often other gateways may be faster.
+/// The number of attempts, if other gateways are faster.
 const ATTEMPTS: usize = 10;
 /// The time in which a gateway writes the account whose name it has claimed: many times what a
 /// store may take.
@@ -40,7 +40,7 @@ struct Claim {
 #[serde(deny_unknown_fields)]
 struct NamesDocument {
     format: u32,
-    /// By the name in lower case, since names are unique without case.
+    /// The claims by the name in lower case, since names are unique without case.
     #[serde(deserialize_with = "unique::deserialize")]
     names: BTreeMap<Box<str>, Claim>,
 }

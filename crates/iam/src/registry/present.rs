@@ -24,9 +24,9 @@ use crate::state::{Compiler, Entry, Keys, Snapshot};
 /// The age up to which a state answers requests. It counts from the beginning of the look by which
 /// the state was found to be the present one.
 pub const FRESH: Duration = Duration::from_secs(1);
-/// How long anybody waits for a look.
+/// The time that a caller waits for a look.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// How often in a second the store is looked at for the sake of access keys that are not known.
+/// The looks at the store in a second for the sake of access keys that are not known.
 const UNKNOWN_LOOKS_MAX: u32 = 20;
 
 /// The reason why the present state is not known.
@@ -73,7 +73,7 @@ impl fmt::Display for TooSlow {
 
 impl std::error::Error for TooSlow {}
 
-/// What only one look at a time has.
+/// The state that one look at a time uses.
 #[derive(Debug)]
 struct Looking {
     /// `None` if a look was cut off while it used it.
@@ -82,7 +82,7 @@ struct Looking {
     mark: Option<Mark>,
     /// The number of the last look that came to an end.
     last: u64,
-    /// Why it failed.
+    /// The reason why it failed.
     failed: Option<Unavailable>,
 }
 
@@ -132,7 +132,7 @@ pub struct Registry {
     pub(super) root: ArcSwap<Session>,
     pub(super) keys: ArcSwap<Keys>,
     pub(super) tokens: TokenCache,
-    /// Who is asked about sessions of the directory; unset if there is no directory.
+    /// The directory that is asked about its sessions; unset if there is no directory.
     pub(super) directory: OnceLock<Arc<dyn Directory>>,
     /// Held by whoever changes something, so that the changes of a gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,

@@ -10,16 +10,16 @@ use crate::tokens::{Claims, SessionToken, TOKEN_CHARS_MAX};
 
 /// The memory that the sessions of tokens may take, in bytes, as far as it is counted.
 const CACHE_BYTES_MAX: u64 = 16 << 20;
-/// What an entry takes beside its token and what that says.
+/// The bytes of an entry besides its token and claims.
 const ENTRY_OVERHEAD_BYTES: usize = 1_600;
-/// How many entries there are room for, of the smallest.
+/// The number of the smallest entries that there is room for.
 const ENTRIES_MAX: usize = 10_000;
 
 /// A session that a token stands for.
 pub(crate) struct Opened {
     /// The token that came with the access key.
     pub token: SessionToken,
-    /// What it says.
+    /// The claims in it.
     pub claims: Claims,
     /// The session, as the state with the number has it.
     pub session: Arc<Session>,
@@ -27,7 +27,8 @@ pub(crate) struct Opened {
     pub generation: u64,
     /// The keys that it was opened with: with others it may not open.
     pub keys: Arc<Keys>,
-    /// What the directory said of whose session it is; `None` if it was not asked.
+    /// The answer of the directory about the person whose session it is; `None` if it was not
+    /// asked.
     pub person: Option<Arc<Person>>,
 }
 

@@ -43,8 +43,8 @@ fn a_secret_opens_for_whom_it_was_sealed() {
     }
 }
 
-/// What was sealed once has to open always: names of keys, derivation and form may not change. The
-/// text is what another implementation (Python's cryptography) makes of the same.
+/// A secret that was sealed once has to open always: names of keys, derivation and form may not
+/// change. The text is what another implementation (Python's cryptography) makes of the same.
 #[test]
 fn the_form_stays() {
     let (account, access_key) = (account(), access_key());

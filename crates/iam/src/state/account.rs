@@ -1,4 +1,4 @@
-//! What is made of an account's document.
+//! The state that is made of an account's document.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct Trouble {
     pub document: DocumentName,
     /// The place in it; empty for all of it.
     pub place: String,
-    /// What is wrong, and what follows.
+    /// A sentence about the error and its consequence.
     pub why: String,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Trouble {
 pub struct Identity {
     /// The name.
     pub name: Name,
-    /// Who acts: a user, or the role itself, whose sessions have names of their own.
+    /// The actor: a user, or the role itself, whose sessions have names of their own.
     pub principal: Principal,
     /// The policies and the boundary.
     pub permissions: Permissions,
@@ -58,7 +58,7 @@ pub struct Identity {
     pub trust: Option<Arc<Policy>>,
 }
 
-/// What an access key of a document leads to.
+/// The result of looking up an access key of a document.
 #[derive(Debug, Clone)]
 pub(crate) enum Held {
     /// A session.
@@ -98,7 +98,7 @@ fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
     tags.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-/// Whoever has keys: a user, or root, to whom all of its account is allowed without a policy.
+/// The owner of keys: a user, or root, to whom all of its account is allowed without a policy.
 struct Bearer<'b> {
     owner: &'b KeyOwner,
     principal: &'b Principal,

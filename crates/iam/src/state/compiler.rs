@@ -7,12 +7,12 @@ use policy::{Kind, Malformed, Policy, Version};
 
 use crate::model::BUILT_IN;
 
-/// What stands in place of a policy that cannot be read: it might have denied anything.
+/// The policy in place of one that cannot be read: it might have denied anything.
 const DENIES_ALL: &str =
     r#"{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}"#;
 
-/// What a policy is compiled as. Those of identities differ in nothing but their sizes, which were
-/// checked when they were put.
+/// The kind that a policy is compiled as. Policies of identities differ in nothing but their sizes,
+/// which were checked when they were put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A policy of an identity, or of a session.
@@ -26,7 +26,7 @@ pub(crate) type BuiltIns = HashMap<&'static str, Arc<Policy>>;
 
 /// Compiles policies: each text once, as long as anything uses it.
 pub(crate) struct Compiler {
-    /// By a hash of form and text.
+    /// The compiled policies by a hash of form and text.
     known: HashMap<[u8; 32], Weak<Policy>>,
     built_in: Arc<BuiltIns>,
     denies_all: Arc<Policy>,

@@ -20,9 +20,9 @@ use crate::session::{
 use crate::tokens::{Claims, PosixOf, SessionKind, Who};
 use crate::unique_id::{IdKind, UniqueId};
 
-/// What root's federated users have before their session policies: all of the account.
+/// The policy that root's federated users have before their session policies: all of the account.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
-/// What names of the directory have before them in ARNs, so that no name for which a user asks by
+/// The prefix of names of the directory in ARNs, so that no name for which a user asks by
 /// GetFederationToken is one of them: such a name has no slash.
 const DIRECTORY_PATH: &str = "ldap/";
 
@@ -138,8 +138,8 @@ impl Snapshot {
     }
 }
 
-/// Whom the session is on the file system, if neither its role nor its user says so: another user,
-/// by id, or whom its provider named, as long as that provider may name anybody.
+/// Returns the POSIX identity of a session to which neither its role nor its user gives one:
+/// another user, by id, or whom its provider named, as long as that provider may name anybody.
 fn unix_of(claims: &Claims, account: &AccountState) -> Option<UnixName> {
     match claims.posix.as_ref()? {
         PosixOf::Id(id) => account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix.clone(),
@@ -161,7 +161,7 @@ struct Made<'s> {
     ends: Option<Timestamp>,
 }
 
-/// Whoever asked for a session.
+/// The requester of a session.
 struct Asked<'s> {
     /// The user; `None` for root.
     identity: Option<&'s Identity>,

@@ -22,7 +22,7 @@ pub struct Closed {
     pub account: AccountId,
     /// The document's tag; `None` if its bytes could not be read, which is tried again.
     tag: Option<Tag>,
-    /// What is wrong with it.
+    /// A sentence about the error.
     pub why: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-/// What was read of an account: its state, or the reason why it is closed.
+/// The result of reading an account: its state, or the reason why it is closed.
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
     Open(Arc<AccountState>),

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use s3_types::S3Action;
 
-/// What an action of S3 is done with.
+/// The kind of target of an action of S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneWith {
     /// A bucket.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// What is known of a condition key.
+/// The description of a condition key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeySpec {
     /// The name in AWS's spelling; ends with `/` for one that is followed by the key of a tag.

@@ -16,7 +16,7 @@ impl Facts for One {
     }
 }
 
-/// What a pattern matches, as slowly as it is said.
+/// Matches a pattern by backtracking, slowly and simply.
 fn slow(pattern: &[char], text: &[char]) -> bool {
     match (pattern, text) {
         ([], _) => text.is_empty(),

@@ -1,4 +1,4 @@
-//! What goes well.
+//! Tests of exchanges that succeed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

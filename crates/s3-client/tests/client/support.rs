@@ -16,7 +16,7 @@ use s3_client::{Client, Endpoint, Request, Settings, Trust, target};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What servers of these tests answer.
+/// The answer of a server of these tests.
 pub type Answer = http::Response<BoxBody<Bytes, Infallible>>;
 
 /// Limits that tests wait for.

@@ -127,7 +127,7 @@ pub(super) struct Contents {
     pub stored: BTreeMap<u8, Stored>,
 }
 
-/// Why the table of a file, and so nothing in the file, can be read.
+/// The reason why the table of a file, and so nothing in the file, can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unread {
     Damaged,

@@ -14,7 +14,7 @@ use crate::limits::{STATES_LOOKS_MAX, STATES_PAUSE};
 use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::store::Store;
 
-/// Why a bucket is closed.
+/// The reason why a bucket is closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// The file can't be read.

@@ -46,7 +46,8 @@ pub(crate) struct States {
     /// The volume that tests assume documents to be on.
     #[cfg(test)]
     assumed: Option<Volume>,
-    /// What the last look showed on a file system that is not local, and when that look began.
+    /// The result of the last look at a file system that is not local, and the time at which it
+    /// began.
     seen: Mutex<Option<(Mark, Instant)>>,
     /// The time of the root at the last look, if every later change will change it.
     root_changed_ns: Mutex<Option<i128>>,
@@ -198,7 +199,7 @@ impl States {
         self.assumed = Some(volume);
     }
 
-    /// How soon a change is seen.
+    /// Returns the time within which a change is seen.
     pub fn freshness(&self) -> Freshness {
         let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
         let local =

@@ -1,5 +1,6 @@
-//! What happens to the two halves of a record in the operations that make records (decision 0034).
-//! No attached field is known yet, so that a field which is not understood stands for them.
+//! Tests of what happens to the two halves of a record in the operations that make records
+//! (decision 0034). No attached field is known yet, so that a field which is not understood stands
+//! for them.
 
 use std::fs::{self, File, FileTimes};
 use std::time::{Duration, UNIX_EPOCH};
@@ -91,7 +92,7 @@ fn a_field_that_is_not_understood_belongs_to_the_half_that_its_tag_says() {
     assert_eq!(to_bytes(&record), written);
 }
 
-/// What is attached counts until the object is replaced or deleted, and the content as long as the
+/// The attached half counts until the object is replaced or deleted, and the content as long as the
 /// stamp matches.
 #[test]
 fn a_file_that_another_program_changes_keeps_what_is_attached() {

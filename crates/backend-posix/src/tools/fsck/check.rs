@@ -10,7 +10,7 @@ use s3_types::BucketName;
 use crate::tools::progress::Progress;
 use crate::tree::bucket::Bucket;
 
-/// How to check.
+/// The options of a check.
 #[derive(Debug, Clone)]
 pub struct FsckOptions {
     /// Repair what can be repaired.
@@ -20,7 +20,7 @@ pub struct FsckOptions {
     /// Files that changed more recently than this may be part of a write in progress, and are left
     /// alone.
     pub age: Duration,
-    /// How many files to check at a time.
+    /// The number of files to check at a time.
     pub jobs: usize,
 }
 
@@ -114,9 +114,9 @@ impl ProblemKind {
 pub struct Problem {
     /// Its kind.
     pub kind: ProblemKind,
-    /// Where it is.
+    /// The path of the problem.
     pub path: PathBuf,
-    /// What is wrong, and what a repair does.
+    /// A sentence about the problem, and about what a repair does.
     pub explanation: String,
     /// Whether it was repaired.
     pub state: ProblemState,

@@ -268,7 +268,7 @@ fn companions_without_a_record_go() {
     assert_eq!(fs::read_dir(overflow).unwrap().count(), 2);
 }
 
-/// What could not be read may name it.
+/// A companion stays if something that may name it could not be read.
 #[test]
 fn companions_stay_where_something_could_not_be_read() {
     if crate::testing::fixture::skips("companions are") {

@@ -17,7 +17,7 @@ const NOTED: &str = ".slipway/staging/n00000000000000000000000000000007";
 
 type Stranger = (&'static str, fn(&PathBuf));
 
-/// What another program may put in a file's place.
+/// The things that another program may put in a file's place.
 const STRANGERS: [Stranger; 4] = [
     ("file", |at| {
         fs::write(at.with_file_name("saved"), "new").unwrap();

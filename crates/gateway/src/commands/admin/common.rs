@@ -1,4 +1,4 @@
-//! What the commands of several nouns have in common.
+//! The things that the commands of several nouns have in common.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -81,7 +81,7 @@ pub enum GroupCommand {
         /// policies any more
         dn: Option<String>,
     },
-    /// Those for policies.
+    /// The commands about policies.
     #[command(flatten)]
     Rights(RightsCommand),
 }

@@ -47,12 +47,12 @@ pub struct AdminOptions {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// What it is about.
+    /// The noun and verb of the command.
     #[command(subcommand)]
     pub command: AdminCommand,
 }
 
-/// What `slipway admin` is about.
+/// The nouns of `slipway admin`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
     /// Accounts (tenants) in one directory, for the key that the server was started with
@@ -61,7 +61,7 @@ pub enum AdminCommand {
     /// Buckets and the accounts that own them, for the key that the server was started with
     #[command(subcommand)]
     Bucket(BucketCommand),
-    /// Users of an account: that of the key that signs
+    /// Users of the account that the signing key belongs to
     #[command(subcommand)]
     User(UserCommand),
     /// Access keys of users
@@ -70,13 +70,13 @@ pub enum AdminCommand {
     /// Groups of users who have the same policies
     #[command(subcommand)]
     Group(GroupCommand),
-    /// Managed policies, which users, groups and roles are given
+    /// Managed policies, which can be attached to users, groups and roles
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Roles, which others take on for some time
+    /// Roles, which users and others can assume for a limited time
     #[command(subcommand)]
     Role(RoleCommand),
-    /// OpenID providers, whose users take on roles
+    /// OpenID providers, whose users can assume roles
     #[command(subcommand)]
     Provider(ProviderCommand),
 }

@@ -5,7 +5,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Map, Value as Json};
 
-/// How deep elements may be nested. Answers have some ten levels.
+/// The depth to which elements may be nested. Answers have some ten levels.
 const DEPTH_MAX: usize = 32;
 /// The elements that are numbers.
 const NUMBERS: [&str; 8] = [
@@ -28,7 +28,7 @@ pub struct Node {
     pub name: String,
     /// The text.
     pub text: String,
-    /// What is in it.
+    /// The elements in it.
     pub children: Vec<Node>,
 }
 

@@ -1,13 +1,13 @@
-//! What commands print: tables, or JSON with IAM's names.
+//! The output of commands: tables, or JSON with IAM's names.
 
 use serde_json::{Map, Value as Json};
 
 use super::node::Node;
 use crate::commands::Console;
 
-/// How results are printed.
+/// The way in which results are printed.
 pub struct Output<'c> {
-    /// Where.
+    /// The console that they are printed on.
     pub console: &'c Console,
     /// True for JSON.
     pub json: bool,

@@ -17,7 +17,7 @@ const COLUMNS: [(&str, &str); 4] = [
 ];
 const VERSION_COLUMNS: [(&str, &str); 3] =
     [("VERSION", "VersionId"), ("COUNTS", "IsDefaultVersion"), ("MADE", "CreateDate")];
-/// How many versions a policy has at most.
+/// The number of versions that a policy has at most.
 const VERSIONS_MAX: usize = 5;
 
 /// The commands for managed policies.

@@ -13,7 +13,7 @@ use crate::state_dir::Access;
 /// The region that requests for IAM are signed for, as the AWS CLI signs them; every gateway takes
 /// it.
 const REGION: &str = "us-east-1";
-/// What keeps a profile from having keys of its own, and is not done here.
+/// The settings by which a profile has no keys of its own; none of them is supported here.
 const OTHER_SOURCES: [&str; 6] = [
     "role_arn",
     "sso_session",
@@ -55,11 +55,11 @@ pub struct ConnectionOptions {
 pub struct Found {
     /// Its URL.
     pub url: String,
-    /// Whose certificates are trusted.
+    /// The authorities whose certificates are trusted.
     pub trust: Trust,
     /// The keys.
     pub credentials: Credentials,
-    /// Where the keys are from, for messages.
+    /// The source of the keys, for messages.
     pub source: String,
 }
 

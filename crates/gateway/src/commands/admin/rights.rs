@@ -141,7 +141,7 @@ pub fn attach(of: Holder, name: &str, policy: &str, server: &Server) -> Result<S
     Ok(arn)
 }
 
-/// What a user, group or role has.
+/// The policies that a user, group or role has.
 pub struct Rights {
     /// The attached policies.
     pub attached: Vec<Node>,

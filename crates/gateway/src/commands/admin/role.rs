@@ -106,7 +106,7 @@ pub enum RoleCommand {
         /// The name
         name: String,
     },
-    /// Those for policies.
+    /// The commands about policies.
     #[command(flatten)]
     Rights(RightsCommand),
 }

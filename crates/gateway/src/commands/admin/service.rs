@@ -19,7 +19,7 @@ use super::profile::Found;
 
 /// The advice if the system has no certificates.
 const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
-/// How long an action may take.
+/// The time that an action may take.
 const ACTION_TIME_MAX: Duration = Duration::from_mins(1);
 /// The bytes of an answer: a page of 1,000 users with their tags is less.
 const ANSWER_BYTES_MAX: usize = 64 << 20;

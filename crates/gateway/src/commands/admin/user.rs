@@ -104,7 +104,7 @@ pub enum UserCommand {
         /// The name
         name: String,
     },
-    /// Those for policies.
+    /// The commands about policies.
     #[command(flatten)]
     Rights(RightsCommand),
 }

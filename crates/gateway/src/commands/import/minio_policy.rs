@@ -18,13 +18,13 @@ const VERSION: &str = "2012-10-17";
 /// The services of this server that MinIO has not.
 const NOT_THERE: [&str; 3] = ["iam:*", "sts:*", "s3express:*"];
 
-/// What a policy becomes.
+/// The translation of a policy.
 pub struct Translated {
-    /// What it says here: nothing, if all of it concerns MinIO alone; or why it cannot be taken.
+    /// The document here; `None` if all of it concerns MinIO alone; or why it cannot be taken.
     pub document: Result<Option<Document>, String>,
     /// True if it denies something.
     pub denies: bool,
-    /// What is to be said of it.
+    /// A remark for the report; empty if there is none.
     pub note: String,
 }
 

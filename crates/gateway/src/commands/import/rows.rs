@@ -1,4 +1,4 @@
-//! What became of each identity, for people and for programs.
+//! The report about each identity, for people and for programs.
 
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What became of something.
+/// The outcome for one identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was made.
@@ -101,7 +101,7 @@ impl Row {
     }
 }
 
-/// How rows are printed.
+/// The form in which rows are printed.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     pub json: bool,

@@ -21,8 +21,8 @@ const OWN_POLICY: &str = "imported";
 pub struct WantedPolicy {
     /// Its name at the other server.
     pub name: String,
-    /// What it says here: nothing, if all of it concerns the other server alone; or why it cannot
-    /// be taken.
+    /// The document here; `None` if all of it concerns the other server alone; or why it cannot be
+    /// taken.
     pub document: Result<Option<Document>, String>,
     /// True if it denies something: whoever had it might do more without it.
     pub denies: bool,
@@ -48,7 +48,7 @@ pub struct WantedUser {
     pub secret: Zeroizing<String>,
     /// True if its key is not to be accepted.
     pub disabled: bool,
-    /// Whom it is on the file system.
+    /// The POSIX identity.
     pub posix: Option<Posix>,
     /// The built-in policy that it gets.
     pub built_in: Option<&'static str>,
@@ -60,7 +60,7 @@ pub struct WantedUser {
     pub groups: Vec<String>,
     /// A remark for the report; empty if there is none.
     pub note: String,
-    /// What it had and does not get.
+    /// The things that it had and does not get.
     pub left: Vec<String>,
 }
 
@@ -73,14 +73,14 @@ pub struct Wanted {
     pub groups: Vec<WantedGroup>,
     /// The users.
     pub users: Vec<WantedUser>,
-    /// What is not taken over at all.
+    /// The rows of identities that are not taken over at all.
     pub rows: Vec<Row>,
 }
 
 /// Says who else has an access key: another account, or root.
 pub type Taken<'t> = dyn Fn(&AccessKeyId) -> Option<&'static str> + Send + Sync + 't;
 
-/// What was made, or was there, so that others can refer to it.
+/// The entities that were made, or were there, so that others can refer to them.
 #[derive(Default)]
 struct Made {
     policies: BTreeMap<String, PolicyArn>,
@@ -180,13 +180,13 @@ fn of_group(name: &str) -> String {
     format!("the group {name}")
 }
 
-/// What somebody gets of what it had.
+/// The part that a user or group gets of what it had.
 #[derive(Default)]
 struct Share<T> {
     got: Vec<T>,
-    /// What it does not get.
+    /// The things that it does not get.
     left: Vec<String>,
-    /// What of that would deny something.
+    /// The part of them that would deny something.
     denying: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::commands::master_key::{Prepared, TreeOptions, told};
 use crate::credentials;
 use crate::state_dir::STATE_DIR;
 
-/// What the imports of identities have in common.
+/// The options that the imports of identities have in common.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Only show what would be imported; nothing is written
@@ -26,7 +26,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// How the results are printed.
+    /// Returns the form in which the results are printed.
     pub const fn shape(&self) -> Shape {
         Shape { json: self.json, dry_run: self.dry_run }
     }

@@ -25,13 +25,13 @@ use crate::values::whole;
 
 /// The policy of administrators.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
-/// What whoever could read a bucket does with it.
+/// The actions on a bucket of a user who could read it.
 const READ_BUCKET: [&str; 4] =
     ["s3:ListBucket", "s3:ListBucketVersions", "s3:ListBucketMultipartUploads", "s3:GetBucketLocation"];
-/// What whoever could read a bucket does with its objects.
+/// The actions on a bucket's objects of a user who could read it.
 const READ_OBJECTS: [&str; 4] =
     ["s3:GetObject", "s3:GetObjectVersion", "s3:GetObjectTagging", "s3:ListMultipartUploadParts"];
-/// What whoever could write to a bucket does with its objects.
+/// The actions on a bucket's objects of a user who could write to it.
 const WRITE_OBJECTS: [&str; 5] = [
     "s3:PutObject",
     "s3:DeleteObject",
@@ -59,7 +59,7 @@ pub struct VersitygwUsersOptions {
     #[arg(long, value_name = "UID", env = "SLIPWAY_UID_MIN", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// What all imports of identities have.
+    /// The options of all imports of identities.
     #[command(flatten)]
     pub common: Common,
 }
@@ -105,7 +105,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Theirs>, String> {
     Ok(file.users)
 }
 
-/// What users had in buckets, by access key.
+/// The rights that users had in buckets, by access key.
 type Grants<'b> = BTreeMap<&'b str, Vec<(&'b str, GrantKind)>>;
 
 fn wanted(users: &BTreeMap<String, Theirs>, buckets: &[BucketGrants], uid_min: u32) -> Wanted {
@@ -203,7 +203,7 @@ fn user(
     Ok((user, policies))
 }
 
-/// Whom a user is on the file system, what is to be said of it, and what is not taken over.
+/// Returns the POSIX identity of a user, remarks about it, and what is not taken over.
 fn posix(theirs: &Theirs, uid_min: u32) -> (Option<Posix>, Vec<String>, Vec<String>) {
     let (uid, gid) = (theirs.uid, theirs.gid);
     let left =

@@ -36,7 +36,7 @@ pub struct CheckOptions {
     pub json: bool,
 }
 
-/// What was found of a document.
+/// The findings about a document.
 struct Checked<'c> {
     path: &'c Path,
     of: PolicyType,
@@ -116,7 +116,7 @@ impl Checked<'_> {
         self.of.kind("").size_max()
     }
 
-    /// What the document was taken for.
+    /// Returns a phrase about the kind of policy that the document was taken for.
     fn taken_for(&self) -> String {
         let bucket = self.bucket.as_ref().map(|bucket| format!(" of {bucket}"));
         format!("{}{}", self.of.title(), bucket.unwrap_or_default())

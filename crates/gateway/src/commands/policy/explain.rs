@@ -27,8 +27,8 @@ pub struct ExplainOptions {
     #[arg(value_name = "ACTION", value_parser = action)]
     pub action: Action,
 
-    /// The ARN of what it is done with, such as arn:aws:s3:::BUCKET/KEY; * for an action of no
-    /// resource, such as s3:ListAllMyBuckets
+    /// The ARN of the target, such as arn:aws:s3:::BUCKET/KEY; * for an action without a target,
+    /// such as s3:ListAllMyBuckets
     #[arg(value_name = "RESOURCE", value_parser = target)]
     pub resource: Target,
 
@@ -41,7 +41,7 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["issuer", "identity", "boundary", "resource_policy", "bucket_account"])]
     pub tree: Option<PathBuf>,
 
-    /// Where identities are, if not in the tree.
+    /// The place of the identities, if that is not the tree.
     #[command(flatten)]
     pub store: StoreOptions,
 
@@ -84,7 +84,7 @@ pub struct ExplainOptions {
     pub json: bool,
 }
 
-/// What decides, wherever it comes from.
+/// The documents that decide, wherever they come from.
 struct Loaded {
     by: Requester,
     identity: Arc<[Arc<Policy>]>,
@@ -101,7 +101,7 @@ struct Loaded {
     names: Names,
 }
 
-/// Where documents come from: file names, or names of policies.
+/// The sources of the documents: file names, or names of policies.
 #[derive(Default)]
 struct Names {
     identity: Vec<String>,
@@ -119,7 +119,7 @@ struct Decided {
     notes: Vec<String>,
 }
 
-/// What a statement had to do with the decision.
+/// The part that a statement had in the decision.
 struct Found {
     /// The file, or the name of the policy.
     document: String,
@@ -340,7 +340,7 @@ fn found(note: &Note, documents: &Documents<'_>, values: &Values, names: &Names,
     }
 }
 
-/// What a gateway would do otherwise, and what was perhaps not meant.
+/// Returns remarks about what a gateway would do otherwise, and about what was perhaps not meant.
 fn notes(options: &ExplainOptions) -> Vec<String> {
     let absent = options.condition.iter().filter(|one| is_always_absent(&one.key));
     let note = |one: &Given| {

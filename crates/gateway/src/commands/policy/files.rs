@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::commands::shown;
 use crate::values::nearest;
 
-/// What a policy is for.
+/// The use of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyType {
     /// A managed policy of users, groups and roles

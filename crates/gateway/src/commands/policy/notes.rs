@@ -1,4 +1,5 @@
-//! What a policy says that is taken, and has not the effect that its author may think.
+//! Remarks about things in a policy that are accepted, but may not have the effect that its author
+//! expects.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use iam::is_always_absent;
 /// Something to know of a policy that is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What it is, for scripts.
+    /// The kind of remark, for scripts.
     pub what: &'static str,
     /// The line on which its statement begins, from 1.
     pub line: usize,

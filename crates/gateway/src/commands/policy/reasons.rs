@@ -1,9 +1,9 @@
-//! Why the documents, taken together, come to a decision: the tables of
+//! The reasons why the documents, taken together, come to a decision: the tables of
 //! docs/decisions/0039-policies.md in sentences.
 
 use ::policy::{Certainty, PartyKind, Sums, Verdict};
 
-/// What a decision depends on besides what the documents say.
+/// The circumstances that a decision depends on besides the documents.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// The kind of the principal.
@@ -12,7 +12,7 @@ pub struct Case {
     pub is_owners: bool,
     /// True if the resource is a role, of which the trust policy has to allow something.
     pub is_trust: bool,
-    /// What else has to allow it, as [`limits`] says it.
+    /// A phrase about what else has to allow it, as [`limits`] says it.
     pub limits: &'static str,
 }
 

@@ -23,7 +23,7 @@ pub struct Requester {
     issuer: Option<String>,
 }
 
-/// What an action is done with.
+/// The target of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// `*`: nothing that has an ARN.
@@ -281,7 +281,7 @@ impl fmt::Display for Target {
 /// The values of condition keys.
 #[derive(Debug)]
 pub struct Values {
-    /// By the key in small letters.
+    /// The values by condition key, in lower case.
     all: BTreeMap<String, Vec<String>>,
     /// True if the object may have tags that nobody told.
     unknown_tags: bool,

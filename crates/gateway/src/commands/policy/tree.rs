@@ -1,4 +1,4 @@
-//! What a directory that is served has for a decision: the principal with its policies, and the
+//! Reads from a served directory what a decision needs: the principal with its policies, and the
 //! bucket with its own.
 
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::identities::{self, Store, SystemClock};
 use crate::state_dir::{Access, STATE_DIR};
 use crate::{account, credentials};
 
-/// Who asks.
+/// The requester.
 #[derive(Debug, Clone, Copy)]
 pub enum Who<'w> {
     /// A user of the account that owns the directory, by name.
@@ -29,10 +29,10 @@ pub enum Who<'w> {
     Principal(&'w Requester),
 }
 
-/// What a directory has for a decision.
+/// The parts of a directory that a decision needs.
 #[derive(Debug)]
 pub struct Read {
-    /// Who asks.
+    /// The requester.
     pub by: Requester,
     /// The policies of the principal, with their names.
     pub permissions: Permissions,
@@ -44,11 +44,11 @@ pub struct Read {
     pub no_public: bool,
     /// The unique id of the principal, which stored documents have in place of its ARN.
     pub id: Option<String>,
-    /// That of the role of a session.
+    /// The unique id of a session's role.
     pub issuer_id: Option<String>,
     /// Values of condition keys that only the directory tells.
     pub values: Vec<(String, String)>,
-    /// What decides besides policies.
+    /// Remarks about what decides besides policies.
     pub notes: Vec<String>,
 }
 

@@ -8,9 +8,9 @@ use bench::units::{show_number, show_time};
 use super::samples::Samples;
 use crate::text::visible;
 
-/// How many lines a table has at most, so that all fit a screen.
+/// The most lines of a table, so that all fit a screen.
 const LINES_MAX: usize = 12;
-/// How many characters of a name are shown at most: a bucket's name has no more.
+/// The most characters of a name that are shown: a bucket's name has no more.
 const NAME_MAX: usize = 63;
 /// Numbers from here on are written with a power of ten.
 const LARGE: f64 = 1e9;
@@ -19,7 +19,7 @@ pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 
 /// The facts that the page shows.
 pub struct Facts<'a> {
-    /// How many gateways answered both times.
+    /// The number of gateways that answered both times.
     pub gateways: u32,
     /// The number of gateways that report each volume.
     pub tell_of: &'a BTreeMap<String, u32>,

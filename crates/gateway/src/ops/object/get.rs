@@ -26,7 +26,7 @@ pub struct GetObject(ReadArguments);
 /// HeadObject.
 pub struct HeadObject(ReadArguments);
 
-/// What GetObject and HeadObject have in common.
+/// The arguments that GetObject and HeadObject have in common.
 struct ReadArguments {
     version: Option<VersionId>,
     selector: ReadSelector,

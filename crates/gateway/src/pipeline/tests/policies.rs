@@ -287,7 +287,7 @@ async fn a_bucket_policy_lets_anybody_in() {
     }
 }
 
-/// What nobody can read may forbid anything.
+/// A policy that nobody can read may forbid anything.
 #[tokio::test]
 async fn a_policy_that_cannot_be_read_denies_all_but_its_repair() {
     let mut scene = Scene::with_policies();
@@ -381,7 +381,7 @@ async fn only_the_account_of_the_bucket_has_to_do_with_its_policy() {
     assert_eq!(scene.status("EVE", "GET /theirs?policy").await, 200);
 }
 
-/// Whoever puts a policy that takes this right away has to confirm it.
+/// A requester whose policy takes this right away from itself has to confirm that.
 #[tokio::test]
 async fn who_puts_a_policy_keeps_the_right_to_change_it() {
     let mut scene = Scene::with_policies();
@@ -486,7 +486,8 @@ async fn nobody_copies_or_begins_uploads_without_a_signature() {
     }
 }
 
-/// Who began an upload is shown by its list of parts and by that of the bucket, whoever asks.
+/// The initiator of an upload is shown by the list of its parts and by that of the bucket's
+/// uploads, to every requester.
 #[tokio::test]
 async fn the_initiator_of_an_upload_is_its_requester() {
     let mut scene = Scene::with_policies();

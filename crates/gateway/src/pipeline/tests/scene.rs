@@ -104,7 +104,7 @@ impl Authorizer for Recorder {
     }
 }
 
-/// How a request is signed.
+/// The way in which a request is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signed {
     InHeaders,

@@ -1,4 +1,4 @@
-//! What decided, as the audit log tells it.
+//! Tests of the explanations that the audit log gets.
 
 use policy::Source;
 

@@ -1,4 +1,4 @@
-//! How old a state may be, and who looks.
+//! Tests of how old a state may be, and who looks.
 
 use super::*;
 

@@ -64,7 +64,7 @@ struct Watched {
     unreadable: std::sync::Mutex<Option<DocumentName>>,
     /// Each look takes a permit of these.
     gate: Semaphore,
-    /// How often a change finds that another gateway was faster.
+    /// The number of changes that find another gateway faster.
     overtaken: AtomicUsize,
 }
 
@@ -218,7 +218,7 @@ impl Gateway {
         self.registry.change(&id(ACCOUNT), &change).await.unwrap();
     }
 
-    /// What the gateway does with a request.
+    /// Does what the gateway does with a request.
     async fn ask(&self, key: &Credential, token: Option<&str>) -> SessionResult {
         let access_key = key.access_key.as_str();
         match self.registry.known(access_key, token) {

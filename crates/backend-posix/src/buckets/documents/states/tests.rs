@@ -191,7 +191,7 @@ fn what_did_not_change_stays_parsed() {
     assert_eq!(tree.remember().parsed.get_or_make(|| 8), Some(&8));
 }
 
-/// Whoever loads the state finds the bucket missing, and the next bucket of its name starts without
+/// A loader of the state finds the bucket missing, and the next bucket of its name starts without
 /// documents.
 #[test]
 fn a_bucket_that_is_gone_has_no_state() {
@@ -313,7 +313,7 @@ fn a_kind_that_must_be_understood_and_is_not_closes_the_bucket() {
     }
 }
 
-/// Whoever may write in DIR could put such a directory there.
+/// A user who may write in DIR could put such a directory there.
 #[test]
 fn a_directory_that_others_may_write_in_closes_all_buckets() {
     let tree = Tree::new(&[(Policy, "policy")]);
@@ -464,7 +464,7 @@ fn a_bucket_that_was_replaced_is_noticed() {
     assert_eq!(stays_known().documents, state.documents);
 }
 
-/// Whoever owns the directory of a bucket can write its record, but that does not turn it into
+/// The owner of the directory of a bucket can write its record, but that does not turn it into
 /// another bucket.
 #[test]
 fn a_record_makes_no_bucket_another_one() {
@@ -484,8 +484,8 @@ fn a_record_makes_no_bucket_another_one() {
     assert!(tree.why_closed().contains("of another bucket"), "{}", tree.why_closed());
 }
 
-/// Where a name may be missing while its file is replaced, the missing file of a bucket counts only
-/// if the lock is held.
+/// On volumes where a name may be missing while its file is replaced, the missing file of a bucket
+/// counts only if the lock is held.
 #[test]
 fn a_missing_file_is_believed_with_the_lock() {
     let tree = Tree::new(&[(Policy, "policy")]);
