@@ -26,6 +26,11 @@ pub(crate) fn id() -> u128 {
     u128::from(process) << 64 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// A number that is unique, too, and that nobody can guess: random bits alone.
+pub(crate) fn unguessable() -> u128 {
+    u128::from(random()) << 64 | u128::from(random())
+}
+
 /// True for names that [`name`] makes.
 pub(crate) fn is_name(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
