@@ -98,7 +98,8 @@ pub(crate) const BUCKET_SHARES: usize = 64;
 /// The number of threads that may wait for volumes that are mounted as buckets; DIR's own has one
 /// in addition.
 pub const VOLUMES_THREADS_MAX: usize = 8;
-/// The time that a volume may take to report its space. A gateway waits for two seconds.
+/// The time that a volume may take to report its space: less than the two seconds after which a
+/// gateway no longer waits for the reports of all.
 pub(crate) const VOLUMES_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 1800 });
 /// The size up to which bodies are written at their commit.
 pub(crate) const WRITE_SMALL_BYTES_MAX: usize = 256 << 10;

@@ -185,8 +185,8 @@ pub struct ServeOptions {
     pub upload_age: u32,
 
     /// Use the ETags that Versity S3 Gateway stored for files, without checking whether a file was
-    /// changed afterwards. It concerns files that `slipway import` has not taken over yet. Only for
-    /// trees that no program but Versity S3 Gateway and Slipway ever wrote to
+    /// changed afterwards. This concerns only files that `slipway import` has not taken over yet.
+    /// Only for trees that no program but Versity S3 Gateway and Slipway ever wrote to
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
@@ -271,8 +271,8 @@ pub struct ServeOptions {
     pub client_address: ClientAddress,
 
     /// A proxy that is trusted for --client-address: an address, a network (10.0.0.0/8), or `unix`
-    /// for those that connect to a unix socket. May be given several times. What others say is
-    /// ignored
+    /// for those that connect to a unix socket. May be given several times. Other clients' headers
+    /// about addresses are ignored
     #[arg(
         long,
         value_name = "NETWORK",
@@ -315,8 +315,8 @@ pub struct ServeOptions {
     pub drain_timeout: Duration,
 
     /// Append a line for each finished request to this file, or write it to `stderr` (the journal,
-    /// under systemd). A reload opens the file anew, after it was renamed. Signatures and tokens in
-    /// URLs are left out
+    /// under systemd). After the file was renamed, a reload opens a new one. Signatures and tokens
+    /// in URLs are left out
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_ACCESS_LOG", value_parser = Destination::parse)]
     pub access_log: Option<Destination>,
 
@@ -332,8 +332,8 @@ pub struct ServeOptions {
 
     /// Append a line for each decision about a permission to this file, or write it to `stderr`
     /// (the journal, under systemd): who, from where, which action, on what, whether it is allowed,
-    /// and by which statement of which policy. A reload opens the file anew, after it was renamed.
-    /// There is nothing secret in it
+    /// and by which statement of which policy. After the file was renamed, a reload opens a new
+    /// one. It has no secrets
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_AUDIT_LOG", value_parser = Destination::parse)]
     pub audit_log: Option<Destination>,
 

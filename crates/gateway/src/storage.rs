@@ -216,8 +216,8 @@ fn announce_nested(dir: &Path) {
         tracing::warn!(
             ?dir,
             ?outer,
-            "a gateway serves, or once served, a directory above the one of this server: there it is part of a \
-             bucket, and DeleteBucket of that bucket fails as long as it is"
+            "this server's directory lies inside a directory (outer) that another gateway serves or once served: there it \
+             is part of a bucket, and DeleteBucket of that bucket fails until this directory is moved out of it"
         );
     }
     let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);

@@ -41,8 +41,8 @@ const FRONT_BYTES: usize = 5;
 const NONCE_BYTES: usize = 12;
 /// The bytes of the HMAC that are the secret: 40 characters of base64.
 const SECRET_BYTES: usize = 30;
-/// The texts by which the keys differ from those of other uses. They may never change: tokens that
-/// were given out would end.
+/// The label with which the key of tokens is derived from a master key, so that it differs from the
+/// keys of other uses. It may never change: all tokens that were issued would become invalid.
 const TOKEN_TEXT: &[u8] = b"slipway session token v1";
 const SECRET_TEXT: &[u8] = b"slipway session secret v1";
 

@@ -125,7 +125,7 @@ pub mod tests {
     use super::*;
     use crate::request_id::RequestIds;
 
-    /// A test's file of a storage.
+    /// A stand-in for a file of the storage, for tests.
     pub struct Fake {
         pub file: Arc<File>,
         pub length: u64,

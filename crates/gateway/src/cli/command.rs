@@ -72,7 +72,7 @@ pub enum Command {
     /// not, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
     /// Show live what gateways do, from their --ops-listen. Exit status: 0 if, when it ended, all
-    /// gateways answered; 1 if some did not; 2 if none did
+    /// gateways answered; 1 if some did not; 2 if none answered
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

@@ -203,7 +203,7 @@ fn new(path: &Path) -> std::result::Result<String, String> {
     Ok(id)
 }
 
-/// Writes a file that must not be there, to disk.
+/// Creates a file with a text, and flushes it to disk. Fails if the file exists.
 fn write(path: &Path, text: &str) -> Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -48,7 +48,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub puts: f64,
 
-    /// Concurrent clients; the plan says how long a request may take for them to reach these rates
+    /// The number of clients that send requests at the same time. The plan then says how long a
+    /// request may take if they are to reach the rates of --heads, --gets and --puts
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub clients: f64,
 
@@ -130,7 +131,7 @@ pub struct PlanOptions {
     pub catalogue: Option<PathBuf>,
 
     /// List the catalogue: the kinds of nodes and volumes, how data may be spread over nodes, and
-    /// the smallest and the largest cluster of each kind of volume
+    /// the smallest and the largest cluster with each kind of volume
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 

@@ -97,12 +97,12 @@ impl Troubles {
         let now: BTreeSet<String> = state.troubles().iter().map(ToString::to_string).collect();
         let new: Vec<_> = now.difference(&self.logged).collect();
         for trouble in new.iter().take(IDENTITIES_TROUBLES_SHOWN) {
-            tracing::error!(%trouble, "a document of identities is damaged or contradicts another");
+            tracing::error!(%trouble, "a document of users, keys and policies is damaged or contradicts another");
         }
         if let Some(more) = new.len().checked_sub(IDENTITIES_TROUBLES_SHOWN).filter(|more| *more > 0) {
             tracing::error!(
                 more,
-                "documents of identities have further errors, which are not logged one by one"
+                "documents of users, keys and policies have further errors, which are not logged one by one"
             );
         }
         self.logged = now;

@@ -95,7 +95,7 @@ fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3E
             if LOGGED.is_due() {
                 tracing::error!(
                     %why,
-                    "the store of access keys does not answer: requests signed with one that is not in memory are refused (logged at \
+                    "the store of access keys does not answer: requests signed with a key that is not in memory are refused (logged at \
                      most once a minute)"
                 );
             }

@@ -161,8 +161,8 @@ pub struct BenchOptions {
 
     /// How many requests at once. Several numbers are measured one after another: 1,2,4..64 is 1,
     /// 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so on to 350. With "fastest", 1, 2, 4,
-    /// ... requests at once are tried for a second each, until more are not faster, and then the
-    /// fastest number is measured [default: 16, or the preset's]
+    /// ... requests at once are tried for a second each, until a greater number is no faster, and
+    /// then the fastest one is measured [default: 16, or the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
@@ -223,7 +223,7 @@ pub struct BenchOptions {
     #[arg(long)]
     pub keep: bool,
 
-    /// The region to sign for. Without it AWS_DEFAULT_REGION counts, or us-east-1
+    /// The region to sign for. Without it, AWS_DEFAULT_REGION is used, or us-east-1
     #[arg(long, value_name = "NAME", env = "AWS_REGION")]
     pub region: Option<String>,
 
