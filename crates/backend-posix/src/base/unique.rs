@@ -1,5 +1,6 @@
 //! Random numbers, unique names, and the hash of the protocol between gateways.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,17 +19,14 @@ pub(crate) fn fraction() -> f64 {
     f64::from(random().to_ne_bytes()[0]) / 255.0
 }
 
-/// A number that is unique among all gateways: random bits of this process, and a counter.
+/// A number that is unique among all gateways, and that nobody can guess from another one: a counter
+/// under two keyed hashes, whose keys are random bits of this process.
 pub(crate) fn id() -> u128 {
-    static PROCESS: OnceLock<u64> = OnceLock::new();
+    static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let process = *PROCESS.get_or_init(random);
-    u128::from(process) << 64 | u128::from(COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// A number that is unique, too, and that nobody can guess: random bits alone.
-pub(crate) fn unguessable() -> u128 {
-    u128::from(random()) << 64 | u128::from(random())
+    let [high, low] = KEYS.get_or_init(|| [RandomState::new(), RandomState::new()]);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    u128::from(high.hash_one(count)) << 64 | u128::from(low.hash_one(count))
 }
 
 /// True for names that [`name`] makes.
@@ -46,4 +44,24 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// With consecutive numbers, whoever sees one knows the names of files that are still to come.
+    #[test]
+    fn no_id_tells_of_the_next_one() {
+        let ids: Vec<u128> = (0..1_000).map(|_| id()).collect();
+        for shift in [0, 64] {
+            let halves: Vec<u64> =
+                ids.iter().map(|id| u64::try_from(id >> shift & u128::from(u64::MAX)).unwrap()).collect();
+            assert_eq!(halves.iter().collect::<HashSet<_>>().len(), ids.len());
+            let near = halves.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1 << 32).count();
+            assert_eq!(near, 0, "{halves:x?}");
+        }
+    }
 }
