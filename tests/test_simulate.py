@@ -129,6 +129,26 @@ class TestCustomPolicy:
         ]
         assert found == [(action, resource) for action in actions for resource in resources]
 
+    def test_many_statements_make_short_pages(self, iam):
+        """A form of 64 KiB could ask for a million statements in one answer."""
+        many = json.dumps({"Version": "2012-10-17", "Statement": [{**allow("*"), "Resource": "*"}] * 40})
+        sent = {
+            "PolicyInputList": [many] * 5,
+            "ActionNames": ["s3:GetObject", "s3:PutObject"],
+            "ResourceArns": [f"arn:aws:s3:::lab/{number}" for number in range(60)],
+        }
+        pages = list(
+            iam.get_paginator("simulate_custom_policy").paginate(**sent, PaginationConfig={"PageSize": 1000})
+        )
+        assert [len(page["EvaluationResults"]) for page in pages] == [50, 50, 20]
+        results = [one for page in pages for one in page["EvaluationResults"]]
+        assert all(len(one["MatchedStatements"]) == 200 for one in results)
+        last = results[-1]["MatchedStatements"][-1]
+        assert (
+            many[last["StartPosition"]["Column"] - 1] == "{"
+            and many[last["EndPosition"]["Column"] - 1] == "}"
+        )
+
     @pytest.mark.parametrize(
         ("members", "code"),
         [

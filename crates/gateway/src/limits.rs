@@ -35,6 +35,9 @@ pub const UNSIGNED_ACTIONS_MAX: usize = 32;
 /// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
 /// has a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
+/// The statements that a page of SimulatePrincipalPolicy or SimulateCustomPolicy looks at, counted
+/// once for each result; with more, the page ends early. An answer names each in some 300 bytes.
+pub const SIMULATED_STATEMENTS_MAX: usize = 10_000;
 /// The bytes of a request's head or body that hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.

@@ -58,6 +58,13 @@ impl Page {
         usize::try_from(self.items).unwrap_or(usize::MAX)
     }
 
+    /// Returns a page at the same place that has no more items than `most`, and at least one.
+    #[must_use]
+    pub fn at_most(&self, most: usize) -> Self {
+        let most = u32::try_from(most).unwrap_or(u32::MAX).max(1);
+        Self { after: self.after.clone(), items: self.items.min(most) }
+    }
+
     /// Makes the marker of the page after a key.
     pub fn marker(&self, last: &str) -> String {
         URL_SAFE_NO_PAD.encode(last)

@@ -3,21 +3,40 @@
 
 use iam_wire::api::Position;
 
-/// Returns where a statement begins, and where it ends: the places of its braces.
-pub(super) fn place(text: &str, statement: usize) -> Option<(Position, Position)> {
-    let begin = statements(text)?;
+/// The positions of the first and the last brace of a statement.
+pub(super) type Place = (Position, Position);
+
+/// Returns the places of all statements of a policy, in one pass over its text.
+pub(super) fn places(text: &str) -> Vec<Place> {
+    let Some(begin) = statements(text) else { return Vec::new() };
     let is_list = text[begin..].starts_with('[');
     let at = if is_list { begin + 1 } else { begin };
-    let mut found = objects(text, at, is_list).skip(statement);
-    let (start, end) = found.next()?;
-    Some((position(text, start)?, position(text, end)?))
+    let mut reached = Reached { text, at: 0, line: 1, column: 1 };
+    let found = objects(text, at, is_list);
+    found.map_while(|(start, end)| Some((reached.go_to(start)?, reached.go_to(end)?))).collect()
 }
 
-fn position(text: &str, at: usize) -> Option<Position> {
-    let before = text.get(..at)?;
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next()?.chars().count() + 1;
-    Some(Position { line: u32::try_from(line).ok()?, column: u32::try_from(column).ok()? })
+/// A place in a text up to which lines and columns are counted.
+struct Reached<'t> {
+    text: &'t str,
+    at: usize,
+    line: u32,
+    column: u32,
+}
+
+impl Reached<'_> {
+    /// Counts on to a later place, and returns its position.
+    fn go_to(&mut self, at: usize) -> Option<Position> {
+        for character in self.text.get(self.at..at)?.chars() {
+            if character == '\n' {
+                (self.line, self.column) = (self.line + 1, 1);
+            } else {
+                self.column += 1;
+            }
+        }
+        self.at = at;
+        Some(Position { line: self.line, column: self.column })
+    }
 }
 
 /// Returns the place of the value of `Statement`, which is at depth one.
@@ -103,7 +122,8 @@ mod tests {
     #[test]
     fn statements_have_their_place() {
         let of = |text: &str, number| {
-            place(text, number).map(|(start, end)| [start.line, start.column, end.line, end.column])
+            let place = places(text).into_iter().nth(number);
+            place.map(|(start, end)| [start.line, start.column, end.line, end.column])
         };
         let text = "{\n  \"Version\": \"2012-10-17\",\n  \"Statement\": [\n    { \"Sid\": \"}]\", \"Condition\": {\"a\": {}} },\n    {\n    }\n  ]\n}";
         assert_eq!(of(text, 0), Some([4, 5, 4, 43]));

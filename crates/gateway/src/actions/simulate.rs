@@ -3,7 +3,7 @@
 //! values of conditions are those that are given.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -21,9 +21,10 @@ use policy::{
 
 use super::call::ActionCall;
 use super::perform::{Perform, rendered};
-use super::place::{place, variables};
+use super::place::{Place, places, variables};
 use super::sources::{Entity, Sourced, given, of_entity};
 use super::target::Target;
+use crate::limits::SIMULATED_STATEMENTS_MAX;
 
 fn invalid(message: impl Into<String>) -> QueryError {
     QueryError::new(QueryCode::InvalidInput, message.into())
@@ -93,9 +94,14 @@ struct Simulation<'a> {
     actions: &'a [&'a str],
     resources: &'a [&'a str],
     resource_policy: Option<&'a str>,
+    /// The places of the statements of the resource policy.
+    resource_places: Vec<Place>,
     owner: Option<AccountId>,
     entries: &'a [ContextEntry<'a>],
 }
+
+/// The policy of each bucket that a page of results is about.
+type BucketPolicies<'a> = BTreeMap<&'a str, Policy>;
 
 /// Reads the account of the owner of resources.
 fn owner(arn: Option<&str>) -> Result<Option<AccountId>, QueryError> {
@@ -117,6 +123,11 @@ fn resource(arn: &str, action: Action) -> Resource<'_> {
     }
 }
 
+/// Returns the bucket that the ARN of a bucket or an object names.
+fn bucket_of(arn: &str) -> Option<&str> {
+    arn.strip_prefix("arn:aws:s3:::").and_then(|path| path.split('/').next())
+}
+
 fn action(name: &str) -> Result<Action, QueryError> {
     Action::named(name).ok_or_else(|| {
         invalid(format!(
@@ -126,7 +137,9 @@ fn action(name: &str) -> Result<Action, QueryError> {
 }
 
 impl Simulation<'_> {
-    /// Decides about the actions and resources of a page.
+    /// Decides about the actions and resources of a page. If there are many statements, the page has
+    /// fewer results than it may have, so that its cost is bounded: each statement is looked at, and
+    /// may be part of the answer, once for each result.
     fn run(&self, page: &Page) -> Result<(Vec<EvaluationResult<'_>>, Option<String>), QueryError> {
         if self.actions.is_empty() {
             return Err(invalid("ActionNames names no action."));
@@ -134,20 +147,31 @@ impl Simulation<'_> {
         let all: &[&str] = if self.resources.is_empty() { &["*"] } else { self.resources };
         let pairs =
             self.actions.iter().flat_map(|action| all.iter().map(move |resource| (*action, *resource)));
+        let statements = self.policies.iter().chain(&self.boundary).map(|one| one.places.len());
+        let statements = statements.sum::<usize>() + self.resource_places.len();
+        let page = page.at_most(SIMULATED_STATEMENTS_MAX / statements.max(1));
         let cut = page.cut(pairs.enumerate(), |(number, _)| format!("{number:08}").into());
-        let results = cut.items.iter().map(|(_, (action, resource))| self.decide(action, resource));
+        let of_buckets = self.bucket_policies(cut.items.iter().map(|(_, (_, resource))| *resource))?;
+        let results = cut.items.iter().map(|&(_, (action, arn))| {
+            let of_resource = bucket_of(arn).and_then(|bucket| of_buckets.get(bucket));
+            self.decide(action, arn, of_resource)
+        });
         Ok((results.collect::<Result<_, _>>()?, cut.marker))
     }
 
-    fn decide<'s>(&'s self, name: &'s str, arn: &'s str) -> Result<EvaluationResult<'s>, QueryError> {
+    fn decide<'s>(
+        &'s self,
+        name: &'s str,
+        arn: &'s str,
+        of_resource: Option<&Policy>,
+    ) -> Result<EvaluationResult<'s>, QueryError> {
         let action = action(name)?;
-        let of_resource = self.policy_of(arn)?;
         let identity: Vec<Arc<Policy>> = self.policies.iter().map(|one| Arc::clone(&one.policy)).collect();
         let documents = Documents {
             identity: &identity,
             boundary: self.boundary.as_ref().map(|one| &*one.policy),
             session: None,
-            resource: of_resource.as_ref(),
+            resource: of_resource,
             owner: self.owner.as_ref().map(AccountId::as_str),
             is_trust: false,
             no_public: false,
@@ -187,14 +211,22 @@ impl Simulation<'_> {
         })
     }
 
-    /// Compiles the policy of a bucket.
-    fn policy_of(&self, arn: &str) -> Result<Option<Policy>, QueryError> {
-        let Some(text) = self.resource_policy else { return Ok(None) };
-        let bucket = arn.strip_prefix("arn:aws:s3:::").and_then(|path| path.split('/').next());
-        let bucket = bucket
-            .ok_or_else(|| invalid("ResourcePolicy is that of a bucket: ResourceArns has to name it."))?;
-        let parsed = Policy::parse(text.as_bytes(), Kind::Bucket(bucket));
-        parsed.map(Some).map_err(|why| invalid(format!("ResourcePolicy: {why}")))
+    /// Compiles the resource policy once for each bucket among the resources.
+    fn bucket_policies<'r>(
+        &self,
+        arns: impl Iterator<Item = &'r str>,
+    ) -> Result<BucketPolicies<'r>, QueryError> {
+        let mut all = BTreeMap::new();
+        let Some(text) = self.resource_policy else { return Ok(all) };
+        for arn in arns {
+            let bucket = bucket_of(arn)
+                .ok_or_else(|| invalid("ResourcePolicy is that of a bucket: ResourceArns has to name it."))?;
+            if !all.contains_key(bucket) {
+                let parsed = Policy::parse(text.as_bytes(), Kind::Bucket(bucket));
+                all.insert(bucket, parsed.map_err(|why| invalid(format!("ResourcePolicy: {why}")))?);
+            }
+        }
+        Ok(all)
     }
 
     /// The values that follow from the caller, but for the time and the way by which a request
@@ -222,13 +254,13 @@ impl Simulation<'_> {
     }
 
     fn matched(&self, note: &policy::Note) -> Option<MatchedStatement<'_>> {
-        let (id, kind, text) = match note.source {
+        let (id, kind, places) = match note.source {
             Source::Identity => self.policies.get(note.document).map(Sourced::shown)?,
             Source::Boundary => self.boundary.as_ref().map(Sourced::shown)?,
-            Source::Resource => ("ResourcePolicy", PolicySource::Resource, self.resource_policy?),
+            Source::Resource => ("ResourcePolicy", PolicySource::Resource, &*self.resource_places),
             Source::Session => return None,
         };
-        let (start_position, end_position) = place(text, note.statement).unzip();
+        let (start_position, end_position) = places.get(note.statement).cloned().unzip();
         Some(MatchedStatement {
             source_policy_id: id.into(),
             source_policy_type: kind,
@@ -263,6 +295,7 @@ impl<'f> Perform<'f> for api::SimulateCustomPolicy<'f> {
             actions: &self.action_names,
             resources: &self.resource_arns,
             resource_policy: self.resource_policy,
+            resource_places: self.resource_policy.map(places).unwrap_or_default(),
             owner: owner(self.resource_owner)?,
             entries: &self.context_entries,
         };
@@ -304,6 +337,7 @@ impl<'f> Perform<'f> for api::SimulatePrincipalPolicy<'f> {
             actions: &self.action_names,
             resources: &self.resource_arns,
             resource_policy: self.resource_policy,
+            resource_places: self.resource_policy.map(places).unwrap_or_default(),
             owner: owner(self.resource_owner)?,
             entries: &self.context_entries,
         };

@@ -8,6 +8,7 @@ use policy::{Kind, Policy};
 
 use super::call::ActionCall;
 use super::error;
+use super::place::{Place, places};
 
 /// A policy and where it comes from.
 pub(super) struct Sourced {
@@ -17,6 +18,8 @@ pub(super) struct Sourced {
     pub text: String,
     /// The text, compiled.
     pub policy: Arc<Policy>,
+    /// The places of its statements in the text.
+    pub places: Vec<Place>,
 }
 
 impl Sourced {
@@ -24,12 +27,12 @@ impl Sourced {
         let policy = Policy::parse(text.as_bytes(), Kind::Role).map_err(|why| {
             QueryError::new(QueryCode::InvalidInput, format!("The policy {id} cannot be read: {why}"))
         })?;
-        Ok(Self { id, kind, text: text.to_owned(), policy: Arc::new(policy) })
+        Ok(Self { id, kind, text: text.to_owned(), policy: Arc::new(policy), places: places(text) })
     }
 
-    /// Returns id, kind and text.
-    pub fn shown(&self) -> (&str, PolicySource, &str) {
-        (&self.id, self.kind, &self.text)
+    /// Returns id, kind and the places of the statements.
+    pub fn shown(&self) -> (&str, PolicySource, &[Place]) {
+        (&self.id, self.kind, &self.places)
     }
 }
 
