@@ -464,3 +464,19 @@ class TestPlacesOfActions:
             expect.ok(server.raw.get("/"))
             assert slow[0].response("POST").status == 400
             assert poll(lambda: server.raw.post("/", **good).status == 200, 5)
+
+    def test_slow_bodies_of_strangers_keep_no_login_out(self, make_server):
+        """A login without a signature has a place once its form is whole: no key is needed to hold a connection."""
+        server = make_server("--durability", "none")
+        form = {"content-type": "application/x-www-form-urlencoded"}
+        body = b"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=me&WebIdentityToken=none&RoleArn="
+        body += b"arn:aws:iam::123456789012:role/reader"
+        sent = server.raw.prepare("POST", "/", body=body, headers=form, anonymous=True)
+        with ExitStack() as stack:
+            for _ in range(64):
+                stack.enter_context(server.raw.connect()).send(sent.head + sent.body[:1])
+            # The server reads the first bytes of the others meanwhile.
+            for _ in range(50):
+                answer = server.raw.post("/", body=body, headers=form, anonymous=True)
+                assert answer.status == 400 and b"<Code>InvalidIdentityToken</Code>" in answer.body, answer.body
+            expect.ok(server.raw.get("/"))

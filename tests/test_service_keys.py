@@ -234,6 +234,12 @@ class TestCommand:
         assert timedelta(days=89, hours=23) < ends <= timedelta(days=90)
         assert json.loads(facts(admin("key", "show", key[0]))["policy"]) == json.loads(READ)
         assert "policy" not in facts(admin("key", "show", ann[0]))
+        # The description is Ann's text: it looks like no other key's row.
+        forged = f"nightly\n{ann[0]}  ann  Active  nightly"
+        other = facts(admin("key", "create", "ann", *words[:4], "--description", forged))["access key"]
+        rows = admin("key", "list", "ann").splitlines()
+        assert len(rows) == 4 and sorted(row.split()[0] for row in rows[1:]) == sorted([ann[0], key[0], other])
+        admin("key", "delete", other)
         admin("key", "disable", key[0])
         assert code_of(s3.get_object, Bucket="data", Key="a") == "InvalidAccessKeyId"
         admin("key", "delete", key[0])

@@ -44,6 +44,8 @@ pub struct Gateway {
     pub actions: Places,
     /// Such actions of those who do not sign.
     pub unsigned_actions: Places,
+    /// The bytes of forms of such actions, a place each.
+    pub unsigned_bytes: Places,
     /// Verifies tokens of OpenID providers.
     pub openid: OpenId,
     /// The directory that people log in by, if there is one.
@@ -107,6 +109,12 @@ impl Places {
     /// Takes a place until the returned permit is dropped. `None` if all are taken.
     pub fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
+    /// Takes as many places as `count` until the returned permit is dropped. `None` if fewer are free.
+    pub fn take_many(&self, count: usize) -> Option<OwnedSemaphorePermit> {
+        let count = u32::try_from(count).ok()?;
+        Arc::clone(&self.free).try_acquire_many_owned(count).ok()
     }
 
     /// Waits until no place is taken.

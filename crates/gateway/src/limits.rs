@@ -30,8 +30,11 @@ use std::time::Duration;
 pub const ACTIONS_MAX: usize = 128;
 /// The actions that are performed at a time for those who do not sign, and prove who they are
 /// otherwise (`Throttling`): they have places of their own, so that strangers hold none of the
-/// others. Each holds a form of at most 64 KiB, and may wait for an OpenID provider.
+/// others. Each may wait for an OpenID provider or a directory.
 pub const UNSIGNED_ACTIONS_MAX: usize = 32;
+/// The bytes of forms that unsigned actions hold together (`Throttling`). A form has a place among
+/// [`UNSIGNED_ACTIONS_MAX`] only once it is whole: a client that sends slowly keeps nobody out.
+pub const UNSIGNED_BYTES_MAX: usize = 8 << 20;
 /// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
 /// has a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -225,6 +228,9 @@ pub const SECRET_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
 pub const SECRET_COMMAND_PAUSE: Duration = Duration::from_millis(20);
 /// Objects deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
+/// The keys of a DeleteObjects about which policies decide before other requests of the thread have
+/// their turn. A decision by a hundred policies takes some 5 ms.
+pub const DECISIONS_IN_A_ROW: usize = 16;
 /// A CompleteMultipartUpload or copy that takes longer than this starts its response with white
 /// space, and sends more at this interval, to keep the connection from timing out.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);

@@ -31,7 +31,7 @@ use crate::gateway::{Gateway, Places, Settings};
 use crate::identities::{Store, SystemClock};
 use crate::limits::{
     ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
-    UNSIGNED_ACTIONS_MAX,
+    UNSIGNED_ACTIONS_MAX, UNSIGNED_BYTES_MAX,
 };
 use crate::log::{self, Log, LogFilter};
 use crate::metrics::{Connections, Metrics};
@@ -469,6 +469,7 @@ fn gateway(
         looks: Arc::default(),
         actions: Places::new(ACTIONS_MAX),
         unsigned_actions: Places::new(UNSIGNED_ACTIONS_MAX),
+        unsigned_bytes: Places::new(UNSIGNED_BYTES_MAX),
         openid: openid::open(options),
         ldap: None,
         secrets_in_clear: options.secrets_in_clear,

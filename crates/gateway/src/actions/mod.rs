@@ -41,10 +41,11 @@ use iam_wire::limits::FORM_BYTES_MAX;
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Secrets, Service};
 use s3_wire::ErrorCode;
 use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest, SigningService, signed_service};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::body::RequestBody;
-use crate::gateway::{Gateway, Settings};
+use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::ACTION_BODY_TIME_MAX;
 use crate::reply::{self, Reply};
 use crate::request::RequestContext;
@@ -134,9 +135,9 @@ async fn perform(
     };
     find_session(request, claimed).await?;
     let Some(_place) = gateway.actions.take() else {
-        return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
+        return Err(throttled());
     };
-    let bytes = read_in_time(body, &head.headers).await?;
+    let (bytes, _) = read_in_time(body, &head.headers, None).await?;
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
     let row = Action::of(&form)?.info();
     *service = Some(row.service);
@@ -186,10 +187,10 @@ async fn perform_unsigned(
     if !signed.query.get("Action").map_or_else(|| is_form(&head.headers), is_login) {
         return Err(unsigned());
     }
+    let (bytes, _held) = read_in_time(body, &head.headers, Some(&gateway.unsigned_bytes)).await?;
     let Some(_place) = gateway.unsigned_actions.take() else {
-        return Err(QueryError::new(QueryCode::Throttling, "Rate exceeded"));
+        return Err(throttled());
     };
-    let bytes = read_in_time(body, &head.headers).await?;
     let form = Form::parse(head.uri.query().unwrap_or_default().as_bytes(), &bytes)?;
     let action = Action::of(&form).ok().filter(|action| LOGINS.contains(action)).ok_or_else(unsigned)?;
     let row = action.info();
@@ -210,9 +211,20 @@ async fn login(request: &ActionRequest<'_>, action: Action, form: &Form<'_>) -> 
     Login { gateway, account, cx, headers: &head.headers }.perform(form).await
 }
 
-async fn read_in_time(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {
-    let bytes = timeout(ACTION_BODY_TIME_MAX, read(body, headers)).await;
-    bytes.map_err(|_| error::of_body(ErrorCode::RequestTimeout.into()))?
+/// The bytes of a form, and their places, if those are counted.
+type HeldForm = (Vec<u8>, Option<OwnedSemaphorePermit>);
+
+async fn read_in_time(
+    body: &mut RequestBody,
+    headers: &HeaderMap,
+    places: Option<&Places>,
+) -> Result<HeldForm, QueryError> {
+    let form = timeout(ACTION_BODY_TIME_MAX, read(body, headers, places)).await;
+    form.map_err(|_| error::of_body(ErrorCode::RequestTimeout.into()))?
+}
+
+fn throttled() -> QueryError {
+    QueryError::new(QueryCode::Throttling, "Rate exceeded")
 }
 
 /// True if the body is said to be a form.
@@ -223,17 +235,30 @@ fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// Reads the body, which is a form.
-async fn read(body: &mut RequestBody, headers: &HeaderMap) -> Result<Vec<u8>, QueryError> {
+/// Reads a form. With `places`, each byte takes one of them when it arrives.
+async fn read(
+    body: &mut RequestBody,
+    headers: &HeaderMap,
+    places: Option<&Places>,
+) -> Result<HeldForm, QueryError> {
     let mut bytes = Vec::new();
+    let mut held: Option<OwnedSemaphorePermit> = None;
     while let Some(piece) = body.next_raw().await.map_err(error::of_body)? {
         if bytes.len() + piece.len() > FORM_BYTES_MAX {
             let message = format!("A request has at most {FORM_BYTES_MAX} bytes of parameters.");
             return Err(QueryError::new(QueryCode::ValidationError, message));
         }
+        if let Some(places) = places {
+            let more = places.take_many(piece.len()).ok_or_else(throttled)?;
+            match &mut held {
+                Some(held) => held.merge(more),
+                None => held = Some(more),
+            }
+        }
         bytes.extend_from_slice(&piece);
     }
     if bytes.is_empty() || is_form(headers) {
-        return Ok(bytes);
+        return Ok((bytes, held));
     }
     let message = format!("The body of an action has the content type {FORM}.");
     Err(QueryError::new(QueryCode::ValidationError, message))

@@ -1,6 +1,6 @@
 //! The state that is made of an account's document.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -93,6 +93,18 @@ pub struct AccountState {
 /// Policies, and their names.
 type GroupRights = (Vec<Arc<Policy>>, PolicyNames);
 
+/// Leaves each policy out that is there before, under the name that it has there: one that a user
+/// has by ten groups costs a decision as much as one that it has once.
+fn each_once((policies, names): GroupRights) -> GroupRights {
+    let mut seen = HashSet::new();
+    let (identity, kept): (Vec<_>, Vec<_>) = policies
+        .into_iter()
+        .zip(names.identity)
+        .filter(|(policy, _)| seen.insert(Arc::as_ptr(policy)))
+        .unzip();
+    (identity, PolicyNames { identity: kept, ..names })
+}
+
 /// The tags as sessions have them.
 fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
     tags.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
@@ -167,7 +179,8 @@ impl Making<'_> {
     }
 
     /// Puts the policies of a user or role together.
-    fn permissions(&self, (identity, mut names): GroupRights, boundary: Option<&PolicyArn>) -> Permissions {
+    fn permissions(&self, rights: GroupRights, boundary: Option<&PolicyArn>) -> Permissions {
+        let (identity, mut names) = each_once(rights);
         names.boundary = boundary.map(|arn| arn.as_str().into());
         let boundary = boundary.map(|arn| self.by_arn(arn));
         Permissions { identity: identity.into(), boundary, session: None, names: Arc::new(names) }
@@ -405,6 +418,7 @@ impl AccountState {
             identity.extend(policies.iter().cloned());
             names.identity.extend(their_names.identity.iter().cloned());
         }
+        let (identity, names) = each_once((identity, names));
         Permissions { identity: identity.into(), names: Arc::new(names), ..Permissions::default() }
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::node::Node;
 use crate::commands::Console;
+use crate::text::visible;
 
 /// The way in which results are printed.
 pub struct Output<'c> {
@@ -53,8 +54,11 @@ impl Output<'_> {
     }
 }
 
-/// Writes rows with columns of equal width, two spaces apart.
+/// Writes rows with columns of equal width, two spaces apart. A line break in a cell is escaped, so
+/// that a text which somebody else chose does not look like another row.
 pub fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let shown = |row: &Vec<String>| row.iter().map(|cell| visible(cell, false).into_owned()).collect();
+    let rows: &[Vec<String>] = &rows.iter().map(shown).collect::<Vec<_>>();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -32,6 +32,7 @@ use crate::body::DigestServices;
 use crate::clients::Clients;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::identities::SystemClock;
+use crate::limits::UNSIGNED_BYTES_MAX;
 use crate::metrics::Connections;
 use crate::peer::Peer;
 use crate::phase::Phase;
@@ -156,6 +157,7 @@ impl Scene {
             looks: Arc::default(),
             actions: Places::new(1),
             unsigned_actions: Places::new(1),
+            unsigned_bytes: Places::new(UNSIGNED_BYTES_MAX),
             openid: OpenId::new(Trust::default()),
             ldap: None,
             secrets_in_clear: false,

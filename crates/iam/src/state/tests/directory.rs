@@ -58,6 +58,23 @@ fn groups_give_their_rights() {
 }
 
 #[test]
+fn a_policy_of_several_groups_is_decided_once() {
+    let mut document = full(ACCOUNT);
+    let attached = PolicyArn::new("arn:aws:iam::123456789012:policy/p").unwrap();
+    with(&mut document, |document, cx| {
+        document.create_group(&name("ops"), &Path::root(), cx)?;
+        document.attach_policy(&Holder::Group(name("ops")), &attached)?;
+        document.set_group_external(&name("ops"), Some("cn=ops,dc=lab"))?;
+        document.set_group_external(&name("dev"), Some("cn=dev,dc=lab"))
+    });
+    let ann = person(&["cn=ops,dc=lab", "cn=dev,dc=lab"]);
+    let session = made(&state(&[&document]), &claims(ENTRY), Some(&ann)).unwrap();
+    let names: Vec<_> = session.permissions.names.identity.iter().map(|name| &**name).collect();
+    assert_eq!(names, [attached.as_str(), "inline:group/dev/of-dev"]);
+    assert_eq!(session.permissions.identity.len(), 2);
+}
+
+#[test]
 fn somebody_else_is_nobody() {
     let state = state(&[&full(ACCOUNT)]);
     let refused = |claims: &Claims, person: Option<&Person>| made(&state, claims, person).unwrap_err();
