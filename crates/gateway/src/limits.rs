@@ -168,6 +168,10 @@ pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
 /// A buffer with this many bytes takes no more lines: the file does not keep up, and lines are
 /// dropped. There are at most sixteen buffers.
 pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
+/// The size of such a buffer of an audit log that must lose nothing. When it has half of
+/// [`ACCESS_LOG_BUFFER_BYTES_MAX`], no request begins any more; those in progress have the rest: a
+/// DeleteObjects may leave 12 MiB of lines, and at most [`LARGE_DOCUMENTS_MAX`] are read at a time.
+pub const KEPT_LOG_BUFFER_BYTES_MAX: usize = 512 << 20;
 /// The bytes of a header's value that are logged.
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
 /// The bytes of a method that are logged.

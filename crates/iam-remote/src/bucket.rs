@@ -240,8 +240,11 @@ impl Documents for Bucket {
     async fn read(&self, name: &DocumentName) -> Result<Option<(Bytes, Tag)>, StoreError> {
         let request = self.request(Method::GET, &self.key(name), &[])?;
         let answer = self.send(&request, Bytes::new(), ACCOUNT_BYTES_MAX).await?;
+        if answer.status == StatusCode::OK {
+            let tag = Tag::new(&etag(&answer)?);
+            return Ok(Some((answer.body, tag)));
+        }
         match (answer.status, error(&answer.body)) {
-            (StatusCode::OK, _) => Ok(Some((answer.body.clone(), Tag::new(&etag(&answer)?)))),
             (StatusCode::NOT_FOUND, Some((code, _))) if code == "NoSuchKey" => Ok(None),
             _ => Err(refused(&answer)),
         }

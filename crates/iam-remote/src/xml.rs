@@ -3,6 +3,11 @@
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
+/// The depth of the elements of a document: S3's have four.
+const DEPTH_MAX: usize = 16;
+/// The bytes of a document with an error.
+const ERROR_BYTES_MAX: usize = 64 << 10;
+
 /// A page of a listing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -28,8 +33,12 @@ pub fn page(document: &[u8]) -> Option<Page> {
     is_whole.then_some(page)
 }
 
-/// Returns the code and the message of an error.
+/// Returns the code and the message of an error; `None` for a document that is none, or is longer
+/// than errors are.
 pub fn error(document: &[u8]) -> Option<(String, String)> {
+    if document.len() > ERROR_BYTES_MAX {
+        return None;
+    }
     let (mut code, mut message) = (None, String::new());
     each(document, |path, text| match path {
         ["Error", "Code"] => code = Some(text.to_owned()),
@@ -40,12 +49,13 @@ pub fn error(document: &[u8]) -> Option<(String, String)> {
 }
 
 /// Calls for each element at its end, with the names down to it, and its text. Returns the name of
-/// the outermost element if the document is whole.
+/// the outermost element if the document is whole, and not deeper than [`DEPTH_MAX`].
 fn each(document: &[u8], mut call: impl FnMut(&[&str], &str)) -> Option<String> {
     let mut reader = Reader::from_reader(document);
     let (mut path, mut text): (Vec<String>, String) = (Vec::new(), String::new());
     loop {
         match reader.read_event().ok()? {
+            Event::Start(_) if path.len() == DEPTH_MAX => return None,
             Event::Start(element) => {
                 path.push(element.local_name().as_ref().to_owned());
                 text.clear();
@@ -102,5 +112,17 @@ mod tests {
         assert_eq!(error(text), Some(("SlowDown".to_owned(), "a <b>".to_owned())));
         assert_eq!(error(b"<html><Code>x</Code></html>"), None);
         assert_eq!(error(b""), None);
+    }
+
+    /// The work for each element grows with its depth, and that of a hostile document has no limit.
+    #[test]
+    fn depth_and_length_are_limited() {
+        let nested = |depth: usize| {
+            format!("<Error>{}{}<Code>x</Code></Error>", "<a>".repeat(depth), "</a>".repeat(depth))
+        };
+        assert!(error(nested(DEPTH_MAX - 1).as_bytes()).is_some());
+        assert_eq!(error(nested(DEPTH_MAX).as_bytes()), None);
+        let long = format!("<Error><Code>x</Code>{}</Error>", " ".repeat(ERROR_BYTES_MAX));
+        assert_eq!(error(long.as_bytes()), None);
     }
 }

@@ -48,7 +48,7 @@ impl DirectoryLogin<'_> {
         };
         // Before the password is sent anywhere.
         let policy = session_policy(input.policy)?;
-        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let state = self.gateway.registry.fresh_or_look().await.map_err(error::unavailable)?;
         let account = state.account(self.account).filter(|account| !account.document().disabled);
         let account = account.ok_or_else(|| {
             QueryError::new(QueryCode::ServiceUnavailable, "The account cannot be used at the moment.")

@@ -94,7 +94,7 @@ impl Login<'_> {
     /// provider has no claim for roles.
     async fn named_by(&self, token: &str) -> Result<Option<(String, String)>, QueryError> {
         let sent = Unverified::read(token).map_err(refused)?;
-        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let state = self.gateway.registry.fresh_or_look().await.map_err(error::unavailable)?;
         let found = self.find_provider(&state, self.account.as_str(), sent.issuer())?;
         if found.provider.role_claim.is_none() {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Login<'_> {
     async fn perform_named(&self, form: &Form<'_>) -> Result<String, QueryError> {
         let input: Input<'_> = parse(form)?;
         let sent = Unverified::read(input.web_identity_token.expose()).map_err(refused)?;
-        let state = self.gateway.registry.look().await.map_err(error::unavailable)?;
+        let state = self.gateway.registry.fresh_or_look().await.map_err(error::unavailable)?;
         let account = input.role_arn.strip_prefix("arn:aws:iam::").and_then(|rest| rest.split(':').next());
         let found = self.find_provider(&state, account.ok_or_else(denied)?, sent.issuer())?;
         let token = self.verify(&sent, &found).await?;

@@ -19,7 +19,7 @@ pub use buffer::Buffer;
 pub use destination::Destination;
 pub use shared::Counts;
 
-use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES};
+use crate::limits::{ACCESS_LOG_BUFFER_BYTES_MAX, ACCESS_LOG_WAKE_BYTES, KEPT_LOG_BUFFER_BYTES_MAX};
 use crate::per_thread::PerThread;
 use shared::{Shared, Wanted, lock};
 use writer::Writer;
@@ -55,7 +55,8 @@ impl LineLog {
     /// Adds a line, which `write` appends without its line break.
     pub fn add(&self, write: impl FnOnce(&mut Buffer)) {
         let mut buffer = lock(self.0.buffers.mine());
-        if buffer.bytes.len() < ACCESS_LOG_BUFFER_BYTES_MAX {
+        let bytes_max = if self.0.keeps { KEPT_LOG_BUFFER_BYTES_MAX } else { ACCESS_LOG_BUFFER_BYTES_MAX };
+        if buffer.bytes.len() < bytes_max {
             write(&mut buffer);
             buffer.bytes.push(b'\n');
             buffer.lines += 1;
@@ -64,7 +65,7 @@ impl LineLog {
         }
         let bytes = buffer.bytes.len();
         drop(buffer);
-        // The other half is for requests in progress.
+        // The rest is for requests in progress.
         if self.0.keeps && bytes >= ACCESS_LOG_BUFFER_BYTES_MAX / 2 {
             self.0.stuck.store(true, Relaxed);
         }
@@ -105,7 +106,7 @@ impl LineLog {
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
-    use std::io::{self, Read as _, Seek as _};
+    use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
     use std::os::fd::OwnedFd;
     use std::time::Instant;
 
@@ -197,6 +198,21 @@ mod tests {
         (0..many).for_each(|_| add(&log));
         assert!(log.counts().dropped.load(Relaxed) > 0);
         assert!(!log.finish(Duration::from_millis(10)));
+    }
+
+    /// One request may leave thousands of lines, and several may have begun before a pipe is full.
+    #[test]
+    fn a_log_that_keeps_has_room_for_requests_in_progress() {
+        let (reader, writer) = io::pipe().unwrap();
+        let log = LineLog::start(File::from(OwnedFd::from(writer)), "test log", true).unwrap();
+        let many = ACCESS_LOG_BUFFER_BYTES_MAX * 3 / 100;
+        (0..many).for_each(|_| add(&log));
+        assert!(log.is_stuck());
+        let reading = std::thread::spawn(move || BufReader::new(reader).lines().count());
+        assert!(log.finish(Duration::from_secs(10)));
+        assert_eq!(log.counts().dropped.load(Relaxed), 0);
+        drop(log);
+        assert_eq!(reading.join().unwrap(), many);
     }
 
     /// A log whose pipe became full in the middle of a line.

@@ -251,6 +251,16 @@ impl Registry {
         })
     }
 
+    /// Returns the present state if it is young enough to answer requests, and looks only if not: for
+    /// requests of strangers, who could otherwise have the store asked at any rate.
+    pub async fn fresh_or_look(&self) -> Result<Arc<Snapshot>, Unavailable> {
+        let fresh = self.fresh().map(|state| Arc::clone(&state));
+        match fresh {
+            Some(state) => Ok(state),
+            None => self.look().await,
+        }
+    }
+
     /// Waits for a look that began after the one with a number, or looks.
     async fn look_after(&self, number: u64) -> Result<Arc<Snapshot>, Unavailable> {
         let mut looking = self.looking.lock().await;

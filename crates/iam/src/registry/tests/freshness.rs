@@ -29,6 +29,21 @@ async fn a_state_answers_for_a_second() {
     }
 }
 
+/// Strangers, whom no signature holds back, do not have the store asked at any rate they like.
+#[tokio::test]
+async fn strangers_cause_no_look_while_the_state_is_fresh() {
+    let [gateway] = gateways().await;
+    gateway.user("alice").await;
+    let asked = gateway.store.counts();
+    for _ in 0..10 {
+        gateway.registry.fresh_or_look().await.unwrap();
+    }
+    assert_eq!(gateway.store.counts(), asked);
+    gateway.clock.step(Duration::from_millis(1_001));
+    gateway.registry.fresh_or_look().await.unwrap();
+    assert_eq!(gateway.store.counts(), [asked[0] + 1, asked[1], asked[2]]);
+}
+
 /// The server's own key needs no store, however long that is away.
 #[tokio::test]
 async fn root_is_known_whatever_happens() {
