@@ -1,7 +1,7 @@
 """Process 1 of the virtual machine: mounts the image, starts the server on it, and writes until the power
 goes.
 
-`guest.py SEED WORKERS FILE_SYSTEM DURABILITY BINARY REQUESTS IMPERSONATE`. What was acknowledged is told on the console
+`guest.py SEED WORKERS FILE_SYSTEM DURABILITY BINARY REQUESTS plain|impersonate`. What was acknowledged is told on the console
 as it happens. If REQUESTS is not 0, each worker stops after so many, and the image is behind dm-log-writes,
 which is told of each acknowledgement too."""
 
@@ -23,7 +23,7 @@ SEED, WORKERS = int(sys.argv[1]), int(sys.argv[2])
 FILE_SYSTEM, DURABILITY, BINARY = sys.argv[3:6]
 # The kernel adds words of its own.
 REQUESTS = int(sys.argv[6]) or None
-IMPERSONATE = bool(sys.argv[7])
+IMPERSONATE = sys.argv[7] == "impersonate"
 PORT = 9000
 
 

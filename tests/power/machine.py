@@ -52,7 +52,7 @@ class Machine(VirtualMachine):
             GUEST,
             *arguments,
             str(log[1] if log else 0),
-            "impersonate" if load.impersonate else "",
+            "impersonate" if load.impersonate else "plain",
             disks=[image, *([log[0]] if log else [])],
             memory="640M",
             hear=self._note,
