@@ -281,3 +281,25 @@ def test_who_always_comes_too_late_is_told_of_the_condition(make_server):
     assert bucket.read("key") == b"old"
     assert_nothing_staged(bucket.tree)
     expect.ok(bucket.complete("key", upload_id, parts))
+
+
+@pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
+def test_a_directory_that_was_just_made_for_a_bucket_is_another_programs(make_server):
+    """Between mkdir and open, as another machine may in its place: CreateBucket makes one more, and leaves that alone."""
+    layer = FaultLayer()
+    server = make_server(faults=layer)
+    # A bucket for which documents are there already is made under another name first.
+    place = server.tree / ".slipway" / "buckets"
+    place.mkdir(mode=0o700)
+    (place / "bucket").write_bytes(b"")
+
+    def written_to():
+        [made] = server.tree.glob(".slipway,deleting,*")
+        (made / "theirs").write_bytes(b"data")
+
+    layer.arm(written_to, 1, reads=True, only={"openat2"}, about=".slipway,deleting,")
+    bucket = Bucket(server, "bucket").create()
+    assert layer.disarm()
+    assert bucket.keys() == []
+    [theirs] = server.tree.glob(".slipway,deleting,*")
+    assert [path.read_bytes() for path in theirs.iterdir()] == [b"data"]

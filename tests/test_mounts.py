@@ -18,6 +18,7 @@ from support.bucket import Bucket
 from support.data import MIB, PART, pattern
 from support.lacks import table_of_lacks
 from support.server import StartFailed, binary
+from support.tools import run
 from support.wire import poll
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount file systems")
@@ -276,6 +277,18 @@ class TestOver:
         expect.ok(bucket.raw.delete(bucket.path()), 204)
         assert [path.name for path in tree.iterdir()] == [".slipway"]
 
+    def test_stat_tells_of_a_mounted_bucket(self, bucket, mount):
+        """Without a trial: what is known of its kind. Of a bucket on the tree's file system that is the tree's."""
+
+        def volume() -> dict | None:
+            return json.loads(run("stat", "--json", bucket.tree))["volume"]
+
+        assert volume() is None
+        mount("-t", "tmpfs", "tmpfs", bucket.tree)
+        found = volume()
+        assert (found["kind"], found["driver"], found["tried"]) == ("tmpfs", "tmpfs", False)
+        assert volume() == found and os.listdir(bucket.tree) == []
+
     def test_many_other_mounts(self, bucket, mount, tmp_path):
         for number in range(50):
             (tmp_path / f"m{number}").mkdir()
@@ -465,6 +478,12 @@ class TestLacking:
         what, says = TABLE[lack]
         assert {"lack": lack, "refused": what == "refused", "says": says} in volume["lacks"]
         assert os.listdir(tree) == []
+
+    @pytest.mark.parametrize(("option", "needs"), [("--rename-flags", "no"), ("--nfs-locks", "yes")])
+    def test_stat_tells_whether_locks_need_writing(self, show, option, needs):
+        """As on NFS."""
+        volume = json.loads(run("stat", "--try", "--json", show(option)))["volume"]
+        assert volume["facts"]["locks need writing"] == needs
 
     def test_an_exchange_is_tried(self, show, make_server):
         """A file becomes a directory in one step where that is possible, and in two elsewhere."""

@@ -4,6 +4,7 @@ A kill loses nothing of the page cache, so that the other tests here miss no flu
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -224,3 +225,26 @@ def test_flushes_of_what_documents_are_bound_to(tmp_path: Path):
     named = [name for name, about in calls].index("renameat")
     assert calls[named] == ("renameat", ".slipway,directory")
     assert calls[named + 1 : named + 3] == [(flush, ".slipway,deleting,,*") for flush in ("syncfs", "fsync")]
+
+
+def test_flushes_of_an_upgrade(tmp_path: Path):
+    """A directory of the tree's own that an upgrade makes has its name on disk before the upgrade begins."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    server = Server(tree, log=tmp_path / "log")
+    Bucket(server, "bucket").create()
+    server.stop()
+    # As of a tree that only early builds have served.
+    shutil.rmtree(tree / ".slipway")
+    layer = FaultLayer()
+    layer.arm(0, CALLS_MAX, since=str(tree))
+    done = run_tool(["upgrade", "--all-gateways-are-stopped", str(tree)], layer)
+    assert done.returncode == 0, done
+    assert layer.disarm() is None
+    assert ", ".join(told(layer.calls)) == (
+        "flush tree, "
+        "flush metadata.*.tmp, name metadata, flush .slipway, "
+        "flush format.pending.*.tmp, name format.pending, flush .slipway, "
+        "flush tree.toml.*.tmp, name tree.toml, flush .slipway, "
+        "name format, flush .slipway"
+    )

@@ -22,7 +22,7 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 # Numbers of x86-64.
@@ -78,7 +78,7 @@ class FaultLayer:
         self.inherited = (theirs.detach(),)
         self._lock = threading.Lock()
         self._armed = False
-        self._fault: str | int = KILL
+        self._fault: str | int | Callable[[], None] = KILL
         self._at, self._reads = 0, False
         self._only: Collection[str] | None = None
         self._about = ""
@@ -103,7 +103,7 @@ class FaultLayer:
 
     def arm(
         self,
-        fault: str | int,
+        fault: str | int | Callable[[], None],
         at: int,
         reads: bool = False,
         only: Collection[str] | None = None,
@@ -111,7 +111,8 @@ class FaultLayer:
         since: str | None = None,
         lasting: bool = False,
     ) -> None:
-        """Lets the `at`-th call from now on meet the fault: KILL, SHORT or an errno. With `reads` those calls
+        """Lets the `at`-th call from now on meet the fault: KILL, SHORT, an errno, or what is done before the call, as
+        by another program between two calls. With `reads` those calls
         count that change nothing, else those that do; with `only`, just those of these names; with `about`, those
         about what begins so; with `since`, those after the first that opens this path. If it is `lasting`, all that
         follow meet it too."""
@@ -180,6 +181,8 @@ class FaultLayer:
                         if self._fault == SHORT:
                             value = write_half(self._pid, thread, call.name, arguments)
                             flags = 0 if value else _CONTINUE
+                        elif callable(self._fault):
+                            self._fault()
                         else:
                             error, flags = -int(self._fault), 0
         fcntl.ioctl(listener, _SEND, struct.pack("=QqiI", identity, value, error, flags))
