@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Authorizer, MasterKeys, OpenError, Policies, Registry, RootIdentity, RootOnly};
+use iam::{Account, Authorizer, MasterKeys, Policies, Registry, RootOnly};
 use kernel_calls::acting::begin_as_self;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
@@ -28,7 +28,7 @@ use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::descriptors::raise_descriptor_limit;
 use crate::gateway::{Gateway, Places, Settings};
-use crate::identities::{Store, SystemClock};
+use crate::identities::{NotOpened, Store, open_registry};
 use crate::limits::{
     ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
     UNSIGNED_ACTIONS_MAX, UNSIGNED_BYTES_MAX,
@@ -79,6 +79,13 @@ impl Failure {
             Self::Configuration(message) => Self::Configuration(Cli::located(arguments, message)),
             Self::Other(message) => Self::Other(Cli::located(arguments, message)),
         }
+    }
+}
+
+impl From<NotOpened> for Failure {
+    fn from(NotOpened { message, is_of_keys }: NotOpened) -> Self {
+        // As what is wrong with the keys themselves.
+        if is_of_keys { Self::Configuration(message) } else { Self::Other(message) }
     }
 }
 
@@ -252,7 +259,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     root.warn_of_chown(options.chown);
     impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
     impersonation::warn_of_closed_tree(options);
-    let registry = open_identities(options, store, &root.identity(&account), master_keys).await?;
+    let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
+    let registry = open_registry(stores, tree, access, &root.identity(&account), master_keys).await?;
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),
@@ -300,29 +308,6 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     }
     work_regularly(&gateway, backend, metrics);
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
-}
-
-async fn open_identities(
-    options: &ServeOptions,
-    store: Option<Store>,
-    root: &RootIdentity,
-    keys: Option<MasterKeys>,
-) -> Result<Arc<Registry>, Failure> {
-    let dir = Path::new(&options.dir);
-    let tree = (options.dir != NULL).then_some(dir);
-    let opened = async {
-        let documents = identities::open(store, tree, Access::of(options.read_only)).await?;
-        Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await
-    };
-    opened.await.map_err(|error: OpenError| {
-        let place = options.store.identities.as_ref().map(|place| format!("--identities {place}"));
-        let message = format!("{}: {error}", place.unwrap_or_else(|| dir.display().to_string()));
-        match error {
-            // As what is wrong with the keys themselves.
-            OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. } => Failure::Configuration(message),
-            OpenError::Store(_) | OpenError::Keys(_) => Failure::Other(message),
-        }
-    })
 }
 
 /// Starts what is done beside requests, until the runtime ends.

@@ -12,7 +12,7 @@ mod store;
 use std::path::Path;
 use std::sync::Arc;
 
-use iam::{Documents, MemoryDocuments, StoreError};
+use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, StoreError};
 
 pub use clock::SystemClock;
 pub use in_tree::InTree;
@@ -42,6 +42,36 @@ pub async fn open(
         Access::Keep => InTree::open(dir),
     };
     Ok(Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?))
+}
+
+/// Why the registry of a server could not be opened.
+#[derive(Debug)]
+pub struct NotOpened {
+    /// Why, as a sentence.
+    pub message: String,
+    /// True if the master keys are wrong or missing.
+    pub is_of_keys: bool,
+}
+
+/// Opens the registry of a server of `dir`, with the documents that [`open`] finds; of a server
+/// without a tree if `is_null`.
+pub async fn open_registry(
+    (options, store): (&StoreOptions, Option<Store>),
+    (dir, is_null): (&Path, bool),
+    access: Access,
+    root: &RootIdentity,
+    keys: Option<MasterKeys>,
+) -> Result<Arc<Registry>, NotOpened> {
+    let opened = async {
+        let documents = open(store, (!is_null).then_some(dir), access).await?;
+        Registry::open(documents, keys, root, Arc::new(SystemClock::start())).await
+    };
+    opened.await.map_err(|error: OpenError| {
+        let place = options.identities.as_ref().map(|place| format!("--identities {place}"));
+        let message = format!("{}: {error}", place.unwrap_or_else(|| dir.display().to_string()));
+        let is_of_keys = matches!(error, OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. });
+        NotOpened { message, is_of_keys }
+    })
 }
 
 /// Warns of documents in a tree whose identities are elsewhere.
