@@ -35,6 +35,62 @@ pub fn account_of(name: &str) -> io::Result<Option<Account>> {
     Ok(Some(Account { uid, gid, groups: groups.into() }))
 }
 
+/// Looks up the name of a user id; `None` if the system has none.
+pub fn name_of_user(uid: u32) -> Option<String> {
+    let mut texts = vec![0; 1024];
+    loop {
+        let mut entry = MaybeUninit::<libc::passwd>::uninit();
+        let mut found = ptr::null_mut();
+        // SAFETY: the entry and its texts may be written to, of which the call knows the length;
+        // both live until it returns.
+        let status = unsafe {
+            libc::getpwuid_r(uid, entry.as_mut_ptr(), texts.as_mut_ptr(), texts.len(), &raw mut found)
+        };
+        match status {
+            0 if found.is_null() => return None,
+            // SAFETY: the call has written the entry, whose name is in `texts`.
+            0 => return unsafe { text_at(entry.assume_init_ref().pw_name) },
+            libc::EINTR => {}
+            libc::ERANGE if texts.len() < ENTRY_BYTES_MAX => texts.resize(texts.len() * 4, 0),
+            _ => return None,
+        }
+    }
+}
+
+/// Looks up the name of a group id; `None` if the system has none.
+pub fn name_of_group(gid: u32) -> Option<String> {
+    let mut texts = vec![0; 1024];
+    loop {
+        let mut entry = MaybeUninit::<libc::group>::uninit();
+        let mut found = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe {
+            libc::getgrgid_r(gid, entry.as_mut_ptr(), texts.as_mut_ptr(), texts.len(), &raw mut found)
+        };
+        match status {
+            0 if found.is_null() => return None,
+            // SAFETY: as above.
+            0 => return unsafe { text_at(entry.assume_init_ref().gr_name) },
+            libc::EINTR => {}
+            libc::ERANGE if texts.len() < ENTRY_BYTES_MAX => texts.resize(texts.len() * 4, 0),
+            _ => return None,
+        }
+    }
+}
+
+/// Copies a text that ends with a NUL byte; `None` without one, or if it is not UTF-8.
+///
+/// # Safety
+/// The text lives until the function returns.
+unsafe fn text_at(text: *const libc::c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller says so, and texts of the C library end with a NUL byte.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().ok().map(str::to_owned)
+}
+
 fn ids_of(name: &CStr) -> io::Result<Option<(u32, u32)>> {
     let mut texts = vec![0; 1024];
     loop {
@@ -110,6 +166,20 @@ mod tests {
             all.retain(|group| *group != account.gid);
             assert_eq!(&*account.groups, all, "{name}");
         }
+    }
+
+    #[test]
+    fn ids_have_the_names_that_id_shows() {
+        for name in ["root", "nobody", "www-data"] {
+            let account = account_of(name).unwrap().unwrap();
+            assert_eq!(name_of_user(account.uid).as_deref(), Some(name));
+            let group = Command::new("id").args(["-gn", name]).output().unwrap().stdout;
+            assert_eq!(
+                name_of_group(account.gid).as_deref(),
+                Some(String::from_utf8(group).unwrap().trim_end())
+            );
+        }
+        assert_eq!((name_of_user(4_000_000_123), name_of_group(4_000_000_123)), (None, None));
     }
 
     #[test]
