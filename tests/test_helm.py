@@ -97,8 +97,20 @@ class TestRendered:
         assert readiness["timeoutSeconds"] > 2, "a volume may take that long to answer"
 
     def test_it_is_closed(self, rendered):
-        """As Kubernetes' profile "restricted" asks for, and without an account of the cluster."""
+        """As Kubernetes' profile "restricted" asks for, and without an account of the cluster. Who acts as others is root,
+        with what that needs alone."""
         pod, container = self.pod(rendered), self.container(rendered)
+        if "--impersonate" in container["args"]:
+            assert pod["securityContext"]["runAsUser"] == 0
+            assert not pod["securityContext"].get("fsGroup")
+            assert pod["automountServiceAccountToken"] is False
+            capabilities = container["securityContext"].pop("capabilities")
+            assert capabilities["drop"] == ["ALL"] and "SETUID" in capabilities["add"]
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+            }
+            return
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] > 0
         assert pod["automountServiceAccountToken"] is False

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
-from support.server import REPOSITORY
+from support.identities import client
+from support.impersonation import DENIED, ENV, ROOT_IDS, owner, refusal
+from support.server import REPOSITORY, SIDECARS
 
 PACKAGING = REPOSITORY / "packaging"
 MONITORING = PACKAGING / "monitoring"
@@ -55,9 +58,12 @@ def test_each_alert_is_tested():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(
+needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="needs systemd-analyze (Debian's package systemd)"
 )
+
+
+@needs_systemd
 def test_the_unit_is_as_closed_as_it_says():
     unit = PACKAGING / "systemd" / "slipway.service"
     done = subprocess.run(
@@ -67,15 +73,92 @@ def test_the_unit_is_as_closed_as_it_says():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     # With the socket beside it, as they are installed.
-    units = [unit, unit.with_suffix(".socket")]
+    assert complaints_about(unit, unit.with_suffix(".socket")) == []
+
+
+def complaints_about(*units: Path) -> list[str]:
     verified = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True)
     # The program and its manual are not installed here.
-    complaints = [
+    return [
         line
         for line in verified.stderr.splitlines()
         if "/usr/bin/slipway" not in line and "man slipway(1)" not in line
     ]
-    assert complaints == []
+
+
+def calls_of(names: list[str]) -> set[str]:
+    """The system calls of a filter, with those of the groups in it."""
+    found = set()
+    for name in names:
+        if name.startswith("@"):
+            shown = subprocess.run(
+                ["systemd-analyze", "syscall-filter", "--no-pager", name],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            members = [line.strip() for line in shown.stdout.splitlines()[1:]]
+            found |= calls_of([member for member in members if member and not member.startswith("#")])
+        else:
+            found.add(name)
+    return found
+
+
+class TestImpersonate:
+    """What --impersonate needs, in a unit's drop-in and in values of the chart."""
+
+    DROP_IN = PACKAGING / "systemd" / "impersonate.conf"
+    VALUES = PACKAGING / "helm" / "slipway" / "ci" / "impersonate.yaml"
+
+    def settings(self, name: str) -> list[str]:
+        """The values of a setting, in the unit and then in the drop-in."""
+        text = (PACKAGING / "systemd" / "slipway.service").read_text() + self.DROP_IN.read_text()
+        return re.findall(f"^{name}=(.*)$", text, re.MULTILINE)
+
+    @needs_systemd
+    def test_systemd_takes_the_drop_in(self, tmp_path):
+        drop_ins = tmp_path / "slipway.service.d"
+        drop_ins.mkdir()
+        shutil.copy(self.DROP_IN, drop_ins)
+        for unit in ("slipway.service", "slipway.socket"):
+            shutil.copy(PACKAGING / "systemd" / unit, tmp_path)
+        assert complaints_about(tmp_path / "slipway.service", tmp_path / "slipway.socket") == []
+
+    @needs_systemd
+    def test_the_calls_of_a_switch_are_allowed(self):
+        allowed: set[str] = set()
+        for setting in self.settings("SystemCallFilter"):
+            calls = calls_of(setting.removeprefix("~").split())
+            allowed = allowed - calls if setting.startswith("~") else allowed | calls
+        assert {"openat2", "faccessat2"} <= allowed
+        assert {"setfsuid", "setfsgid", "setgroups", "capset", "prctl", "fchown", "fchownat"} <= allowed
+        # No more than that: what else @privileged has stays away.
+        assert not {"chroot", "mount", "bpf", "open_by_handle_at", "pivot_root", "swapon"} & allowed
+
+    def capabilities(self, where: str) -> list[str]:
+        if where == "helm":
+            names = yaml.safe_load(self.VALUES.read_text())["securityContext"]["capabilities"]["add"]
+        else:
+            names = self.settings("CapabilityBoundingSet")[-1].split()
+        return [name.removeprefix("CAP_").lower() for name in names]
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users")
+    @pytest.mark.skipif(SIDECARS, reason="--impersonate is refused where records are in files")
+    @pytest.mark.skipif(not shutil.which("setpriv"), reason="needs util-linux's setpriv")
+    @pytest.mark.parametrize("where", ["systemd", "helm"])
+    def test_its_capabilities_suffice(self, where, make_server, tmp_path):
+        tree = tmp_path / "tree"
+        tree.mkdir()
+        tree.chmod(0o755)
+        given = ",".join(f"+{name}" for name in self.capabilities(where))
+        within = ["setpriv", "--no-new-privs", f"--bounding-set=-all,{given}"]
+        server = make_server("--impersonate", tree=tree, env=ENV, within=within)
+        root = client(server, "s3")
+        root.create_bucket(Bucket="lab")
+        root.put_object(Bucket="lab", Key="d/a", Body=b"1")
+        assert owner(tree / "lab/d/a") == ROOT_IDS
+        (tree / "lab/d/a").chmod(0)
+        assert refusal(root.get_object, Bucket="lab", Key="d/a") == DENIED
 
 
 USER = 4711
