@@ -191,7 +191,7 @@ impl Accounts {
 }
 
 /// The identity of an account of the system. Root's group is nobody's.
-fn identity_of(found: &Account) -> Option<Arc<UnixIdentity>> {
+pub fn identity_of(found: &Account) -> Option<Arc<UnixIdentity>> {
     let account = UnixAccount::new(found.uid, found.gid)?;
     let groups = found.groups.iter().copied().filter(|group| !matches!(*group, 0 | u32::MAX));
     Some(Arc::new(UnixIdentity { account, groups: groups.collect() }))

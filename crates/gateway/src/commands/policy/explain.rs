@@ -10,10 +10,11 @@ use ::policy::{
 };
 use clap::Args;
 use iam::{AccountId, is_always_absent};
-use s3_types::Timestamp;
+use s3_types::{Timestamp, UnixName};
 use serde_json::{Value as Json, json};
 
 use super::files::{PolicyType, compiled, title};
+use super::kernel::{self, Asked, Kernel, KernelOptions, Said};
 use super::reasons::{Case, limits, reason};
 use super::request::{Given, Requester, Target, Values, account, action, condition, requester, target};
 use super::tree::{Read, Who};
@@ -79,6 +80,10 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "KEY=VALUE", value_parser = condition)]
     pub condition: Vec<Given>,
 
+    /// Whom the principal is on the file system.
+    #[command(flatten)]
+    pub kernel: KernelOptions,
+
     /// One JSON object
     #[arg(long)]
     pub json: bool,
@@ -97,6 +102,9 @@ struct Loaded {
     ids: [Option<String>; 2],
     /// Values of condition keys besides those that are given and those that follow.
     values: Vec<(String, String)>,
+    /// How it is known whom the principal is on the file system, and whether names of the system
+    /// count for it.
+    unix: (Option<UnixName>, bool),
     notes: Vec<String>,
     names: Names,
 }
@@ -114,7 +122,10 @@ struct Names {
 struct Decided {
     principal: String,
     verdict: Verdict,
+    /// Why the policies come to the verdict.
     reason: String,
+    /// What the kernel says, if it is asked.
+    kernel: Option<Kernel>,
     statements: Vec<Found>,
     notes: Vec<String>,
 }
@@ -146,7 +157,26 @@ pub fn run(options: &ExplainOptions) -> ExitCode {
             console.say(&line);
         }
     }
-    if decided.verdict == Verdict::Allow { OK.into() } else { FOUND.into() }
+    if decided.is_allowed() { OK.into() } else { FOUND.into() }
+}
+
+impl Decided {
+    /// What the kernel says, if that counts more than that policies allow it.
+    fn decisive_kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref().filter(|kernel| self.verdict == Verdict::Allow && kernel.verdict != Said::Allows)
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.verdict == Verdict::Allow && self.decisive_kernel().is_none()
+    }
+
+    /// The decision and its reason.
+    fn outcome(&self) -> (&'static str, &str) {
+        match self.decisive_kernel() {
+            None => (decision(self.verdict), self.reason.as_str()),
+            Some(kernel) => (by_kernel(kernel.verdict), kernel.sentence.as_str()),
+        }
+    }
 }
 
 fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
@@ -184,13 +214,28 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
     let decisive: Vec<Note> = explanation.decisive().filter(|_| is_clear).copied().collect();
     let found = |note: &Note| found(note, &documents, &values, &loaded.names, decisive.contains(note));
     let notes = loaded.notes.iter().cloned().chain(notes(options));
+    let kernel = options.tree.as_deref().and_then(|dir| ask_kernel(options, dir, &loaded));
     Ok(Decided {
         principal: by.title().to_owned(),
         verdict: explanation.verdict,
         reason: reason(explanation.verdict, explanation.sums, case),
+        kernel,
         statements: explanation.notes.iter().map(found).collect(),
         notes: notes.collect(),
     })
+}
+
+/// Asks the kernel, about a listing with the prefix that is given.
+fn ask_kernel(options: &ExplainOptions, dir: &Path, loaded: &Loaded) -> Option<Kernel> {
+    let (unix, is_of_tree) = &loaded.unix;
+    let title = loaded.by.title();
+    // Of a session with its role.
+    let name = title.split_once('/').map_or(title, |(_, name)| name);
+    let name = if loaded.by.kind == PartyKind::User { name.rsplit('/').next().unwrap_or(name) } else { name };
+    let asked = Asked { name, unix: unix.as_ref(), is_of_tree: *is_of_tree };
+    let of_prefix = |one: &&Given| one.key.to_string() == "s3:prefix";
+    let prefix = options.condition.iter().find(of_prefix).map_or("", |given| given.value.as_str());
+    kernel::ask(&options.kernel, dir, &asked, options.action, (&options.resource, prefix))
 }
 
 /// Takes who asks and the documents from options and files.
@@ -242,6 +287,7 @@ fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
         no_public: read.no_public,
         ids: [read.id, read.issuer_id],
         values: read.values,
+        unix: (read.unix, read.is_of_tree),
         notes: read.notes,
         ..Loaded::of(read.by)
     })
@@ -271,6 +317,7 @@ impl Loaded {
             no_public: false,
             ids: [None, None],
             values: Vec::new(),
+            unix: (None, false),
             notes: Vec::new(),
             names: Names::default(),
         }
@@ -367,8 +414,22 @@ const fn decision(verdict: Verdict) -> &'static str {
     }
 }
 
+/// The decision where policies allow it and the kernel does not.
+const fn by_kernel(said: Said) -> &'static str {
+    match said {
+        Said::Allows => "allowed",
+        Said::Refuses => "refused by the kernel",
+        Said::Nobody => "refused",
+        Said::Unknown => "not decided",
+    }
+}
+
 fn as_lines(options: &ExplainOptions, decided: &Decided) -> Vec<String> {
-    let mut lines = vec![format!("{}: {}", decision(decided.verdict), decided.reason)];
+    let (outcome, why) = decided.outcome();
+    let mut lines = vec![format!("{outcome}: {why}")];
+    if decided.decisive_kernel().is_some() {
+        lines.push(format!("policies: {}: {}", decision(decided.verdict), decided.reason));
+    }
     let mut statements: Vec<&Found> = decided.statements.iter().collect();
     // What decided comes first, then what else applies.
     statements.sort_by_key(|found| (!found.decides, !found.applies));
@@ -388,6 +449,10 @@ fn as_lines(options: &ExplainOptions, decided: &Decided) -> Vec<String> {
             }
         });
     }
+    if let Some(kernel) = decided.kernel.as_ref().filter(|_| decided.decisive_kernel().is_none()) {
+        let refuses = if kernel.verdict == Said::Refuses { "refuses it as well: " } else { "" };
+        lines.push(format!("kernel: {refuses}{}", kernel.sentence));
+    }
     lines.extend(decided.notes.iter().map(|note| format!("note: {note}")));
     lines
 }
@@ -406,9 +471,12 @@ fn as_json(options: &ExplainOptions, decided: &Decided) -> Json {
             "decides": found.decides,
         })
     };
+    let (outcome, why) = decided.outcome();
     json!({
-        "decision": decision(decided.verdict),
-        "reason": decided.reason,
+        "decision": outcome,
+        "reason": why,
+        "policies": { "decision": decision(decided.verdict), "reason": decided.reason },
+        "kernel": decided.kernel.as_ref().map(Kernel::as_json),
         "principal": decided.principal,
         "action": options.action.to_string(),
         "resource": options.resource.to_string(),
@@ -440,6 +508,7 @@ mod tests {
             resource_policy: None,
             bucket_account: None,
             condition: given.iter().map(|text| condition(text).unwrap()).collect(),
+            kernel: KernelOptions::default(),
             json: false,
         }
     }

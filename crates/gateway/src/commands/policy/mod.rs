@@ -4,6 +4,7 @@
 pub mod check;
 pub mod explain;
 mod files;
+mod kernel;
 mod notes;
 mod reasons;
 mod request;
@@ -23,8 +24,9 @@ pub enum PolicyCommand {
     /// them has no effect. Exit status: 0 all would be accepted; 1 some would not, or could not be
     /// read; 2 none could be read, or the command line is wrong
     Check(CheckOptions),
-    /// Explain what policy documents decide about a request, and which statements do. Exit status:
-    /// 0 it is allowed; 1 it is not, or that depends on what is not known; 2 could not tell
+    /// Explain what policy documents decide about a request, and which statements do; then what the
+    /// kernel would refuse to a user of --tree with a POSIX identity, and for which file. Exit
+    /// status: 0 it is allowed; 1 it is not, or that depends on what is not known; 2 could not tell
     Explain(Box<ExplainOptions>),
 }
 

@@ -12,7 +12,7 @@ use iam::{
     Account, AccountId, AccountState, Identity, Permissions, Principal, Registry, RootIdentity, SessionTag,
     Snapshot,
 };
-use s3_types::{BucketName, S3Action};
+use s3_types::{BucketName, S3Action, UnixName};
 
 use super::request::{Requester, Target, requester};
 use crate::access::KnownRules;
@@ -48,6 +48,10 @@ pub struct Read {
     pub issuer_id: Option<String>,
     /// Values of condition keys that only the directory tells.
     pub values: Vec<(String, String)>,
+    /// The source of the principal's POSIX identity, if it has one.
+    pub unix: Option<UnixName>,
+    /// True for a principal of the account that owns the directory.
+    pub is_of_tree: bool,
     /// Remarks about what decides besides policies.
     pub notes: Vec<String>,
 }
@@ -87,6 +91,7 @@ async fn read(
         Who::Principal(by) => by.clone(),
     };
     let mut this = Read {
+        is_of_tree: by.account_id() == own.id().as_str(),
         by,
         permissions: Permissions::default(),
         resource: None,
@@ -95,6 +100,7 @@ async fn read(
         id: None,
         issuer_id: None,
         values: Vec::new(),
+        unix: None,
         notes: Vec::new(),
     };
     this.add_principal(&state)?;
@@ -170,6 +176,7 @@ impl Read {
             }
         };
         self.permissions = identity.permissions.clone();
+        self.unix.clone_from(&identity.principal.unix);
         if identity.disabled || account.document().disabled {
             self.notes
                 .push("the principal or its account is switched off: all its keys are refused".to_owned());
