@@ -365,10 +365,19 @@ pub const PAGES: &[Page] = &[
             "Values of condition keys that follow from the principal, the owner and the time are known. All others are absent \
              unless `--condition` gives them. Public access blocks, ACLs and the key that the server was started \
              with are not looked at.",
+            "If the directory of `--tree` (or `--posix`, `--posix-names`) says whom the principal is on the file \
+             system, the kernel is asked after the policies, as that user, for what a gateway with `--impersonate` \
+             would do there. The first directory or file that it refuses is named. This needs root; a process that \
+             cannot act as the user decides nothing.",
         ],
         sections: &[Section {
             title: "EXAMPLES",
             items: &[
+                ("", "What keeps a user from an object, a policy or a directory's mode?"),
+                (
+                    "$",
+                    "slipway policy explain s3:GetObject arn:aws:s3:::lab/home/x --tree /srv/objects --user ann",
+                ),
                 ("", "May a user read an object in the bucket of another account?"),
                 (
                     "$",
