@@ -20,7 +20,7 @@ const STATICS: [(&str, &str, &str, &str); 35] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
-    ("backend-posix", "base::unique", "PROCESS", "makes names that no other process makes"),
+    ("backend-posix", "base::unique", "KEYS", "makes names that no other process makes or guesses"),
     ("backend-posix", "base::who", "LOGGED", SELDOM),
     ("backend-posix", "buckets::aside", "LOGGED", SELDOM),
     ("backend-posix", "listing::attributes", "LOGGED", SELDOM),

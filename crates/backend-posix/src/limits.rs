@@ -341,7 +341,7 @@ pub(crate) const GATEWAY_LINE_BYTES_MAX: usize = 4096;
 /// The age from which an unlocked file counts as that of a gateway that has ended.
 pub(crate) const GATEWAY_LEFT_AGE: Duration =
     if cfg!(test) { Duration::from_millis(300) } else { Duration::from_mins(1) };
-/// How many directories of a bucket the kernel is asked about, to explain a DeleteBucket.
+/// The number of directories of a bucket that the kernel is asked about, to explain a DeleteBucket.
 pub(crate) const RIGHTS_DIRECTORIES_MAX: usize = 10_000;
 
 const _: () = assert!(PIECE_BYTES_MAX + 10 <= NAME_BYTES_MAX);

@@ -111,7 +111,8 @@ impl Places {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
-    /// Takes as many places as `count` until the returned permit is dropped. `None` if fewer are free.
+    /// Takes as many places as `count` until the returned permit is dropped. `None` if fewer are
+    /// free.
     pub fn take_many(&self, count: usize) -> Option<OwnedSemaphorePermit> {
         let count = u32::try_from(count).ok()?;
         Arc::clone(&self.free).try_acquire_many_owned(count).ok()

@@ -19,8 +19,8 @@ pub(crate) fn fraction() -> f64 {
     f64::from(random().to_ne_bytes()[0]) / 255.0
 }
 
-/// A number that is unique among all gateways, and that nobody can guess from another one: a counter
-/// under two keyed hashes, whose keys are random bits of this process.
+/// A number that is unique among all gateways, and that nobody can guess from another one: a
+/// counter under two keyed hashes, whose keys are random bits of this process.
 pub(crate) fn id() -> u128 {
     static KEYS: OnceLock<[RandomState; 2]> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -27,8 +27,9 @@ pub(crate) struct Companion {
 }
 
 /// The part of a record for its attribute, and the companion that must be written before it; `None`
-/// for a kind that always fits. The id is one that nobody can guess: the gateway reads the companion
-/// for everybody who can write the id into the attribute of a file, with `--impersonate` too.
+/// for a kind that always fits. The id is one that nobody can guess: the gateway reads the
+/// companion for everybody who can write the id into the attribute of a file, with `--impersonate`
+/// too.
 pub(super) fn split<R: Kind>(record: &R, encoded: Encoded) -> Option<(R, Companion)> {
     let id = unique::id();
     Some((record.shortened(id)?, Companion { id, record: encoded }))

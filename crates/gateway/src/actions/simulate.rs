@@ -137,9 +137,9 @@ fn action(name: &str) -> Result<Action, QueryError> {
 }
 
 impl Simulation<'_> {
-    /// Decides about the actions and resources of a page. If there are many statements, the page has
-    /// fewer results than it may have, so that its cost is bounded: each statement is looked at, and
-    /// may be part of the answer, once for each result.
+    /// Decides about the actions and resources of a page. If there are many statements, the page
+    /// has fewer results than it may have, so that its cost is bounded: each statement is looked
+    /// at, and may be part of the answer, once for each result.
     fn run(&self, page: &Page) -> Result<(Vec<EvaluationResult<'_>>, Option<String>), QueryError> {
         if self.actions.is_empty() {
             return Err(invalid("ActionNames names no action."));

@@ -44,10 +44,10 @@ pub async fn open(
     Ok(Arc::new(opened.map_err(|error| StoreError::Unavailable(Box::new(error)))?))
 }
 
-/// Why the registry of a server could not be opened.
+/// The reason why the registry of a server could not be opened.
 #[derive(Debug)]
 pub struct NotOpened {
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub message: String,
     /// True if the master keys are wrong or missing.
     pub is_of_keys: bool,

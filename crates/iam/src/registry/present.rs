@@ -251,8 +251,8 @@ impl Registry {
         })
     }
 
-    /// Returns the present state if it is young enough to answer requests, and looks only if not: for
-    /// requests of strangers, who could otherwise have the store asked at any rate.
+    /// Returns the present state if it is young enough to answer requests, and looks only if not:
+    /// for requests of strangers, who could otherwise have the store asked at any rate.
     pub async fn fresh_or_look(&self) -> Result<Arc<Snapshot>, Unavailable> {
         let fresh = self.fresh().map(|state| Arc::clone(&state));
         match fresh {

@@ -39,7 +39,7 @@ pub struct Entry {
     pub has_access_list: bool,
 }
 
-/// What a user lacks.
+/// The permission that a user lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lack {
     /// The right to look names up in a directory (`x`).
@@ -62,13 +62,13 @@ pub enum Lack {
 /// The first thing that the kernel refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What it is refused for.
+    /// The file or directory that it is refused for.
     pub entry: Entry,
-    /// What the user lacks for it.
+    /// The permission that the user lacks for it.
     pub lack: Lack,
 }
 
-/// Why the questions ended.
+/// The reason why the questions ended.
 #[derive(Debug)]
 pub(super) enum Stop {
     Refused(Box<Refusal>),
@@ -139,7 +139,8 @@ impl Place {
         seen.is_ok_and(|seen| seen.stx_attributes.intersects(fixed))
     }
 
-    /// What the default access list gives to the owner of a new directory; `None` without a list.
+    /// Returns the bits that the default access list gives to the owner of a new directory; `None`
+    /// without a list.
     fn default_of_owner(&self) -> Option<u16> {
         let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
         let path = descriptor::path(self.fd.as_fd());

@@ -1,4 +1,4 @@
-//! What the kernel would say of an action of S3, if a user's file calls were made for it
+//! Asks what the kernel would answer to an action of S3 whose file calls were made as a user
 //! (decision 0044).
 //!
 //! The kernel is asked as that user; its rules are not evaluated here, but for the sticky bit,
@@ -30,7 +30,7 @@ use asking::{Asker, Place, Stop, place_of, refused, unknown};
 pub use asking::{Entry, Lack, Refusal};
 use way::{End, Walker};
 
-/// What is to be done in a bucket.
+/// The operation in a bucket that is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     /// An object is read.
@@ -49,7 +49,7 @@ pub enum Deed {
     DeleteBucket,
 }
 
-/// What the kernel says.
+/// The kernel's verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// It allows it. What else an answer depends on, as a sentence.
@@ -135,7 +135,7 @@ impl Question<'_> {
     }
 }
 
-/// Who asks for what is not there has to read the bucket.
+/// A requester of a missing key has to be able to read the bucket.
 fn missing(walker: &Walker<'_>) -> Answer {
     walker.asker.read(&walker.top()?)?;
     Ok(Some(NO_OBJECT))

@@ -1,4 +1,4 @@
-//! Who is asked about, and what for. What gateways answer is compared in
+//! The users and the actions of these tests. What gateways answer is compared in
 //! tests/test_policy_and_kernel.py.
 
 use std::fs;
@@ -42,7 +42,7 @@ fn key(text: &str) -> ObjectKey {
     ObjectKey::new(text).unwrap()
 }
 
-/// What is lacking, and where below the bucket.
+/// The permission that is lacking, and its place below the bucket.
 fn lacking(scene: &Scene, root: &Path, who: &UnixIdentity, deed: &Deed) -> Option<(String, Lack)> {
     match ask_kernel(root, &scene.name, who, deed).unwrap() {
         Word::Allowed(_) => None,

@@ -8,7 +8,7 @@ use crate::fs::resolve::PLACE;
 use crate::layout::keymap::join;
 use crate::tree::bucket::Bucket;
 
-/// Where a path leads.
+/// The end that a path leads to.
 pub(super) enum End {
     There(Place),
     /// There is nothing; the last of the directories above is the nearest that exists.

@@ -80,7 +80,7 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "KEY=VALUE", value_parser = condition)]
     pub condition: Vec<Given>,
 
-    /// Whom the principal is on the file system.
+    /// The options about the principal's POSIX identity.
     #[command(flatten)]
     pub kernel: KernelOptions,
 
@@ -102,7 +102,7 @@ struct Loaded {
     ids: [Option<String>; 2],
     /// Values of condition keys besides those that are given and those that follow.
     values: Vec<(String, String)>,
-    /// How it is known whom the principal is on the file system, and whether names of the system
+    /// The source of the principal's POSIX identity, and whether names of the system's accounts
     /// count for it.
     unix: (Option<UnixName>, bool),
     notes: Vec<String>,
@@ -122,9 +122,9 @@ struct Names {
 struct Decided {
     principal: String,
     verdict: Verdict,
-    /// Why the policies come to the verdict.
+    /// The reason for the verdict of the policies.
     reason: String,
-    /// What the kernel says, if it is asked.
+    /// The verdict of the kernel, if it is asked.
     kernel: Option<Kernel>,
     statements: Vec<Found>,
     notes: Vec<String>,
@@ -161,7 +161,7 @@ pub fn run(options: &ExplainOptions) -> ExitCode {
 }
 
 impl Decided {
-    /// What the kernel says, if that counts more than that policies allow it.
+    /// Returns the verdict of the kernel, if it decides although policies allow the request.
     fn decisive_kernel(&self) -> Option<&Kernel> {
         self.kernel.as_ref().filter(|kernel| self.verdict == Verdict::Allow && kernel.verdict != Said::Allows)
     }

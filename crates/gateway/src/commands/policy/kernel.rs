@@ -72,26 +72,26 @@ fn posix(text: &str) -> Result<UnixName, String> {
 pub struct Asked<'a> {
     /// The name for people.
     pub name: &'a str,
-    /// How it is known whom this is on the file system.
+    /// The source of the principal's POSIX identity.
     pub unix: Option<&'a UnixName>,
     /// True for a user of the account that owns the directory, whose names may count.
     pub is_of_tree: bool,
 }
 
-/// What the kernel says of a request.
+/// The kernel's answer about a request.
 #[derive(Debug)]
 pub struct Kernel {
-    /// What was found.
+    /// The verdict.
     pub verdict: Said,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub sentence: String,
-    /// Whom it was asked for.
+    /// The identity that it was asked for.
     identity: Option<Arc<UnixIdentity>>,
     refusal: Option<Refusal>,
     note: Option<&'static str>,
 }
 
-/// What the kernel says.
+/// The kernel's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
     /// It allows the request.
@@ -158,7 +158,7 @@ pub fn ask(
     })
 }
 
-/// Whom the principal is on the file system; an error if it is somebody that nobody may be.
+/// Returns the POSIX identity of the principal; an error if it is one that no request may have.
 fn identity(options: &KernelOptions, asked: &Asked<'_>) -> Result<Option<Arc<UnixIdentity>>, String> {
     let Asked { name, unix, is_of_tree } = *asked;
     let identity = match options.posix.as_ref().or(unix) {
@@ -190,14 +190,14 @@ fn may_ask(identity: &UnixIdentity) -> Result<(), String> {
     })
 }
 
-/// What gateways ask the kernel for.
+/// The permissions of files that a gateway's calls need.
 enum Need {
     Deed(BucketName, Deed),
     /// Nothing, and why.
     Nothing(&'static str),
 }
 
-/// What an action needs; `None` for those that make no file calls.
+/// Returns the permissions of files that an action needs; `None` for those that make no file calls.
 fn need_of(action: Action, target: &Target, prefix: &str) -> Option<Need> {
     const DOCUMENTS: &str = "policies of buckets are the gateway's own files";
     let name = action.to_string();
