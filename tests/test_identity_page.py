@@ -20,7 +20,7 @@ OF_OTHER_SERVERS = (
     "slipway admin provider set-claims",
     "slipway serve --identities",
     "cat /etc/slipway/slipway.toml",
-    "curl --data-urlencode LDAPUsername",
+    "read -rs password",
 )
 
 # Servers go to the background, and the keys that `aws configure` asks for are those that were

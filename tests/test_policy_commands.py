@@ -254,6 +254,20 @@ class TestCheck:
         (found,) = check("--type", "trust", write("trust.json", TRUST))
         assert [note["names"] for note in found["notes"]] == [["sts:ExternalId"]]
 
+    def test_claims_of_a_provider_have_values(self, write):
+        url = "idp.example.org/realms/lab"
+        statement = {
+            "Effect": "Allow",
+            "Principal": {"Federated": f"arn:aws:iam::111122223333:oidc-provider/{url}"},
+            "Action": "sts:AssumeRoleWithWebIdentity",
+            "Condition": {
+                "StringEquals": {f"{url}:aud": "slipway", f"{url.upper()}:email": "a@b", "x.org:aud": "s"}
+            },
+        }
+        trust = write("oidc.json", json.dumps({"Version": "2012-10-17", "Statement": statement}))
+        (found,) = check("--type", "trust", trust)
+        assert [note["names"] for note in found["notes"]] == [["x.org:aud"]]
+
     def test_a_bucket_policy_is_of_its_bucket(self, write):
         path = write("shared.json", SHARED)
         (found,) = check("--type", "resource", "--bucket", "other", path, status=1)

@@ -478,5 +478,7 @@ class TestPlacesOfActions:
             # The server reads the first bytes of the others meanwhile.
             for _ in range(50):
                 answer = server.raw.post("/", body=body, headers=form, anonymous=True)
-                assert answer.status == 400 and b"<Code>InvalidIdentityToken</Code>" in answer.body, answer.body
+                assert answer.status == 400 and b"<Code>InvalidIdentityToken</Code>" in answer.body, (
+                    answer.body
+                )
             expect.ok(server.raw.get("/"))

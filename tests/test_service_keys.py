@@ -238,7 +238,9 @@ class TestCommand:
         forged = f"nightly\n{ann[0]}  ann  Active  nightly"
         other = facts(admin("key", "create", "ann", *words[:4], "--description", forged))["access key"]
         rows = admin("key", "list", "ann").splitlines()
-        assert len(rows) == 4 and sorted(row.split()[0] for row in rows[1:]) == sorted([ann[0], key[0], other])
+        assert len(rows) == 4 and sorted(row.split()[0] for row in rows[1:]) == sorted(
+            [ann[0], key[0], other]
+        )
         admin("key", "delete", other)
         admin("key", "disable", key[0])
         assert code_of(s3.get_object, Bucket="data", Key="a") == "InvalidAccessKeyId"

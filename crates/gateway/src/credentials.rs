@@ -250,10 +250,11 @@ pub fn check_private(file: &fs::File, content: &str) -> Result<(), String> {
             mode & 0o777
         ));
     }
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+    let own = rustix::process::geteuid().as_raw();
+    if owner != 0 && owner != own {
         return Err(format!(
-            "it belongs to the user with uid {owner}, neither to the server's user nor to root: chown it to one of \
-             them"
+            "it belongs to the user with uid {owner}, neither to root nor to the user of this process ({own}): run \
+             this as its owner (setpriv, sudo -u), or chown it"
         ));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Principals that statements name.
 
 use crate::arn::split;
+use crate::catalogue::Key;
 use crate::fault::Fault;
 use crate::party::{Party, PartyKind};
 
@@ -74,6 +75,15 @@ impl Principals {
     /// True if the list names everybody, or an identity provider, who vouches for anybody.
     pub const fn names_anybody(&self) -> bool {
         !self.not && (self.everyone || !self.providers.is_empty())
+    }
+
+    /// True for a condition key whose values are claims of an identity provider in the list, such as
+    /// `idp.example.org/lab:aud`.
+    pub fn has_provider_of(&self, key: &Key) -> bool {
+        let Key::Foreign(name) = key else { return false };
+        let Some((of, _)) = name.rsplit_once(':') else { return false };
+        let url = |provider: &str| provider.split_once('/').map(|(_, url)| url.to_ascii_lowercase());
+        !self.not && self.providers.iter().any(|provider| url(provider).as_deref() == Some(of))
     }
 
     /// Returns how the list names a requester; `None` if it does not. `NotPrincipal` is not looked

@@ -147,7 +147,8 @@ fn of_condition(place: Place<'_>, condition: &Condition) -> Option<Note> {
     let element = format!(".Condition.{operator}.{key}");
     let note = |note, text: String| Some(place.note(note, &element, vec![key.to_string()], text));
     let without = condition.holds(&Nothing);
-    if is_always_absent(key) {
+    let is_claim = place.statement.principals.as_ref().is_some_and(|all| all.has_provider_of(key));
+    if is_always_absent(key) && !is_claim {
         let comes_to = match without {
             Certainty::No => format!("the condition never holds: {}", place.without_effect()),
             _ => "the condition always holds".to_owned(),

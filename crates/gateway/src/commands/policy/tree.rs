@@ -1,6 +1,7 @@
 //! Reads from a served directory what a decision needs: the principal with its policies, and the
 //! bucket with its own.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,6 +82,13 @@ async fn read(
     action: Action,
     target: &Target,
 ) -> Result<Read, String> {
+    if let Err(error) = std::fs::read_dir(dir.join(STATE_DIR))
+        && error.kind() == ErrorKind::PermissionDenied
+    {
+        return Err(format!(
+            "{STATE_DIR}: {error}: run this command as the user of its gateways, or as root"
+        ));
+    }
     if !account::is_kept(dir, STATE_DIR) {
         return Err("no gateway has served it: name the directory whose directories are buckets".to_owned());
     }
