@@ -414,3 +414,37 @@ impl Maintenance for PosixBackend {
         self.run(Who::Gateway, work).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use backend::{Documents, ObjectRef};
+    use s3_types::ObjectKey;
+
+    use super::*;
+    use crate::testing::fixture;
+
+    /// A body is not asked for while the path of the tree leads elsewhere, although the directory
+    /// that was opened still has the bucket.
+    #[tokio::test]
+    async fn a_put_does_not_begin_where_nobody_finds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, aside) = (folder.path().join("root"), folder.path().join("aside"));
+        std::fs::create_dir(&root).unwrap();
+        let tree = PosixBackend::open(&root, fixture::options()).unwrap();
+        let (cx, name, key) =
+            (Context::default(), BucketName::new("bucket").unwrap(), ObjectKey::new("key").unwrap());
+        let new = CreateBucketRequest { name: &name, owner: None, documents: Documents::new() };
+        tree.create_bucket(&cx, new).await.unwrap();
+        let put = || {
+            let (object, options) = (ObjectRef::current(&name, &key), WriteOptions::default());
+            tree.put_object(&cx, PutRequest { object, options, check: None })
+        };
+        assert!(put().await.is_ok());
+        std::fs::rename(&root, &aside).unwrap();
+        tree.store.look_after();
+        assert!(matches!(put().await.err(), Some(BackendError::Unavailable(_))));
+        std::fs::rename(&aside, &root).unwrap();
+        tree.store.look_after();
+        assert!(put().await.is_ok());
+    }
+}

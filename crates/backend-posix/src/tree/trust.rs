@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn by_its_mode() {
-        let scene = Scene::new();
+        let mut scene = Scene::new();
         if scene.store.keeps_no_modes(&scene.store.root, &rustix::fs::fstat(&scene.store.root).unwrap()) {
             return eprintln!(
                 "\n*** SKIPPED: files have no modes here, so checking them is NOT tested ***\n"
@@ -370,6 +370,9 @@ mod tests {
         let device = rustix::fs::fstat(&scene.store.root).unwrap().st_dev;
         scene.store.devices.keep_modeless(device);
         assert_eq!(counts(&scene, None, 0o777), Some([true, true]));
+        // A trial of the device counts more.
+        scene.store.volume.modes = Fact::Yes;
+        assert_eq!(counts(&scene, None, 0o777), Some([false, false]));
     }
 
     #[test]
