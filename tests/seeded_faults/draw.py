@@ -90,13 +90,17 @@ def find(repository: Path, cargo: str) -> list[Site]:
 class Draw:
     """Draws in an order that only the seed and the sources decide."""
 
-    def __init__(self, sites: Iterable[Site], count: int, seed: int) -> None:
+    def __init__(self, sites: Iterable[Site], count: int, seed: int, area: str | None = None) -> None:
         shuffled = sorted(sites, key=lambda site: (site.file, site.start, site.end, site.what))
         random.Random(seed).shuffle(shuffled)
         self.sites = shuffled
         self.wanted: Counter[tuple[str, str]] = Counter()
         order = [
-            (area, kind) for area, kinds in SHARES.items() for kind, n in kinds.items() for _ in range(n)
+            (of, kind)
+            for of, kinds in SHARES.items()
+            if area in (None, of)
+            for kind, n in kinds.items()
+            for _ in range(n)
         ]
         random.Random(seed).shuffle(order)
         for index in range(count):

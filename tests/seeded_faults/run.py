@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from seeded_faults.control import Control
-from seeded_faults.draw import Draw, Site, find
+from seeded_faults.draw import SHARES, Draw, Site, find
 from seeded_faults.suites import Suites, Turn, black_box_files, full_name
 from seeded_faults.tree import Tree
 
@@ -39,7 +39,7 @@ class Campaign:
         self.at: Path = options.directory
         self.at.mkdir(parents=True, exist_ok=True)
         # Numbers of faults mean something for one draw alone.
-        draw = f"{options.seed}-{options.count}"
+        draw = f"{options.seed}-{options.count}" + (f"-{options.area}" if options.area else "")
         self.file, self.reached = self.at / f"state-{draw}.json", self.at / f"reached-{draw}.json"
         self.verdicts = Path(__file__).with_name(f"verdicts-{draw}.json")
         state = json.loads(self.file.read_text()) if self.file.exists() else self.committed()
@@ -83,7 +83,7 @@ class Campaign:
             # The faults after them get other numbers.
             self.is_built = False
             self.reached.unlink(missing_ok=True)
-        draw = Draw(by_name.values(), self.options.count, self.options.seed)
+        draw = Draw(by_name.values(), self.options.count, self.options.seed, self.options.area)
         while True:
             if not self.is_built:
                 sites = draw.fill(sites, lambda site: site.name in self.refused)
@@ -213,6 +213,7 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=60, choices=range(1, COUNT_MAX + 1), metavar="N")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--area", choices=SHARES, help="of this alone")
     parser.add_argument("--only", type=int, nargs="*", default=[], help="these faults, by number")
     parser.add_argument("--build-only", action="store_true", help="draw and build; run no test")
     parser.add_argument("--rust-only", action="store_true", help="no black-box tests")

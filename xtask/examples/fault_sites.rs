@@ -6,6 +6,7 @@
 //! modules of each file that it is given, except those that are for tests. What macros are given is
 //! not looked at.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -45,7 +46,8 @@ fn main() -> ExitCode {
 fn of_file(path: &Path, sites: &mut Vec<Value>) -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(path)?;
     let file = syn::parse_file(&text)?;
-    let mut finder = Finder { path, text: &text, functions: Vec::new(), modules: Vec::new(), sites };
+    let (functions, blocks, modules) = Default::default();
+    let mut finder = Finder { path, text: &text, functions, blocks, modules, sites };
     finder.visit_file(&file);
     let modules = finder.modules;
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -68,6 +70,8 @@ struct Finder<'a> {
     text: &'a str,
     /// The names of what is around the present place.
     functions: Vec<String>,
+    /// The blocks around the present place.
+    blocks: Vec<Range<usize>>,
     /// The modules of this file that have files of their own.
     modules: Vec<String>,
     sites: &'a mut Vec<Value>,
@@ -185,6 +189,11 @@ impl Finder<'_> {
         self.add("limit", "one less", expr, "(@NOW@ - (if ::seeded_fault::on(@N@) { 1 } else { 0 }))");
     }
 
+    /// True if the present block has this text.
+    fn block_has(&self, text: &str) -> bool {
+        self.blocks.last().is_some_and(|block| self.text[block.clone()].contains(text))
+    }
+
     /// Visits the body of what has a name.
     fn within(&mut self, name: &str, visit: impl FnOnce(&mut Self)) {
         self.functions.push(name.to_owned());
@@ -284,6 +293,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         visit::visit_expr_match(self, expr);
     }
 
+    fn visit_block(&mut self, block: &'ast syn::Block) {
+        self.blocks.push(block.span().byte_range());
+        visit::visit_block(self, block);
+        self.blocks.pop();
+    }
+
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
         if let Stmt::Expr(Expr::Try(step), Some(_)) = statement {
             self.add("step", "left out", step, "if !::seeded_fault::on(@N@) { @NOW@; }");
@@ -297,8 +312,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             && self.text_of(&init.expr).contains("lock")
             && !matches!(*init.expr, Expr::Closure(_))
         {
-            let then = "if !::seeded_fault::on(@N@) { Some(@NOW@) } else { None }";
-            self.add("lock", "not taken", &init.expr, then);
+            // What asks whether it is held has an Option already.
+            let name = &bound.ident;
+            let asks = ["is_some", "is_none"].iter().any(|ask| self.block_has(&format!("{name}.{ask}()")));
+            let now = if asks { "(@NOW@)" } else { "Some(@NOW@)" };
+            let then = format!("if !::seeded_fault::on(@N@) {{ {now} }} else {{ None }}");
+            self.add("lock", "not taken", &init.expr, &then);
         }
         visit::visit_local(self, local);
     }
