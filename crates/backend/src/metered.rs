@@ -1,5 +1,8 @@
-use std::future::Future;
+use std::future::{Future, ready};
+use std::mem;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -94,24 +97,71 @@ impl<O: CallObserver> Metered<O> {
     }
 
     fn writer(&self, inner: Box<dyn ObjectWriter>) -> Box<dyn ObjectWriter> {
-        Box::new(MeteredWriter { inner, observer: Arc::clone(&self.observer) })
+        Box::new(MeteredWriter { stage: Stage::Writing(inner), observer: Arc::clone(&self.observer) })
     }
 }
 
-async fn time<T>(
-    observer: &impl CallObserver,
+/// A call in progress: what [`time`] makes of the storage's.
+///
+/// The calls of most requests are written out in the form that `async_trait` generates, with this
+/// in the box. In an `async` function the request would be copied into the box, and what the call
+/// returns through each function's frame, which cost more than counting it.
+struct Timed<'f, T, O, F> {
+    observer: &'f O,
     call: Call,
-    work: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let started = Instant::now();
-    let outcome = work.await;
-    observer.call_ended(call, started.elapsed(), outcome.as_ref().err());
-    outcome
+    started: Instant,
+    work: BoxFuture<'f, Result<T>>,
+    /// Notifies the observer of what a call that succeeded has done besides.
+    succeeded: F,
+}
+
+impl<T, O: CallObserver, F: Fn(&O, &T) + Unpin> Future for Timed<'_, T, O, F> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Result<T>> {
+        let polled = self.work.as_mut().poll(cx);
+        if let Poll::Ready(outcome) = &polled {
+            self.observer.call_ended(self.call, self.started.elapsed(), outcome.as_ref().err());
+            if let Ok(done) = outcome {
+                (self.succeeded)(self.observer, done);
+            }
+        }
+        polled
+    }
+}
+
+/// Times a call from now on, and notifies the observer of its end.
+fn time<'f, T, O: CallObserver>(
+    observer: &'f O,
+    call: Call,
+    work: BoxFuture<'f, Result<T>>,
+) -> Timed<'f, T, O, impl Fn(&O, &T) + Unpin + use<T, O>> {
+    time_and(observer, call, work, |_: &O, _: &T| {})
+}
+
+/// Times a call from now on, and notifies the observer of its end and by `succeeded`.
+fn time_and<'f, T, O: CallObserver, F: Fn(&O, &T) + Unpin>(
+    observer: &'f O,
+    call: Call,
+    work: BoxFuture<'f, Result<T>>,
+    succeeded: F,
+) -> Timed<'f, T, O, F> {
+    Timed { observer, call, started: Instant::now(), work, succeeded }
 }
 
 struct MeteredWriter<O> {
-    inner: Box<dyn ObjectWriter>,
+    stage: Stage,
     observer: Arc<O>,
+}
+
+enum Stage {
+    Writing(Box<dyn ObjectWriter>),
+    Committing {
+        started: Instant,
+        work: BoxFuture<'static, Result<WriteReceipt>>,
+    },
+    /// Between the two.
+    Moved,
 }
 
 #[async_trait]
@@ -123,16 +173,45 @@ impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
         'w: 'f,
         Self: 'f,
     {
+        let Stage::Writing(inner) = &mut self.stage else { return Box::pin(ready(misused())) };
         self.observer.bytes_moved(Call::Write, chunk.len() as u64);
         if chunk.len() < TIMED_WRITE_BYTES_MIN {
-            return self.inner.write(chunk);
+            return inner.write(chunk);
         }
-        Box::pin(time(&*self.observer, Call::Write, self.inner.write(chunk)))
+        Box::pin(time(&*self.observer, Call::Write, inner.write(chunk)))
     }
 
-    async fn commit(self: Box<Self>, digests: Digests) -> Result<WriteReceipt> {
-        time(&*self.observer, Call::Commit, self.inner.commit(digests)).await
+    /// The writer becomes the future of its commit, so that no other memory is needed for that.
+    fn commit<'f>(mut self: Box<Self>, digests: Digests) -> BoxFuture<'f, Result<WriteReceipt>>
+    where
+        Self: 'f,
+    {
+        if let Stage::Writing(inner) = mem::replace(&mut self.stage, Stage::Moved) {
+            self.stage = Stage::Committing { started: Instant::now(), work: inner.commit(digests) };
+        }
+        Box::into_pin(self)
     }
+}
+
+impl<O: CallObserver> Future for MeteredWriter<O> {
+    type Output = Result<WriteReceipt>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Result<WriteReceipt>> {
+        let MeteredWriter { stage, observer } = &mut *self;
+        let Stage::Committing { started, work } = stage else { return Poll::Ready(misused()) };
+        let polled = work.as_mut().poll(cx);
+        if let Poll::Ready(outcome) = &polled {
+            observer.call_ended(Call::Commit, started.elapsed(), outcome.as_ref().err());
+        }
+        polled
+    }
+}
+
+/// The outcome of a call that the compiler cannot rule out: a writer is a future only once it was
+/// committed, and then nobody else has it.
+#[cold]
+fn misused<T>() -> Result<T> {
+    Err(BackendError::Unsupported("writes after a commit"))
 }
 
 #[async_trait]
@@ -180,19 +259,48 @@ impl<O: CallObserver> Backend for Metered<O> {
         time(&*self.observer, Call::DeleteBucket, self.inner.delete_bucket(cx, bucket)).await
     }
 
-    async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        time(&*self.observer, Call::HeadObject, self.inner.head_object(cx, request)).await
+    fn head_object<'s, 'c, 'r, 'f>(
+        &'s self,
+        cx: &'c Context,
+        request: ReadRequest<'r>,
+    ) -> BoxFuture<'f, Result<ObjectRead>>
+    where
+        's: 'f,
+        'c: 'f,
+        'r: 'f,
+        Self: 'f,
+    {
+        Box::pin(time(&*self.observer, Call::HeadObject, self.inner.head_object(cx, request)))
     }
 
-    async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead> {
-        let read = time(&*self.observer, Call::GetObject, self.inner.get_object(cx, request)).await?;
-        self.observer.bytes_moved(Call::GetObject, read.length());
-        Ok(read)
+    fn get_object<'s, 'c, 'r, 'f>(
+        &'s self,
+        cx: &'c Context,
+        request: ReadRequest<'r>,
+    ) -> BoxFuture<'f, Result<ObjectRead>>
+    where
+        's: 'f,
+        'c: 'f,
+        'r: 'f,
+        Self: 'f,
+    {
+        let found = |observer: &O, read: &ObjectRead| observer.bytes_moved(Call::GetObject, read.length());
+        Box::pin(time_and(&*self.observer, Call::GetObject, self.inner.get_object(cx, request), found))
     }
 
-    async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>> {
-        let inner = time(&*self.observer, Call::PutObject, self.inner.put_object(cx, request)).await?;
-        Ok(self.writer(inner))
+    fn put_object<'s, 'c, 'r, 'f>(
+        &'s self,
+        cx: &'c Context,
+        request: PutRequest<'r>,
+    ) -> BoxFuture<'f, Result<Box<dyn ObjectWriter>>>
+    where
+        's: 'f,
+        'c: 'f,
+        'r: 'f,
+        Self: 'f,
+    {
+        let begun = time(&*self.observer, Call::PutObject, self.inner.put_object(cx, request));
+        Box::pin(async { Ok(self.writer(begun.await?)) })
     }
 
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt> {
