@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use crate::text::is_hidden;
 
 /// Appends a field with a number.
+#[inline]
 pub fn number(out: &mut Vec<u8>, name: &[u8], value: u64) {
     out.extend_from_slice(name);
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -16,24 +17,40 @@ pub fn number(out: &mut Vec<u8>, name: &[u8], value: u64) {
 pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     match address {
         IpAddr::V4(address) => {
-            for (place, byte) in address.octets().into_iter().enumerate() {
-                if place > 0 {
-                    out.push(b'.');
-                }
-                if byte >= 100 {
-                    out.push(b'0' + byte / 100);
-                }
-                if byte >= 10 {
-                    out.push(b'0' + byte / 10 % 10);
-                }
-                out.push(b'0' + byte % 10);
+            let (mut text, mut end) = ([0; 16], 0);
+            for octet in address.octets() {
+                text[end..end + 4].copy_from_slice(&OCTETS[usize::from(octet)]);
+                end += 2 + usize::from(octet >= 10) + usize::from(octet >= 100);
             }
+            // Without the last dot.
+            out.extend_from_slice(&text[..end - 1]);
         }
         IpAddr::V6(_) => out.extend_from_slice(address.to_string().as_bytes()),
     }
 }
 
+/// Each octet of an address, in decimal and with a dot after it; the rest is spaces.
+static OCTETS: [[u8; 4]; 256] = octets();
+
+const fn octets() -> [[u8; 4]; 256] {
+    let mut texts = [*b"    "; 256];
+    let mut octet = 0_u8;
+    loop {
+        let digits = [b'0' + octet / 100, b'0' + octet / 10 % 10, b'0' + octet % 10];
+        texts[octet as usize] = match octet {
+            0..10 => [digits[2], b'.', b' ', b' '],
+            10..100 => [digits[1], digits[2], b'.', b' '],
+            100.. => [digits[0], digits[1], digits[2], b'.'],
+        };
+        if octet == u8::MAX {
+            return texts;
+        }
+        octet += 1;
+    }
+}
+
 /// Appends a field whose text needs no escapes.
+#[inline]
 pub fn word(out: &mut Vec<u8>, name: &[u8], value: Option<&str>) {
     if let Some(value) = value {
         out.extend_from_slice(name);
@@ -43,8 +60,14 @@ pub fn word(out: &mut Vec<u8>, name: &[u8], value: Option<&str>) {
 }
 
 /// Appends a field with a text.
+#[inline]
 pub fn text(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    // Names are constants, which are copied without a call where this is inlined.
     out.extend_from_slice(name);
+    push_text(out, value);
+}
+
+fn push_text(out: &mut Vec<u8>, value: &[u8]) {
     if is_plain(value) {
         out.extend_from_slice(value);
     } else {
@@ -54,20 +77,47 @@ pub fn text(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 }
 
 /// True for ASCII that JSON does not escape. Looks at eight bytes at a time.
+#[inline]
 pub fn is_plain(value: &[u8]) -> bool {
-    let (words, rest) = value.as_chunks::<8>();
-    let any = words.iter().fold(0, |any, word| any | specials(*word));
-    let mut last = [b' '; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    any | specials(last) == 0
+    // The last eight bytes are looked at as one word, some of them for the second time.
+    let Some(last) = value.last_chunk::<8>() else { return is_plain_and_short(value) };
+    let (words, _) = value.as_chunks::<8>();
+    words.iter().fold(specials(*last), |any, word| any | specials(*word)) == 0
+}
+
+/// [`is_plain`], of less than eight bytes.
+fn is_plain_and_short(value: &[u8]) -> bool {
+    let mut word = [b' '; 8];
+    match (value, value.first_chunk::<4>(), value.last_chunk::<4>()) {
+        (_, Some(first), Some(last)) => {
+            word[..4].copy_from_slice(first);
+            word[4..].copy_from_slice(last);
+        }
+        ([first, .., last], ..) => word[..3].copy_from_slice(&[*first, value[1], *last]),
+        ([byte], ..) => word[0] = *byte,
+        ([], ..) => {}
+    }
+    specials(word) == 0
+}
+
+/// True if `byte` is one of the value's. For values of few bytes: it looks at eight at a time, and
+/// needs no preparation.
+#[inline]
+pub fn has(value: &[u8], byte: u8) -> bool {
+    let differs = |word: &[u8; 8]| u64::from_ne_bytes(*word) ^ all(byte);
+    let is_there = |word: &[u8; 8]| differs(word).wrapping_sub(all(1)) & !differs(word) & all(0x80) != 0;
+    let Some(last) = value.last_chunk::<8>() else { return value.contains(&byte) };
+    is_there(last) || value.as_chunks::<8>().0.iter().any(is_there)
+}
+
+/// A word of eight times this byte.
+const fn all(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
 }
 
 /// Not zero if one of these bytes is not printable ASCII, or is `"` or `\`. A byte that is too
 /// small borrows from the next one, which may then be reported too, but only in addition.
 fn specials(word: [u8; 8]) -> u64 {
-    const fn all(byte: u8) -> u64 {
-        u64::from_ne_bytes([byte; 8])
-    }
     let word = u64::from_ne_bytes(word);
     let control = word.wrapping_sub(all(b' '));
     let delete = word.wrapping_add(all(1));
@@ -119,6 +169,20 @@ mod tests {
                     let is_special = !(b' '..0x7f).contains(&byte) || byte == b'"' || byte == b'\\';
                     assert_eq!(is_plain(&value[..length]), !is_special, "{byte} at {place} of {length}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_found_wherever_they_are() {
+        for length in 0..20 {
+            assert!(!has(&[b'a'; 20][..length], b'@'));
+            for place in 0..length {
+                let mut value = *b"ABCAAAAAA?A\x80\xc0\xffAAAAAA";
+                value[place] = b'@';
+                assert!(has(&value[..length], b'@'), "at {place} of {length}");
+                value[place] = b'?';
+                assert!(!has(&value[..length], b'@'), "{length}");
             }
         }
     }

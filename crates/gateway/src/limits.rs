@@ -178,6 +178,8 @@ pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
 pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
 /// The capacity that a line starts with: most need no more.
 pub const ACCESS_LOG_LINE_BYTES: usize = 1 << 10;
+/// The largest memory of a line that a thread keeps for its next line.
+pub const ACCESS_LOG_SPARE_BYTES_MAX: usize = 4 << 10;
 /// The shortest time between two log lines about lost lines.
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest time between two transfers of spans to the collector.

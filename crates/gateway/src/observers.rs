@@ -1,5 +1,6 @@
 //! The parts of a gateway to which each finished request is reported.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,6 +35,39 @@ impl Observers {
     /// True if this request is reported to any of them.
     pub fn are_told(&self, cx: &RequestContext) -> bool {
         self.metrics.is_some() || self.access_log.is_some() || cx.trace.is_some()
+    }
+}
+
+thread_local! {
+    /// The memory of a report that has ended, for the next one.
+    static SPARE: Cell<Option<Box<Option<Report>>>> = const { Cell::new(None) };
+}
+
+/// A report in memory of its own, which the thread's next report uses again.
+#[derive(Debug)]
+pub struct Reporting(Option<Box<Option<Report>>>);
+
+impl Reporting {
+    /// Keeps a report until it is dropped.
+    pub fn new(report: Report) -> Self {
+        let mut memory = SPARE.take().unwrap_or_default();
+        *memory = Some(report);
+        Self(Some(memory))
+    }
+
+    /// The report.
+    pub fn report(&mut self) -> Option<&mut Report> {
+        self.0.as_mut()?.as_mut().as_mut()
+    }
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        if let Some(mut memory) = self.0.take() {
+            *memory = None;
+            // A thread that ends keeps nothing.
+            let _ = SPARE.try_with(|spare| spare.set(Some(memory)));
+        }
     }
 }
 
@@ -139,7 +173,7 @@ impl Drop for Report {
         }
         let object_bytes = self.effects.so_far().and_then(|did| did.object_bytes);
         let ended = Ended { bytes_out, object_bytes, elapsed };
-        if let (Some(access_log), Some(line)) = (&self.observers.access_log, &self.begun.line) {
+        if let (Some(access_log), Some(line)) = (&self.observers.access_log, self.begun.line.take()) {
             access_log.end(line, &ended);
         }
         if let (Some(traces), Some(span)) = (&self.observers.traces, &self.begun.span) {

@@ -14,7 +14,7 @@ use tracing::field::display;
 
 use super::file::FilePieces;
 use super::piece::Piece;
-use crate::observers::Report;
+use crate::observers::Reporting;
 use crate::phase::Phase;
 use crate::request_id::RequestId;
 
@@ -23,7 +23,7 @@ pub struct InProgress {
     id: RequestId,
     phase: Arc<Phase>,
     _place: Option<Arc<OwnedSemaphorePermit>>,
-    report: Option<Box<Report>>,
+    report: Option<Reporting>,
 }
 
 impl InProgress {
@@ -33,7 +33,7 @@ impl InProgress {
         id: RequestId,
         phase: Arc<Phase>,
         place: Option<Arc<OwnedSemaphorePermit>>,
-        report: Option<Box<Report>>,
+        report: Option<Reporting>,
     ) -> Self {
         Self { id, phase, _place: place, report }
     }
@@ -127,11 +127,11 @@ impl Body for ResponseBody {
             }
         };
         if let Some(in_progress) = &mut this.in_progress {
-            match (&piece, &mut in_progress.report) {
+            match (&piece, in_progress.report.as_mut().and_then(Reporting::report)) {
                 (Some(Ok(piece)), Some(report)) => report.sent(piece.remaining()),
                 // The head is on its way: all that is left is to break off, and to say here why.
                 (Some(Err(error)), report) => {
-                    let trace_id = report.as_ref().and_then(|report| report.trace()).map(display);
+                    let trace_id = report.and_then(|report| report.trace()).map(display);
                     tracing::warn!(id = in_progress.id.as_str(), trace_id, %error, "a response was cut off: the \
                         object could not be read to its end");
                 }

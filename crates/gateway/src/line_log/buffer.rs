@@ -1,6 +1,12 @@
 use s3_types::Timestamp;
 use s3_wire::time::IsoMicros;
 
+use crate::limits::ACCESS_LOG_WAKE_BYTES;
+
+/// The room that buffers keep between rounds. Mostly what wakes the log's thread is a little more
+/// than [`ACCESS_LOG_WAKE_BYTES`].
+pub const ROOM: usize = 2 * ACCESS_LOG_WAKE_BYTES;
+
 /// Lines of one group of threads that are not yet in the file.
 #[derive(Debug, Default)]
 pub struct Buffer {
@@ -12,6 +18,12 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// A buffer with the room that it keeps between rounds. To grow to it would copy lines that
+    /// were written before; the kernel gives the memory only as it is written to.
+    pub fn new() -> Self {
+        Self { bytes: Vec::with_capacity(ROOM), ..Self::default() }
+    }
+
     /// Takes the bytes and the number of lines. The buffer continues with `room`, which is empty.
     pub const fn take(&mut self, room: Vec<u8>) -> (Vec<u8>, u64) {
         (std::mem::replace(&mut self.bytes, room), std::mem::replace(&mut self.lines, 0))

@@ -36,7 +36,7 @@ impl LineLog {
             name,
             keeps,
             stuck: AtomicBool::new(false),
-            buffers: PerThread::new(|| Mutex::new(Buffer::default())),
+            buffers: PerThread::new(|| Mutex::new(Buffer::new())),
             next_file: Mutex::new(None),
             wanted: Mutex::new(Wanted::default()),
             wake: Condvar::new(),

@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::buffer::ROOM;
 use super::shared::{Shared, Wanted, lock};
-use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WAKE_BYTES, ACCESS_LOG_WARN_INTERVAL};
+use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WARN_INTERVAL};
 
 /// The thread's own state.
 pub(super) struct Writer {
@@ -42,7 +43,7 @@ struct Losses {
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, file: File) -> Self {
         let torn = ends_torn(&file);
-        Self { shared, file, spare: Vec::new(), torn, losses: Losses::default() }
+        Self { shared, file, spare: Vec::with_capacity(ROOM), torn, losses: Losses::default() }
     }
 
     pub(super) fn run(mut self) {
@@ -75,8 +76,7 @@ impl Writer {
             let (mut bytes, lines) = lock(buffer).take(std::mem::take(&mut self.spare));
             self.write(&bytes, lines);
             bytes.clear();
-            // What woke this thread is mostly a little more than `ACCESS_LOG_WAKE_BYTES`.
-            bytes.shrink_to(2 * ACCESS_LOG_WAKE_BYTES);
+            bytes.shrink_to(ROOM);
             self.spare = bytes;
         }
         // What was added before a reload went to the file that was there before it.

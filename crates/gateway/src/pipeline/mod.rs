@@ -32,7 +32,7 @@ use crate::body::{InProgress, RequestBody, ResponseBody};
 use crate::call::{self, Call};
 use crate::errors::{self, ErrorSite};
 use crate::gateway::{Gateway, Settings};
-use crate::observers::Report;
+use crate::observers::{Report, Reporting};
 use crate::ops;
 use crate::outcome::Outcome;
 use crate::peer::Peer;
@@ -84,7 +84,7 @@ pub async fn handle(gateway: &Gateway, peer: Peer, phase: Arc<Phase>, request: R
     finish(gateway, &cx, &head, &mut reply);
     let report = observers.filter(|observers| observers.are_told(&cx)).map(|observers| {
         let answered = Answered { status: reply.status(), code, bytes_in: body.bytes_read() };
-        Box::new(Report::new(observers, &mut cx, &head, known, answered))
+        Reporting::new(Report::new(observers, &mut cx, &head, known, answered))
     });
     spare_headers::keep(std::mem::take(&mut head.headers));
     reply.map(|body| body.hold(InProgress::new(cx.id, phase, cx.place, report)))
