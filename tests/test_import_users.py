@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import zipfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -312,10 +313,13 @@ def minio_group(*members: str, status: str = "enabled") -> dict:
     return {"version": 1, "status": status, "members": list(members), "updatedAt": "2026-11-27T08:00:00Z"}
 
 
-def service_account(parent: str, policy: dict | None = None) -> dict:
+def service_account(parent: str, policy: dict | None = None, **members: object) -> dict:
+    """As madmin's SRSvcAccCreate is written; times that are none are the beginning of 1970."""
+    kind = "embedded-policy" if policy else "inherited-policy"
     return {
-        "parent": parent, "accessKey": "SVC", "secretKey": SECRETS["eve"], "groups": None, "claims": {"parent": parent},
-        "sessionPolicy": policy, "status": "on", "name": "", "description": "", "expiration": "1970-01-01T00:00:00Z",
+        "parent": parent, "accessKey": "SVC", "secretKey": SECRETS["ann"], "groups": None,
+        "claims": {"accessKey": "SVC", "parent": parent, "sa-policy": kind}, "sessionPolicy": policy,
+        "status": "on", "name": "", "description": "", "expiration": "1970-01-01T00:00:00Z", **members,
     }  # fmt: skip
 
 
@@ -502,7 +506,13 @@ class TestMinio:
             users={"ann": minio_user("ann"), "a/b": minio_user("ann"), "odd": {"secretKey": "short", "status": "enabled"}},
             svcaccts={
                 "SVC1": service_account("minioadmin", minio_policy(statement("Allow", ["s3:*"], ["*"]))),
-                "SVC2": service_account("ann"),
+                "SVC2": service_account("uid=eve,dc=lab", claims={"parent": "uid=eve,dc=lab", "ldapUser": "uid=eve,dc=lab"}),
+                "SVC3": service_account("a/b"),
+                "SVC4": service_account("ann", secretKey=""),
+                "SVC5": service_account("ann", expiration="2026-01-01T00:00:00Z"),
+                "SVC6": service_account("ann", minio_policy({"Effect": "Allow", "Action": ["admin:*"]})),
+                "SVC7": service_account("ann", minio_policy(statement("Allow", ["s3:*"], ["*"]) | {"Condition": {"StringEquals": {"jwt:sub": "x"}}})),
+                "ASIA8": service_account("ann"),
             },
             stsuser_mappings={"uid=eve,dc=lab": mapping("readwrite")},
             group_mappings={"cn=staff,dc=lab": mapping("readwrite")},
@@ -511,14 +521,80 @@ class TestMinio:
         said = run("minio-iam", "--json", buckets.tree, path, status=1)
         told = {key: row["note"] for key, row in rows(said).items() if row["result"] == "not imported"}
         assert set(told) == {
-            ("user", "a/b"), ("user", "odd"), ("service account", "SVC1"), ("service account", "SVC2"),
+            ("user", "a/b"), ("user", "odd"), ("service account", "ASIA8"),
+            *(("service account", f"SVC{number}") for number in range(1, 8)),
             ("mapping", "uid=eve,dc=lab"), ("mapping", "cn=staff,dc=lab"), ("mapping", "nobody"),
         }  # fmt: skip
         # Its parent is MinIO's root, who would be root here.
-        assert "parent" in told["service account", "SVC1"]
+        accounts = {name: note for (kind, name), note in told.items() if kind == "service account"}
+        for name, why in {
+            "SVC1": "MinIO's root", "SVC2": "LDAP", "SVC3": "not taken over", "SVC4": "secret key", "SVC5": "ended",
+            "SVC6": "nothing that is here", "SVC7": "cannot be taken over", "ASIA8": "cannot be taken over",
+        }.items():  # fmt: skip
+            assert why in accounts[name], accounts
         document = json.dumps(kept(buckets))
-        assert list(kept(buckets)["users"]) == ["ann"] and "SVC" not in document
+        assert list(kept(buckets)["users"]) == ["ann"] and "SVC" not in document and "ASIA" not in document
         assert kept(buckets)["root_keys"] == []
+
+    def test_service_accounts_are_keys_of_their_users(self, buckets, tmp_path):
+        """Each may what its user and its own policy both allow, as it could there."""
+        soon = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%S.25Z")
+        read = minio_policy(statement("Allow", ["s3:GetObject"], ["*"]))
+        files = {
+            "policies": {"lab": minio_policy(statement("Allow", ["s3:*"], ["lab/*"])), **CANNED},
+            "users": {"ann": minio_user("ann"), "bob": minio_user("bob", "disabled")},
+            "groups": {"staff": minio_group("ann")},
+            "user_mappings": {"bob": mapping("readwrite")},
+            "group_mappings": {"staff": mapping("lab")},
+            "svcaccts": {
+                "READS": service_account(
+                    "ann", read, groups=["staff"], name="backup", description="each night"
+                ),
+                "ALL-OF-ANN": service_account("ann", expiration=soon),
+                "SWITCHED-OFF": service_account("ann", status="off"),
+                "OF-BOB": service_account("bob"),
+                "OTHER-GROUP": service_account("ann", groups=["staff", "closed"]),
+            },
+        }
+        path = archive(tmp_path / "iam.zip", **files)
+        dry = run("minio-iam", "--json", "--dry-run", buckets.tree, path, status=1)
+        assert result(dry, "READS", "service account") == "to import" and kept(buckets) == {}
+        said = run("minio-iam", "--json", buckets.tree, path, status=1)
+        told = {name: row for (kind, name), row in rows(said).items() if kind == "service account"}
+        assert {name for name, row in told.items() if row["result"] == "imported"} == {
+            "READS", "ALL-OF-ANN", "SWITCHED-OFF", "OF-BOB",
+        }  # fmt: skip
+        assert "closed" in told["OTHER-GROUP"]["note"] and "disabled" in told["SWITCHED-OFF"]["note"]
+        reads, everything = client(buckets, "READS"), client(buckets, "ALL-OF-ANN")
+        assert allowed(reads.get_object, Bucket="lab", Key="a")
+        assert not allowed(reads.put_object, Bucket="lab", Key="b", Body=b"2")
+        assert not allowed(reads.get_object, Bucket="secret", Key="a")
+        assert allowed(everything.put_object, Bucket="lab", Key="b", Body=b"2")
+        assert not allowed(everything.get_object, Bucket="secret", Key="a")
+        for name in ("SWITCHED-OFF", "OF-BOB", "OTHER-GROUP"):
+            assert refused(buckets, name) == "InvalidAccessKeyId"
+        keys = {key["id"]: key for key in kept(buckets)["users"]["ann"]["keys"]}
+        assert keys["READS"]["description"] == "backup: each night" and keys["READS"]["expires"] is None
+        assert keys["ALL-OF-ANN"]["expires"] == soon.replace(".25Z", "Z")
+        # A second time nothing changes; another secret does not count, nor another policy.
+        again = run("minio-iam", "--json", buckets.tree, path, status=1)
+        assert result(again, "READS", "service account") == "there already"
+        files["svcaccts"]["READS"]["secretKey"] = SECRETS["eve"]
+        files["svcaccts"]["ALL-OF-ANN"]["sessionPolicy"] = read
+        again = run("minio-iam", "--json", buckets.tree, archive(tmp_path / "iam.zip", **files), status=1)
+        for name, what in (("READS", "another secret key"), ("ALL-OF-ANN", "another policy")):
+            assert result(again, name, "service account") == "differs"
+            assert what in rows(again)["service account", name]["note"]
+        assert kept(buckets)["revision"] == 1
+
+    def test_keys_follow_no_other_user_of_the_name(self, buckets, tmp_path):
+        identities.client(buckets, "iam").create_user(UserName="ann")
+        path = archive(
+            tmp_path / "iam.zip", users={"ann": minio_user("ann")}, svcaccts={"SVC": service_account("ann")}
+        )
+        said = run("minio-iam", "--json", buckets.tree, path, status=1)
+        assert result(said, "SVC", "service account") == "not imported"
+        assert kept(buckets)["users"]["ann"]["keys"] == []
 
     def test_who_is_there_is_left_as_it_is(self, buckets, lab):
         iam = identities.client(buckets, "iam")

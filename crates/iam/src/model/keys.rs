@@ -40,6 +40,13 @@ pub struct NewKey {
     pub description: Option<Description>,
 }
 
+impl NewKey {
+    /// Makes a key that may all that its owner may, and does not end.
+    pub const fn plain(owner: KeyOwner) -> Self {
+        Self { owner, expires: None, policy: None, description: None }
+    }
+}
+
 fn no_key(id: &AccessKeyId) -> IamError {
     IamError::new(IamCode::NoSuchEntity, format!("The Access Key with id {id} cannot be found."))
 }
@@ -70,8 +77,31 @@ impl AccountDocument {
     /// CreateAccessKey. The secret is returned here, and never again.
     pub fn create_access_key(&mut self, new: &NewKey, cx: &Context<'_>) -> Result<Credential, IamError> {
         self.check_new_key(new, cx)?;
-        let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
         let credential = Credential { access_key: self.new_access_key(cx)?, secret_key: new_secret(cx)? };
+        self.add_key(new, &credential, cx)?;
+        Ok(credential)
+    }
+
+    /// Takes over an access key with its secret, which another server gave out (ours). Whether
+    /// another account has it is for the caller to find out.
+    pub fn import_access_key(
+        &mut self,
+        new: &NewKey,
+        credential: &Credential,
+        cx: &Context<'_>,
+    ) -> Result<(), IamError> {
+        self.check_new_key(new, cx)?;
+        let id = &credential.access_key;
+        // Keys of sessions begin so, and are looked for in their tokens alone.
+        if id.as_str().starts_with("ASIA") || self.keys().any(|key| key.id == *id) {
+            let message = format!("The Access Key with id {id} cannot be taken over, or is there already.");
+            return Err(IamError::new(IamCode::EntityAlreadyExists, message));
+        }
+        self.add_key(new, credential, cx)
+    }
+
+    fn add_key(&mut self, new: &NewKey, credential: &Credential, cx: &Context<'_>) -> Result<(), IamError> {
+        let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
         let owner = match &new.owner {
             KeyOwner::Root => ROOT_OWNER,
             KeyOwner::User(name) => self.user(name)?.id.as_str(),
@@ -87,43 +117,6 @@ impl AccountDocument {
             description: new.description.clone(),
         };
         self.keys_of_mut(&new.owner)?.push(key);
-        Ok(credential)
-    }
-
-    /// Takes over an access key with its secret, which another server gave out (ours). Whether
-    /// another account has it is for the caller to find out.
-    pub fn import_access_key(
-        &mut self,
-        owner: &KeyOwner,
-        credential: &Credential,
-        cx: &Context<'_>,
-    ) -> Result<(), IamError> {
-        self.check_new_key(
-            &NewKey { owner: owner.clone(), expires: None, policy: None, description: None },
-            cx,
-        )?;
-        let master_keys = cx.master_keys.ok_or_else(no_master_key)?;
-        let id = &credential.access_key;
-        // Keys of sessions begin so, and are looked for in their tokens alone.
-        if id.as_str().starts_with("ASIA") || self.keys().any(|key| key.id == *id) {
-            let message = format!("The Access Key with id {id} cannot be taken over, or is there already.");
-            return Err(IamError::new(IamCode::EntityAlreadyExists, message));
-        }
-        let of = match owner {
-            KeyOwner::Root => ROOT_OWNER,
-            KeyOwner::User(name) => self.user(name)?.id.as_str(),
-        };
-        let of = SealedFor { account: &self.account, owner: of, access_key: id };
-        let key = Key {
-            id: id.clone(),
-            secret: Some(master_keys.seal(&credential.secret_key, of, cx.fill)?),
-            status: KeyStatus::Active,
-            created: cx.second(),
-            expires: None,
-            policy: None,
-            description: None,
-        };
-        self.keys_of_mut(owner)?.push(key);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! `slipway import minio-iam`: the identities of a MinIO server, from the archive that
 //! `mc admin cluster iam export` makes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,6 +13,8 @@ use zeroize::Zeroizing;
 
 use super::archive::{self, Archive};
 use super::file::{self, unique};
+use super::keys::WantedKey;
+use super::minio_accounts::ServiceAccount;
 use super::minio_policy::{Translated, translate};
 use super::rows::{self, Kind, Row};
 use super::taking::{Wanted, WantedGroup, WantedPolicy, WantedUser};
@@ -70,13 +72,6 @@ impl Mapping {
     }
 }
 
-/// A service account. Its secret is not read.
-#[derive(Deserialize)]
-struct ServiceAccount {
-    #[serde(default)]
-    parent: String,
-}
-
 /// The files, read.
 struct Export {
     policies: BTreeMap<String, Json>,
@@ -127,7 +122,9 @@ impl Export {
     }
 
     fn wanted(&self) -> Wanted {
-        Wanted { policies: self.policies(), groups: self.groups(), users: self.users(), rows: self.left() }
+        let (keys, left) = self.keys();
+        let rows = left.into_iter().chain(self.left()).collect();
+        Wanted { policies: self.policies(), groups: self.groups(), users: self.users(), keys, rows }
     }
 
     fn policies(&self) -> Vec<WantedPolicy> {
@@ -151,13 +148,37 @@ impl Export {
         self.groups.iter().map(group).collect()
     }
 
-    fn users(&self) -> Vec<WantedUser> {
-        let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    /// The groups of each user who is in one, each once and in one order.
+    fn groups_of_users(&self) -> BTreeMap<&str, Vec<String>> {
+        let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, group) in &self.groups {
             for member in group.members.iter().flatten() {
-                groups.entry(member).or_default().insert(name);
+                let of_user = groups.entry(member).or_default();
+                if of_user.last() != Some(name) {
+                    of_user.push(name.clone());
+                }
             }
         }
+        groups
+    }
+
+    /// Returns the keys of services that are taken over, and the rows of those that are not.
+    fn keys(&self) -> (Vec<WantedKey>, Vec<Row>) {
+        let groups = self.groups_of_users();
+        let groups_of =
+            |name: &str| self.users.contains_key(name).then(|| groups.get(name).cloned().unwrap_or_default());
+        let (mut keys, mut left) = (Vec::new(), Vec::new());
+        for (name, account) in &self.service_accounts {
+            match account.wanted(name, groups_of) {
+                Ok(key) => keys.push(key),
+                Err(why) => left.push(Row::left(Kind::ServiceAccount, name, &why)),
+            }
+        }
+        (keys, left)
+    }
+
+    fn users(&self) -> Vec<WantedUser> {
+        let groups = self.groups_of_users();
         let user = |(name, theirs): (&String, &User)| {
             let disabled = theirs.status != "enabled";
             WantedUser {
@@ -168,12 +189,7 @@ impl Export {
                 built_in: None,
                 own: None,
                 policies: self.of_users.get(name).map(Mapping::names).unwrap_or_default(),
-                groups: groups
-                    .get(name.as_str())
-                    .into_iter()
-                    .flatten()
-                    .map(|&name| name.to_owned())
-                    .collect(),
+                groups: groups.get(name.as_str()).cloned().unwrap_or_default(),
                 note: if disabled { "disabled, as it was".to_owned() } else { String::new() },
                 left: Vec::new(),
             }
@@ -181,17 +197,9 @@ impl Export {
         self.users.iter().map(user).collect()
     }
 
-    /// Returns what is not taken over, and why.
+    /// Returns what else is not taken over, and why.
     fn left(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (name, account) in &self.service_accounts {
-            let why = if self.users.contains_key(&account.parent) {
-                format!("keys of services are not imported: give one to {} anew", account.parent)
-            } else {
-                "its parent is no user of the archive, as MinIO's root is none".to_owned()
-            };
-            rows.push(Row::left(Kind::ServiceAccount, name, &why));
-        }
         let mut unknown =
             |mappings: &BTreeMap<String, Mapping>, is_known: &dyn Fn(&str) -> bool, why: &str| {
                 for (name, _) in mappings.iter().filter(|(name, _)| !is_known(name)) {

@@ -2,6 +2,8 @@
 
 mod archive;
 mod file;
+mod keys;
+mod minio_accounts;
 mod minio_iam;
 mod minio_policy;
 mod rows;
@@ -36,10 +38,10 @@ pub enum ImportCommand {
     /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were
     /// imported; 1 some were not; 2 could not begin
     MinioFs(MinioFsOptions),
-    /// MinIO's users, groups and policies, from the archive that `mc admin cluster iam export`
-    /// makes: those of the tree's account, with their access keys. Gateways may go on serving the
-    /// tree; one has to have served it. Exit status: 0 all were imported; 1 some were not, or not
-    /// whole; 2 nothing was
+    /// MinIO's users, groups, policies and service accounts, from the archive that `mc admin
+    /// cluster iam export` makes: those of the tree's account, with their access keys. Gateways may
+    /// go on serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some
+    /// were not, or not whole; 2 nothing was
     MinioIam(MinioIamOptions),
 }
 

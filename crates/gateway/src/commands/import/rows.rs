@@ -1,5 +1,6 @@
 //! The report about each identity, for people and for programs.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -61,6 +62,11 @@ impl Outcome {
         }
     }
 
+    /// True if it is there now, as it would have been made, or without something.
+    pub const fn is_made(self) -> bool {
+        matches!(self, Self::Imported | Self::InPart | Self::Known)
+    }
+
     const fn shown(self, dry_run: bool) -> &'static str {
         match (self, dry_run) {
             (Self::Imported, false) => "imported",
@@ -99,6 +105,14 @@ impl Row {
     pub fn left(kind: Kind, name: &str, why: &str) -> Self {
         Self::new(kind, name, Outcome::NotImported, &[why])
     }
+}
+
+/// The outcome for one identity, and the reason.
+pub type Became = (Outcome, String);
+
+/// Says why something was not made.
+pub fn refused(why: &dyn Display) -> Became {
+    (Outcome::NotImported, why.to_string())
 }
 
 /// The form in which rows are printed.

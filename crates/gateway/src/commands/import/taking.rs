@@ -2,17 +2,17 @@
 //! document: it is made whole, or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
 use iam::model::limits::{ATTACHED_MAX, GROUPS_PER_USER_MAX};
 use iam::model::{
-    AccountDocument, Context, Document, Holder, IamError, KeyOwner, Name, NewPolicy, NewUser, Path,
+    AccountDocument, Context, Document, Holder, IamError, KeyOwner, Name, NewKey, NewPolicy, NewUser, Path,
     PolicyArn, Posix, Tags, User,
 };
 use iam::{AccessKeyId, Credential, SecretKey};
 use zeroize::Zeroizing;
 
-use super::rows::{Kind, Outcome, Row};
+use super::keys::{Taken, WantedKey, check_free, take_key};
+use super::rows::{Became, Kind, Outcome, Row, refused};
 
 /// The name of the policy of a user's own that an import gives it.
 const OWN_POLICY: &str = "imported";
@@ -73,12 +73,11 @@ pub struct Wanted {
     pub groups: Vec<WantedGroup>,
     /// The users.
     pub users: Vec<WantedUser>,
+    /// The keys of their services.
+    pub keys: Vec<WantedKey>,
     /// The rows of identities that are not taken over at all.
     pub rows: Vec<Row>,
 }
-
-/// Says who else has an access key: another account, or root.
-pub type Taken<'t> = dyn Fn(&AccessKeyId) -> Option<&'static str> + Send + Sync + 't;
 
 /// The entities that were made, or were there, so that others can refer to them.
 #[derive(Default)]
@@ -108,18 +107,20 @@ pub fn take_over(
         let (outcome, why) = take_group(group, wanted, &mut made, document, cx);
         rows.push(Row::new(Kind::Group, &group.name, outcome, &[&group.note, &why]));
     }
+    let mut users = BTreeSet::new();
     for user in &wanted.users {
         let (outcome, why) = take_user(user, wanted, &made, taken, document, cx);
+        if outcome.is_made() {
+            users.insert(user.name.as_str());
+        }
         rows.push(Row::new(Kind::User, &user.name, outcome, &[&user.note, &why]));
+    }
+    for key in &wanted.keys {
+        let (outcome, why) = take_key(key, &users, taken, document, cx);
+        rows.push(Row::new(Kind::ServiceAccount, key.id(), outcome, &[&key.note, &why]));
     }
     rows.extend(wanted.rows.iter().cloned());
     rows
-}
-
-type Became = (Outcome, String);
-
-fn refused(why: &dyn Display) -> Became {
-    (Outcome::NotImported, why.to_string())
 }
 
 fn take_policy(
@@ -376,12 +377,7 @@ fn make_user(
         let why = format!("the user that is there is left as it is: it has {}", differences.join(", "));
         return Err((Outcome::Differs, why));
     }
-    if document.keys().any(|key| key.id == *id) {
-        return Err(refused(&"another user has this access key"));
-    }
-    if let Some(whose) = taken(id) {
-        return Err(refused(&format!("its access key is one of {whose}")));
-    }
+    check_free(id, taken, document)?;
     add_user(target, document, cx).map_err(|error| {
         // What was made of it so far.
         document.users.remove(&target.name);
@@ -406,7 +402,7 @@ fn add_user(target: &Target<'_>, document: &mut AccountDocument, cx: &Context<'_
     }
     document.set_user_posix(name, target.wanted.posix.as_ref())?;
     document.set_user_disabled(name, target.disabled)?;
-    document.import_access_key(&KeyOwner::User(name.clone()), &target.credential, cx)
+    document.import_access_key(&NewKey::plain(KeyOwner::User(name.clone())), &target.credential, cx)
 }
 
 /// Says in what a user that is there differs from one that would be made.

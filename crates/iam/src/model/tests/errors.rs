@@ -118,7 +118,7 @@ fn groups() {
 #[test]
 fn access_keys_of_other_servers() {
     with(|document, cx| {
-        let (alice, bob) = (KeyOwner::User(name("alice")), KeyOwner::User(name("bob")));
+        let [alice, bob] = ["alice", "bob"].map(|of| NewKey::plain(KeyOwner::User(name(of))));
         let key = |id: &str| Credential {
             access_key: AccessKeyId::new(id).unwrap(),
             secret_key: SecretKey::new("a-secret-of-another-server").unwrap(),
@@ -128,7 +128,8 @@ fn access_keys_of_other_servers() {
         document.create_user(&new_user("alice"), cx).unwrap();
         document.create_user(&new_user("bob"), cx).unwrap();
         document.import_access_key(&alice, &key("ann"), cx).unwrap();
-        let opened = document.secret_of(&alice, &key("ann").access_key, &master_keys()).unwrap().unwrap();
+        let opened =
+            document.secret_of(&alice.owner, &key("ann").access_key, &master_keys()).unwrap().unwrap();
         assert_eq!(opened.expose(), "a-secret-of-another-server");
         // Twice, of whomever; and what would be looked for in tokens.
         for id in ["ann", "ASIAIOSFODNN7EXAMPLE"] {
@@ -138,10 +139,19 @@ fn access_keys_of_other_servers() {
         document.import_access_key(&alice, &key("ann2"), cx).unwrap();
         let quota = "Cannot exceed quota for AccessKeysPerUser: 2";
         refused(document.import_access_key(&alice, &key("ann3"), cx), IamCode::LimitExceeded, quota);
+        // A key of a service, which has ended or not.
+        let policy = Document::new("{}").unwrap();
+        let ends = |seconds| Timestamp::from_second(cx.now.as_second() + seconds).ok();
+        let service = |expires| NewKey { expires, policy: Some(policy.clone()), ..alice.clone() };
+        let ended = document.import_access_key(&service(ends(0)), &key("svc"), cx).unwrap_err();
+        assert_eq!(ended.code, IamCode::InvalidInput);
+        document.import_access_key(&service(ends(1)), &key("svc"), cx).unwrap();
+        let made = document.keys_of(&alice.owner).unwrap().last().unwrap();
+        assert!(made.is_of_service() && made.expires == ends(1) && made.policy.as_ref() == Some(&policy));
         let none = Context { master_keys: None, ..context(cx.master_keys.unwrap(), cx.fill) };
         let error = document.import_access_key(&bob, &key("bob"), &none).unwrap_err();
         assert_eq!(error.code, IamCode::NotImplemented);
-        assert!(document.keys_of(&bob).unwrap().is_empty());
+        assert!(document.keys_of(&bob.owner).unwrap().is_empty());
     });
 }
 
