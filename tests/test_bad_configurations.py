@@ -123,6 +123,8 @@ def values() -> list[Bad]:
     bad += of("ldap-user-filter", ['"(uid={user}"'], "no filter of LDAP, such as (uid={user})")
     bad += of("ldap-group-filter", ['"(member=ann)"'], "the filter has no {dn} and no {user}")
     bad += of("ldap-name-attribute", ['"a b"'], "the name of an attribute, such as uid")
+    for name in ("ldap-access-key-attribute", "ldap-secret-key-attribute"):
+        bad += of(name, ['"a b"', '"key=*)(uid"'], "the name of an attribute, such as uid")
     bad += of("ldap-attempts", ["0", "1001"], "a whole number, 1 to 1000")
     bad += of("log", ['"shout"'], "known are off, error, warn, info, debug and trace")
     bad += [
@@ -136,6 +138,8 @@ def values() -> list[Bad]:
             ("identities-credentials-command", '"/bin/true"'),
             ("identities-ca", '"none"'),
             ("ldap-base", '"dc=lab"'),
+            ("ldap-access-key-attribute", '"s3AccessKey"'),
+            ("ldap-secret-key-attribute", '"s3SecretKey"'),
             ("ldap-group-base", '"dc=lab"'),
             ("ldap-bind-dn", '"cn=slipway,dc=lab"'),
             ("ldap-bind-password-file", '"none"'),
@@ -224,6 +228,7 @@ def files() -> list[Bad]:
     pair = 'tls-cert = "{}"\ntls-key = "{}"'
     ldap = 'ldap-server = "ldap://127.0.0.1:1"\nldap-base = "dc=lab"\n'
     bind = ldap + 'ldap-bind-dn = "cn=slipway,dc=lab"\n'
+    named = 'ldap-access-key-attribute = "{}"\nldap-secret-key-attribute = "{}"'
     return [
         Bad(keys, "create the file, or give the path of another", "credentials-file"),
         Bad(keys, "chmod 600 it", "credentials-file", write_keys(KEYS_TEXT, 0o644)),
@@ -248,6 +253,12 @@ def files() -> list[Bad]:
         Bad(ldap + 'ldap-ca = "none"', "give files with certificates", "ldap-ca"),
         Bad(ldap + 'ldap-client-cert = "one.crt"', "give both, or none", "ldap-client-cert"),
         Bad(bind.strip(), "needs its password", "ldap-bind-dn"),
+        Bad(bind + 'ldap-access-key-attribute = "uid"', "give both, or none", "ldap-access-key-attribute"),
+        Bad(bind + named.format("uid", "UID"), "are the same", "ldap-access-key-attribute"),
+        Bad(
+            bind + named.format("uid", "userpassword"), "passwords are no secret", "ldap-secret-key-attribute"
+        ),
+        Bad(ldap + named.format("uid", "s3SecretKey"), "anybody may read", "ldap-secret-key-attribute"),
         Bad(
             bind + 'ldap-bind-password-file = "keys.toml"',
             "chmod 600 it",

@@ -31,6 +31,11 @@ include {schemas}/core.schema
 include {schemas}/cosine.schema
 include {schemas}/nis.schema
 include {schemas}/inetorgperson.schema
+attributetype ( 1.3.6.1.4.1.4203.666.1.1 NAME 's3AccessKey' EQUALITY caseExactMatch
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+attributetype ( 1.3.6.1.4.1.4203.666.1.2 NAME 's3SecretKey' EQUALITY caseExactMatch
+  SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )
+objectclass ( 1.3.6.1.4.1.4203.666.3.1 NAME 's3Account' SUP top AUXILIARY MAY ( s3AccessKey $ s3SecretKey ) )
 modulepath /usr/lib/ldap
 moduleload back_mdb
 pidfile {folder}/pid
@@ -42,6 +47,8 @@ suffix "{suffix}"
 rootdn "{manager}"
 rootpw {manager_password}
 directory {folder}/data
+index s3AccessKey eq
+access to attrs=s3SecretKey by dn.exact="{gateway}" read by * none
 access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact="{gateway}" read by * none
 """
@@ -197,6 +204,11 @@ class Slapd:
     def binds(self, dn: str) -> int:
         """How many passwords came for an entry."""
         return self.log.read_text(errors="replace").count(f'BIND dn="{dn}" method=128')
+
+    def searches(self, filter_part: str) -> int:
+        """How many searches came with a part of a filter."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return sum("SRCH base=" in line and filter_part in line for line in lines)
 
     def options(self, folder: Path) -> list[str]:
         """The options of a gateway that asks this directory, without TLS."""

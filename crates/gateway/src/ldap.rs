@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use iam::{Registry, SecretText};
-use iam_remote::ldap::{Ldap, LdapSettings, check};
+use iam_remote::ldap::{KeyAttributes, Ldap, LdapSettings, check};
 use iam_remote::{ClientCertificate, Trust};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
@@ -76,6 +76,7 @@ fn settings(options: &ServeOptions) -> Result<LdapSettings, String> {
     if ldap.ldap_bind_dn.as_deref() == Some("") {
         return Err("--ldap-bind-dn is empty: name an entry, or leave it out".to_owned());
     }
+    let keys = key_attributes(options)?;
     Ok(LdapSettings {
         servers: ldap.ldap_server.clone(),
         in_clear: ldap.ldap_in_clear,
@@ -85,11 +86,44 @@ fn settings(options: &ServeOptions) -> Result<LdapSettings, String> {
         base: base.into(),
         user_filter: ldap.ldap_user_filter.clone(),
         name_attribute: ldap.ldap_name_attribute.as_str().into(),
+        keys,
         group_base: ldap.ldap_group_base.as_deref().unwrap_or(base).into(),
         group_filter: ldap.ldap_group_filter.clone(),
         attempts: ldap.ldap_attempts,
         now: || Timestamp::now().as_second(),
     })
+}
+
+/// Checks the attributes with access keys.
+fn key_attributes(options: &ServeOptions) -> Result<Option<KeyAttributes>, String> {
+    let ldap = &options.ldap;
+    let (access_key, secret_key) = match (&ldap.ldap_access_key_attribute, &ldap.ldap_secret_key_attribute) {
+        (Some(access_key), Some(secret_key)) => (access_key, secret_key),
+        (None, None) => return Ok(None),
+        _ => {
+            return Err(
+                "--ldap-access-key-attribute and --ldap-secret-key-attribute belong together: give both, or none"
+                    .to_owned(),
+            );
+        }
+    };
+    if access_key.eq_ignore_ascii_case(secret_key) {
+        return Err("--ldap-access-key-attribute and --ldap-secret-key-attribute are the same".to_owned());
+    }
+    // What directories keep there is a digest, mostly, by which no signature can be checked.
+    if secret_key.eq_ignore_ascii_case("userPassword") {
+        return Err(
+            "--ldap-secret-key-attribute cannot be userPassword: passwords are no secret keys".to_owned()
+        );
+    }
+    if ldap.ldap_bind_dn.is_none() && ldap.ldap_client_cert.is_none() {
+        return Err(
+            "--ldap-secret-key-attribute needs --ldap-bind-dn or --ldap-client-cert: secrets that anybody may read \
+             are none"
+                .to_owned(),
+        );
+    }
+    Ok(Some(KeyAttributes { access_key: access_key.as_str().into(), secret_key: secret_key.as_str().into() }))
 }
 
 /// Finds the password: in the file, in what the command prints, or in the environment.

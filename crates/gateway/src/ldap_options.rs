@@ -69,6 +69,17 @@ pub struct LdapOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_NAME_ATTRIBUTE", default_value = "uid", value_parser = attribute)]
     pub ldap_name_attribute: String,
 
+    /// The attribute with an access key, for entries that have one: a request that it signs is one
+    /// of whoever has the entry, with the rights of the groups as after a login. It needs
+    /// --ldap-secret-key-attribute, and an index (equality) in the directory
+    #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_ACCESS_KEY_ATTRIBUTE", value_parser = attribute)]
+    pub ldap_access_key_attribute: Option<String>,
+
+    /// The attribute with the secret of --ldap-access-key-attribute, in the clear. Let the
+    /// directory show it to --ldap-bind-dn alone
+    #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_SECRET_KEY_ATTRIBUTE", value_parser = attribute)]
+    pub ldap_secret_key_attribute: Option<String>,
+
     /// The entry below which groups are; without it, they are below --ldap-base
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_GROUP_BASE")]
     pub ldap_group_base: Option<String>,

@@ -1,5 +1,5 @@
 //! Limits on what OpenID providers, directories, stores of identities, and those who send tokens
-//! and passwords, can make a gateway do. a gateway do.
+//! and passwords, can make a gateway do.
 
 use std::time::Duration;
 
@@ -68,6 +68,20 @@ pub const PERSON_TIME: Duration = Duration::from_mins(1);
 pub const NOBODY_TIME: Duration = Duration::from_secs(10);
 /// The most entries that are remembered.
 pub const PEOPLE_KEPT_MAX: usize = 10_000;
+/// How long what the directory says of an access key is used, and that it is nobody's.
+pub const KEY_TIME: Duration = Duration::from_secs(1);
+/// The most access keys of the directory that are remembered, and as many that are nobody's.
+pub const KEYS_KEPT_MAX: usize = 10_000;
+/// The most questions about access keys that are nobody's which may come at once.
+pub const STRANGE_KEYS_BURST: u32 = 200;
+/// The time after which there is one more such question: 20 a second.
+pub const STRANGE_KEYS_INTERVAL: Duration = Duration::from_millis(50);
+/// The most such questions at a time; others wait.
+pub const STRANGE_KEYS_AT_ONCE_MAX: usize = 2;
+/// The least time between two lines of the log about entries whose keys cannot be used.
+pub const KEY_COMPLAINT_INTERVAL: Duration = Duration::from_mins(1);
+/// The most keys of documents that are remembered as compared with the directory's.
+pub const COMPARED_KEYS_MAX: usize = 10_000;
 /// The time for which the directory is not asked again after a failure.
 pub const FAILED_TIME: Duration = Duration::from_secs(1);
 /// The time for which wrong passwords count.

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use s3_types::UnixName;
 use zeroize::Zeroizing;
 
+use crate::credential::{AccessKeyId, Credential};
 use crate::documents::StoreError;
 
 /// A password. It is wiped from memory when it is dropped, and never printed.
@@ -50,6 +51,17 @@ pub struct Person {
     pub until: Instant,
 }
 
+/// Somebody whose entry has an access key.
+#[derive(Debug)]
+pub struct KeyHolder {
+    /// Whose it is.
+    pub person: Arc<Person>,
+    /// The key, with its secret.
+    pub credential: Credential,
+    /// Up to when this may be used without asking the directory again ([`Directory::is_current`]).
+    pub until: Instant,
+}
+
 /// The reason why somebody was not logged in.
 #[derive(Debug)]
 pub enum LoginError {
@@ -85,6 +97,20 @@ pub trait Directory: Debug + Send + Sync {
     /// True if what the directory said of somebody may be used without asking again. It is called
     /// for each request, and does not wait.
     fn is_present(&self, person: &Person) -> bool;
+
+    /// True if entries may have access keys.
+    fn has_keys(&self) -> bool;
+
+    /// Finds whose an access key is. `None` if it is nobody's, or whoever has it is disabled.
+    async fn by_access_key(&self, id: &AccessKeyId) -> Result<Option<Arc<KeyHolder>>, StoreError>;
+
+    /// True if what the directory said of a key may be used without asking again. It is called for
+    /// each request, and does not wait.
+    fn is_current(&self, holder: &KeyHolder) -> bool;
+
+    /// Takes notice that a document has an access key, which was used in an hour since 1970: an
+    /// entry that has it, too, is to be logged. It does not wait.
+    fn notice_other(&self, id: &AccessKeyId, hour: i64);
 
     /// Checks a password.
     async fn log_in(&self, name: &str, password: &SecretText) -> Result<Arc<Person>, LoginError>;

@@ -42,7 +42,7 @@ pub use bucket_rules::BucketRules;
 pub use condition_key::ConditionKey;
 pub use credential::{AccessKeyId, Credential, InvalidCredential, SecretKey};
 pub use decision::{DecidedBy, DecidingStatement, Decision, Explained};
-pub use directory::{Directory, LoginError, Person, SecretText};
+pub use directory::{Directory, KeyHolder, LoginError, Person, SecretText};
 pub use distinguished_name::folded_dn;
 pub use documents::{DocumentName, Documents, InvalidDocumentName, Mark, StoreError, Tag};
 pub use identities::{Identities, RootIdentity, SessionResult, Unidentified};

@@ -71,6 +71,8 @@ pub enum KeyKind {
     Service,
     /// A key that was given out for some time, and is sent with a token.
     Temporary,
+    /// A key that an entry of the directory has.
+    Directory,
 }
 
 /// The policies that decide what a session may do, compiled. Stores share what several sessions

@@ -53,13 +53,13 @@ impl ActionCall<'_> {
     }
 
     /// Refuses what sessions may not do: those of GetSessionToken, GetFederationToken and the
-    /// directory no IAM, and of STS only GetCallerIdentity and (GetSessionToken's) AssumeRole.
+    /// directory, and its keys, no IAM, and of STS only GetCallerIdentity and (GetSessionToken's) AssumeRole.
     ///
     /// Source: "Comparing the AWS STS API operations" in the IAM User Guide.
     pub fn check_session(&self, row: &ActionInfo) -> Result<(), QueryError> {
         let session = self.session;
-        let is_of_user =
-            session.key_kind == KeyKind::Temporary && session.principal.kind != PrincipalKind::Role;
+        let is_limited = matches!(session.key_kind, KeyKind::Temporary | KeyKind::Directory);
+        let is_of_user = is_limited && session.principal.kind != PrincipalKind::Role;
         let may = match row.service {
             Service::Iam | Service::Slipway => false,
             Service::Sts => match row.action {

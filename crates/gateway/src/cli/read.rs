@@ -16,7 +16,7 @@ use crate::text::{line_of, unreadable};
 use crate::values::nearest;
 
 /// Options that have an effect only with another option, each with that one.
-const NEEDS: [(&str, &str); 20] = [
+const NEEDS: [(&str, &str); 22] = [
     ("access_log_format", "access_log"),
     ("audit_log_required", "audit_log"),
     ("traces_ratio", "traces"),
@@ -34,6 +34,8 @@ const NEEDS: [(&str, &str); 20] = [
     ("ldap_base", "ldap_server"),
     ("ldap_user_filter", "ldap_server"),
     ("ldap_name_attribute", "ldap_server"),
+    ("ldap_access_key_attribute", "ldap_server"),
+    ("ldap_secret_key_attribute", "ldap_server"),
     ("ldap_group_base", "ldap_server"),
     ("ldap_group_filter", "ldap_server"),
     ("ldap_attempts", "ldap_server"),

@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
-use iam::{Directory, LoginError, Person, SecretText, StoreError, folded_dn};
+use iam::{
+    AccessKeyId, Credential, Directory, KeyHolder, LoginError, Person, SecretKey, SecretText, StoreError,
+    folded_dn,
+};
 use ldap3::Ldap as Connection;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -15,12 +18,13 @@ use super::attempts::{Attempt, Attempts, Sent};
 use super::connection::{config, connect};
 use super::entry::Entry;
 use super::failure::Failure;
-use super::people::People;
-use super::searching::{by_dn, by_name, groups};
-use super::settings::{LdapSettings, Protection};
+use super::keys::Keys;
+use super::people::{Known, People};
+use super::searching::{by_access_key, by_dn, by_name, groups};
+use super::settings::{KeyAttributes, LdapSettings, Protection};
 use crate::limits::{
-    DIRECTORY_QUESTIONS_MAX, DIRECTORY_TIME_MAX, LOGIN_NAME_BYTES_MAX, LOGINS_MAX, PASSWORD_BYTES_MAX,
-    PERSON_TIME,
+    DIRECTORY_QUESTIONS_MAX, DIRECTORY_TIME_MAX, KEY_TIME, LOGIN_NAME_BYTES_MAX, LOGINS_MAX,
+    PASSWORD_BYTES_MAX, PERSON_TIME,
 };
 
 /// The results of a bind (RFC 4511, 4.1.9): of a password that is right, and those by which it, or
@@ -42,6 +46,7 @@ struct Inner {
     /// The connection that searches are made by, which many use at once.
     connection: tokio::sync::Mutex<Option<Connection>>,
     people: People,
+    keys: Keys,
     attempts: Attempts,
     questions: Semaphore,
     logins: Semaphore,
@@ -84,6 +89,7 @@ impl Ldap {
             password: ArcSwapOption::from_pointee(password),
             connection: tokio::sync::Mutex::default(),
             people: People::new(),
+            keys: Keys::new(Instant::now()),
             attempts,
             questions: Semaphore::new(DIRECTORY_QUESTIONS_MAX),
             logins: Semaphore::new(LOGINS_MAX),
@@ -124,6 +130,35 @@ impl Ldap {
         let why = why.into();
         inner.people.fail(&why, Instant::now());
         Err(why)
+    }
+}
+
+impl Ldap {
+    /// Asks about a key, when it is its turn. Says also whether the directory was asked: somebody
+    /// before may have done so.
+    async fn ask_key(
+        &self,
+        attributes: &KeyAttributes,
+        id: &AccessKeyId,
+        is_strange: bool,
+    ) -> Result<(Option<Arc<KeyHolder>>, bool), StoreError> {
+        let keys = &self.0.keys;
+        let waited = timeout(DIRECTORY_TIME_MAX, async {
+            let turn = keys.turn(id.as_str(), is_strange).await;
+            if let Some(known) = keys.known(id.as_str(), Instant::now()) {
+                return Err(known);
+            }
+            let apart = if is_strange { Some(keys.strangers.acquire().await) } else { None };
+            Ok((turn, apart, self.0.questions.acquire().await))
+        });
+        let _places = match waited.await {
+            Ok(Ok(places)) => places,
+            Ok(Err(known)) => return Ok((known, false)),
+            Err(_) => return Err(unavailable("too many others ask it".into())),
+        };
+        let (attributes, id) = (attributes.clone(), id.clone());
+        let asked = self.ask(|inner| async move { inner.find_key(&attributes, &id).await }).await;
+        asked.map(|found| (found, true)).map_err(unavailable)
     }
 }
 
@@ -191,6 +226,84 @@ impl Inner {
         let found = found.filter(|person| is_name(&person.name)).map(Arc::new);
         self.people.keep(reference, found.as_ref(), Instant::now());
         Ok(found)
+    }
+
+    /// Finds whose an access key is.
+    async fn find_key(
+        &self,
+        attributes: &KeyAttributes,
+        id: &AccessKeyId,
+    ) -> Result<Option<Arc<KeyHolder>>, Failure> {
+        let began = Instant::now();
+        let mut connection = self.searching().await?;
+        let found = by_access_key(&mut connection, &self.settings, attributes, id.as_str()).await?;
+        let holder = match &*found {
+            [] => None,
+            [entry] => self.holder(entry, attributes, id, began).await?,
+            [entry, ..] => {
+                self.complain(entry, "another entry has the same access key: neither can be used");
+                None
+            }
+        };
+        self.keys.keep(id.as_str(), holder.as_ref(), began);
+        Ok(holder)
+    }
+
+    /// Makes what is known of a key that an entry has. What a login would say of the entry counts
+    /// for as long as it does for sessions.
+    async fn holder(
+        &self,
+        entry: &Entry,
+        attributes: &KeyAttributes,
+        id: &AccessKeyId,
+        began: Instant,
+    ) -> Result<Option<Arc<KeyHolder>>, Failure> {
+        if entry.is_disabled((self.settings.now)()) {
+            return Ok(None);
+        }
+        // The directory may compare without regard to case, and has whole lists of values.
+        if entry.only(&attributes.access_key) != Some(id.as_str()) {
+            self.complain(entry, "its access key is none, or not the only one");
+            return Ok(None);
+        }
+        let secret_key = entry.only(&attributes.secret_key).map(SecretKey::new);
+        let Some(Ok(secret_key)) = secret_key else {
+            self.complain(
+                entry,
+                "its secret key is none, or not the only one (8 to 128 printable characters)",
+            );
+            return Ok(None);
+        };
+        let Some(person) = self.known_person(entry, began).await? else {
+            self.complain(entry, "it has no name here: 1 to 64 letters, digits and _+=,.@-");
+            return Ok(None);
+        };
+        let credential = Credential { access_key: id.clone(), secret_key };
+        Ok(Some(Arc::new(KeyHolder { person, credential, until: began + KEY_TIME })))
+    }
+
+    /// Returns what is known of an entry, or makes it. `None` for one that has no name here.
+    async fn known_person(&self, entry: &Entry, began: Instant) -> Result<Option<Arc<Person>>, Failure> {
+        let reference = entry.reference();
+        if let Some(Known::Person(person)) = self.people.known(&reference, began) {
+            return Ok(Some(person));
+        }
+        let made = self.person(entry, began).await?.filter(|person| is_name(&person.name)).map(Arc::new);
+        if let Some(person) = &made {
+            self.people.keep(&reference, Some(person), Instant::now());
+        }
+        Ok(made)
+    }
+
+    /// Logs, seldom, that the access key of an entry cannot be used.
+    fn complain(&self, entry: &Entry, why: &str) {
+        if self.keys.may_complain(Instant::now()) {
+            tracing::warn!(
+                entry = entry.dn(),
+                why,
+                "an entry's access key cannot be used (logged at most once a minute)"
+            );
+        }
     }
 
     /// Sends a password to the directory, by a connection of its own.
@@ -276,6 +389,49 @@ impl Directory for Ldap {
 
     fn is_present(&self, person: &Person) -> bool {
         Instant::now() < person.until
+    }
+
+    fn has_keys(&self) -> bool {
+        self.0.settings.keys.is_some()
+    }
+
+    async fn by_access_key(&self, id: &AccessKeyId) -> Result<Option<Arc<KeyHolder>>, StoreError> {
+        let Some(attributes) = &self.0.settings.keys else { return Ok(None) };
+        let keys = &self.0.keys;
+        if let Some(known) = keys.known(id.as_str(), Instant::now()) {
+            return Ok(known);
+        }
+        let is_strange = keys.is_strange(id.as_str());
+        if is_strange && !keys.may_ask(Instant::now()) {
+            return Err(unavailable("too many unknown access keys were sent".into()));
+        }
+        let found = self.ask_key(attributes, id, is_strange).await;
+        if is_strange && !matches!(found, Ok((None, true)) | Err(_)) {
+            keys.give_back();
+        }
+        found.map(|(holder, _)| holder)
+    }
+
+    fn is_current(&self, holder: &KeyHolder) -> bool {
+        Instant::now() < holder.until
+    }
+
+    fn notice_other(&self, id: &AccessKeyId, hour: i64) {
+        if !self.0.keys.is_to_compare(id.as_str(), hour, Instant::now()) {
+            return;
+        }
+        let (this, id) = (Self(Arc::clone(&self.0)), id.clone());
+        tokio::spawn(async move {
+            if let Ok(Some(holder)) = this.by_access_key(&id).await
+                && this.0.keys.is_new_in_both(id.as_str())
+            {
+                tracing::warn!(
+                    access_key = id.as_str(),
+                    entry = &*holder.person.entry,
+                    "an entry of the directory has an access key that is also one of a user here: the user's counts"
+                );
+            }
+        });
     }
 
     async fn log_in(&self, name: &str, password: &SecretText) -> Result<Arc<Person>, LoginError> {

@@ -62,6 +62,22 @@ impl Entry {
         found.and_then(|(_, values)| values.first()).map(Vec::as_slice).or_else(of_text)
     }
 
+    /// Returns the value of an attribute that has one, which is a text.
+    pub fn only(&self, name: &str) -> Option<&str> {
+        let is_it = |attribute: &str| attribute.eq_ignore_ascii_case(name);
+        if self.0.bin_attrs.keys().any(|attribute| is_it(attribute)) {
+            return None;
+        }
+        let mut attributes = self.0.attrs.iter().filter(|(attribute, _)| is_it(attribute));
+        match (attributes.next(), attributes.next()) {
+            (Some((_, values)), None) => match &**values {
+                [one] => Some(one),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns a number; `None` if there is none, or it is none.
     fn number<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         self.text(name)?.trim().parse().ok()
@@ -193,5 +209,10 @@ mod tests {
     fn the_same_of_several_names() {
         let many = entry(&[("UID", "zoe"), ("UID", "ann")]);
         assert_eq!(many.text("uid"), Some("ann"));
+        assert_eq!((many.only("uid"), many.only("cn")), (None, None));
+        let mut one = entry(&[("Key", "AKIA")]);
+        assert_eq!(one.only("key"), Some("AKIA"));
+        one.0.bin_attrs.insert("KEY".to_owned(), vec![vec![0xff]]);
+        assert_eq!(one.only("key"), None);
     }
 }

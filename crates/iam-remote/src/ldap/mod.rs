@@ -1,4 +1,4 @@
-//! People of an LDAP directory, and their passwords: search and bind
+//! People of an LDAP directory, their passwords (search and bind) and access keys
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod attempts;
@@ -6,11 +6,12 @@ mod connection;
 mod directory;
 mod entry;
 mod failure;
+mod keys;
 mod people;
 mod searching;
 mod settings;
 mod template;
 
 pub use directory::{Ldap, check};
-pub use settings::{LdapServer, LdapSettings};
+pub use settings::{KeyAttributes, LdapServer, LdapSettings};
 pub use template::{DN, Template, USER};

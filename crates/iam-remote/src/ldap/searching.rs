@@ -7,7 +7,7 @@ use ldap3::{DerefAliases, Ldap, LdapResult, ResultEntry, Scope, SearchEntry, Sea
 
 use super::entry::{ATTRIBUTES, Entry};
 use super::failure::Failure;
-use super::settings::LdapSettings;
+use super::settings::{KeyAttributes, LdapSettings};
 use crate::limits::{DIRECTORY_GROUPS_MAX, DIRECTORY_TIME_MAX, GROUP_DEPTH_MAX, GROUPS_IN_A_SEARCH};
 
 /// The results that a search may end with (RFC 4511, 4.1.9).
@@ -91,6 +91,21 @@ pub async fn by_dn(ldap: &mut Ldap, settings: &LdapSettings, dn: &str) -> Result
     let filter = settings.user_filter.of_anybody();
     let (mut found, _) = search(ldap, Place::At(dn), &filter, &of_people(settings), 1).await?;
     Ok(found.pop())
+}
+
+/// Finds the entries, two at most, that have an access key and may log in.
+pub async fn by_access_key(
+    ldap: &mut Ldap,
+    settings: &LdapSettings,
+    attributes: &KeyAttributes,
+    id: &str,
+) -> Result<Vec<Entry>, Failure> {
+    let KeyAttributes { access_key, secret_key } = attributes;
+    let filter = settings.user_filter.of_anybody_with(access_key, id);
+    let mut wanted = of_people(settings);
+    wanted.extend([&**access_key, &**secret_key]);
+    let (found, _) = search(ldap, Place::Below(&settings.base), &filter, &wanted, 2).await?;
+    Ok(found)
 }
 
 /// Finds the groups of an entry, and those that these are in. Too many are an error: what one of

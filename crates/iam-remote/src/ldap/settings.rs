@@ -74,6 +74,15 @@ impl fmt::Display for LdapServer {
     }
 }
 
+/// The attributes in which an entry has an access key.
+#[derive(Debug, Clone)]
+pub struct KeyAttributes {
+    /// That with the id.
+    pub access_key: Box<str>,
+    /// That with the secret.
+    pub secret_key: Box<str>,
+}
+
 /// The settings of the directory: its servers, and the entries that count.
 #[derive(Debug, Clone)]
 pub struct LdapSettings {
@@ -94,6 +103,8 @@ pub struct LdapSettings {
     pub user_filter: Template,
     /// The attribute with the name of somebody here.
     pub name_attribute: Box<str>,
+    /// The attributes with access keys; `None` if no entry has one.
+    pub keys: Option<KeyAttributes>,
     /// The DN below which groups are.
     pub group_base: Box<str>,
     /// Which groups somebody is in, with the places [`super::DN`] and [`super::USER`].

@@ -53,6 +53,16 @@ impl Template {
         out + rest
     }
 
+    /// Returns the filter for whoever has a value of an attribute.
+    pub fn of_anybody_with(&self, attribute: &str, value: &str) -> String {
+        let (anybody, value) = (self.of_anybody(), ldap_escape(value));
+        if anybody.starts_with('(') {
+            format!("(&{anybody}({attribute}={value}))")
+        } else {
+            format!("(&({anybody})({attribute}={value}))")
+        }
+    }
+
     /// Returns the filter for anybody: whoever has a name that may be put there.
     pub fn of_anybody(&self) -> String {
         self.0.replace(USER, "*")
@@ -79,6 +89,19 @@ mod tests {
         );
         assert!(ldap3::parse_filter(filter.fill(name, "")).is_ok());
         assert_eq!(filter.of_anybody(), "(&(objectClass=person)(uid=*))");
+    }
+
+    #[test]
+    fn values_of_attributes_are_only_compared() {
+        let filter = user("(uid={user})").unwrap();
+        assert_eq!(filter.of_anybody_with("key", "AKIA"), "(&(uid=*)(key=AKIA))");
+        let odd = filter.of_anybody_with("key", "*)(uid=ann)\\\0");
+        assert_eq!(odd, "(&(uid=*)(key=\\2a\\29\\28uid=ann\\29\\5c\\00))");
+        assert!(ldap3::parse_filter(odd).is_ok());
+        for text in ["(uid={user})", "uid={user}"] {
+            let Ok(filter) = user(text) else { continue };
+            assert!(ldap3::parse_filter(filter.of_anybody_with("key", "x")).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::directory_keys::is_of_session;
 use super::present::Registry;
 use super::token_cache::Opened;
 use crate::credential::{AccessKeyId, Credential};
@@ -11,12 +12,6 @@ use crate::directory::Person;
 use crate::identities::{Identities, SessionResult, Unidentified};
 use crate::state::Snapshot;
 use crate::tokens::{Claims, SessionKind, SessionToken, Who};
-
-/// True for the id of a session's key, which no document has, and which is nothing without its
-/// token.
-fn is_of_session(access_key: &str) -> bool {
-    access_key.starts_with("ASIA")
-}
 
 impl Registry {
     /// Returns the session of the key that the server was started with, for which no store is
@@ -88,7 +83,7 @@ impl Registry {
             (Some(_), Some(_)) => Err(Unidentified::InvalidToken),
             (Some(found), None) => found,
             (None, Some(token)) => self.open_token(state, access_key, token).await,
-            (None, None) => Err(state.unknown_key()),
+            (None, None) => self.find_in_directory(state, access_key).await,
         }
     }
 }
@@ -108,8 +103,8 @@ impl Identities for Registry {
                 self.is_present(&opened, &state).then(|| Ok(Arc::clone(&opened.session)))
             }
             (None, None) if is_of_session(access_key) => Some(Err(Unidentified::UnknownKey)),
-            // It may have been made at another gateway just now.
-            (None, None) => None,
+            // It may have been made at another gateway just now, or be one of the directory.
+            (None, None) => self.known_of_directory(&state, access_key).map(Ok),
         }
     }
 

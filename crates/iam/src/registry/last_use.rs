@@ -39,7 +39,7 @@ fn used(session: &Session) -> Option<&str> {
         KeyKind::Temporary if session.principal.kind == PrincipalKind::Role => {
             session.principal.unique_id.as_deref()?.split(':').next()
         }
-        KeyKind::Temporary | KeyKind::Root => None,
+        KeyKind::Temporary | KeyKind::Directory | KeyKind::Root => None,
     }
 }
 
@@ -71,6 +71,7 @@ impl Registry {
         if !session.last_use.is_new(hour, service as u8) {
             return;
         }
+        self.notice_use(session, hour);
         let Ok(hour) = Timestamp::from_second(hour * HOUR_SECONDS) else { return };
         self.uses.lock().insert(used.into(), LastUse { hour, service, region: region.into() });
     }

@@ -2,7 +2,9 @@
 
 mod changes;
 mod clock;
+mod directory_keys;
 mod identities;
+mod key_cache;
 mod keys_document;
 mod last_use;
 mod names;

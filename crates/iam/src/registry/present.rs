@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::clock::Clock;
+use super::key_cache::KeyCache;
 use super::keys_document::{OpenError, agree};
 use super::token_cache::TokenCache;
 use super::uses::Uses;
@@ -134,6 +135,8 @@ pub struct Registry {
     pub(super) tokens: TokenCache,
     /// The directory that is asked about its sessions; unset if there is no directory.
     pub(super) directory: OnceLock<Arc<dyn Directory>>,
+    /// The sessions of access keys of the directory.
+    pub(super) directory_keys: KeyCache,
     /// Held by whoever changes something, so that the changes of a gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) look_limit: Duration,
@@ -206,6 +209,7 @@ impl Registry {
             keys: ArcSwap::new(keys),
             tokens: TokenCache::new(),
             directory: OnceLock::new(),
+            directory_keys: KeyCache::new(),
             changing: tokio::sync::Mutex::new(()),
             look_limit,
             uses: Uses::default(),

@@ -10,7 +10,7 @@ use super::compiler::{Form, denies_all, parse};
 use super::snapshot::{Entry, Snapshot};
 use crate::account::AccountId;
 use crate::credential::Credential;
-use crate::directory::Person;
+use crate::directory::{KeyHolder, Person};
 use crate::identities::Unidentified;
 use crate::model::{PolicyArn, Posix, ProviderArn, TagKey, Tags};
 use crate::session::{
@@ -66,6 +66,20 @@ impl Snapshot {
             expires: Some(made.ends.map_or(ends, |sooner| sooner.min(ends))),
             ..session
         })
+    }
+
+    /// Makes the session of an access key that an entry of the directory has: the rights that a
+    /// login would give, but for as long as the key is there. Whoever is in no group of the
+    /// directory that the account knows has none.
+    pub fn session_of_key(&self, id: &AccountId, holder: &KeyHolder) -> Result<Session, Unidentified> {
+        let account = self.open_account(id)?;
+        let person = &holder.person;
+        if !account.knows_a_group(&person.groups) {
+            return Err(Unidentified::UnknownKey);
+        }
+        let principal = directory_principal(account, person);
+        let session = Session::new(principal, holder.credential.clone(), KeyKind::Directory);
+        Ok(Session { permissions: account.permissions_of_groups(&person.groups), ..session })
     }
 
     fn open_account(&self, id: &AccountId) -> Result<&Arc<AccountState>, Unidentified> {
@@ -211,8 +225,16 @@ fn of_directory<'s>(
     if claims.principal != Who::Entry(person.entry.clone()) {
         return Err(Unidentified::InvalidToken);
     }
+    let principal = directory_principal(account, person);
+    let permissions =
+        Permissions { session: limits(claims, account), ..account.permissions_of_groups(&person.groups) };
+    Ok(Made { principal, permissions, tags: &[], ends: None })
+}
+
+/// Makes the principal that somebody of the directory is.
+fn directory_principal(account: &AccountState, person: &Person) -> Principal {
     let (id, name) = (account.account().id(), &person.name);
-    let principal = Principal {
+    Principal {
         account: Arc::clone(account.account()),
         kind: PrincipalKind::DirectoryUser,
         name: name.clone(),
@@ -221,10 +243,7 @@ fn of_directory<'s>(
         issuer_id: None,
         unique_id: Some(format!("{id}:{DIRECTORY_PATH}{name}").into()),
         unix: person.unix.clone().or_else(|| Some(UnixName::User((&**name).into()))),
-    };
-    let permissions =
-        Permissions { session: limits(claims, account), ..account.permissions_of_groups(&person.groups) };
-    Ok(Made { principal, permissions, tags: &[], ends: None })
+    }
 }
 
 /// All of an account, for the federated users of its root.
