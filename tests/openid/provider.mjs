@@ -26,7 +26,17 @@ const provider = new Provider(given.issuer, {
   ttl: { IdToken: given.seconds, Interaction: 600, Session: 600, Grant: 600 },
   findAccount: (_, accountId) => ({ accountId, claims: () => ({ sub: accountId, ...given.claims }) }),
 });
+const answer = provider.callback();
+// Below the path of the issuer, if it has one.
+const path = new URL(given.issuer).pathname.replace(/\/$/, "");
+const listener = (request, response) => {
+  if (path && request.url.startsWith(`${path}/`)) {
+    request.originalUrl = request.url;
+    request.url = request.url.slice(path.length);
+  }
+  return answer(request, response);
+};
 const server = given.tls
-  ? createSecureServer({ key: readFileSync(given.tls.key), cert: readFileSync(given.tls.certificate) }, provider.callback())
-  : createServer(provider.callback());
+  ? createSecureServer({ key: readFileSync(given.tls.key), cert: readFileSync(given.tls.certificate) }, listener)
+  : createServer(listener);
 server.listen(given.port, "127.0.0.1", () => console.log("ready"));

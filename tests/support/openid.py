@@ -124,10 +124,12 @@ class NoRedirects(HTTPRedirectHandler):
 class Idp:
     """A provider that runs, at an address that it keeps."""
 
-    def __init__(self, folder: Path, program: Path, tls: dict | None = None) -> None:
+    def __init__(
+        self, folder: Path, program: Path, tls: dict | None = None, *, port: int | None = None, path: str = ""
+    ) -> None:
         self.folder, self.program, self.tls = folder, program, tls
-        self.port = free_port()
-        self.issuer = f"{'https://localhost' if tls else 'http://127.0.0.1'}:{self.port}"
+        self.port = port or free_port()
+        self.issuer = f"{'https://localhost' if tls else 'http://127.0.0.1'}:{self.port}{path}"
         self.name = self.issuer.split("://")[1]
         self.process = None
 

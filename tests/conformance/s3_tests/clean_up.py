@@ -6,7 +6,7 @@ answers so is emptied without the header.
 ListBuckets also shows buckets of other accounts if their policy allows to list them (decision 0040), and S3 only the
 requester's own. Each client of the suite removes what it is shown; here it leaves what another account has.
 IAM deletes no user who is in a group. The suite deletes users before groups; here a user leaves its groups first.
-OpenID Connect providers are not served yet, and none is to be removed. The tests themselves are left as they are.
+The tests themselves are left as they are.
 """
 
 from botocore.exceptions import ClientError
@@ -15,7 +15,6 @@ from s3tests.functional import iam
 
 _nuke_bucket = functional.nuke_bucket
 _nuke_user = iam.nuke_user
-_nuke_oidc_providers = iam.nuke_oidc_providers
 
 
 class _Client:
@@ -64,13 +63,4 @@ def _nuke_member(client, name):
     _nuke_user(client, name)
 
 
-def _nuke_providers(client, prefix):
-    try:
-        _nuke_oidc_providers(client, prefix)
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "NotImplemented":
-            raise
-
-
 iam.nuke_user = _nuke_member
-iam.nuke_oidc_providers = _nuke_providers

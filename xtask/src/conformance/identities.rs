@@ -72,11 +72,12 @@ async fn make(data: &Path) -> Outcome<Identities> {
     let documents = Arc::new(InTree::open(data)?);
     let clock = Arc::new(SystemClock::start());
     let registry = Registry::open(documents, Some(MasterKeys::read(MASTER_KEY)?), &root, clock).await?;
-    let shared = registry.create_account("alt").await?;
+    // That of the tree, since others have no OpenID providers by which anybody could log in.
+    let shared = own;
     // ACLs know somebody by an account's canonical id, and the suite has one id for either use.
     let alt = Account::new(shared.clone()).canonical_id().to_owned();
     Ok(Identities {
-        main: user(&registry, &own, "main").await?,
+        main: user(&registry, &registry.create_account("main").await?, "main").await?,
         alt: user(&registry, &shared, &alt).await?,
         tenant: user(&registry, &registry.create_account("tenant").await?, "tenant").await?,
         iam: user(&registry, &shared, "iam").await?,

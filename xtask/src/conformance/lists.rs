@@ -97,7 +97,8 @@ impl Reasons {
         }
     }
 
-    fn explain(&self, test: &str) -> bool {
+    /// Whether there is a reason for a test.
+    pub fn explain(&self, test: &str) -> bool {
         spellings(test).iter().any(|name| self.names.contains(*name))
     }
 }

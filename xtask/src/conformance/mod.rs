@@ -8,6 +8,7 @@ mod identities;
 mod lists;
 pub mod model;
 pub mod recorded;
+mod report;
 pub mod s3_tests;
 mod server;
 
