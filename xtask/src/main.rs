@@ -29,6 +29,8 @@ Usage: cargo xtask COMMAND
   conformance recorded PATH [OPTION]  run the S3 tests of a checkout of localstack/localstack against a fresh server, compare
                                       its answers with those recorded from Amazon S3, and what passes with
                                       tests/conformance/recorded.core.pass and recorded.aws.pass
+  conformance recorded-iam PATH [OPTION]
+                                      run its tests of IAM and STS, and compare with tests/conformance/recorded-iam.pass
   conformance model PATH [OPTION]     run the tests that are made from botocore's model of S3 with the one at PATH: service-2.json,
                                       service-2.json.gz, or a folder with botocore. Take the newest (it grows every week): ./test
                                       runs them with the one that tests/requirements.txt pins
@@ -45,7 +47,12 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["conformance", "s3-tests", path, rest @ ..] => conformance::s3_tests::run(path.as_ref(), rest),
-        ["conformance", "recorded", path, rest @ ..] => conformance::recorded::run(path.as_ref(), rest),
+        ["conformance", "recorded", path, rest @ ..] => {
+            conformance::recorded::run(&conformance::recorded::S3, path.as_ref(), rest)
+        }
+        ["conformance", "recorded-iam", path, rest @ ..] => {
+            conformance::recorded::run(&conformance::recorded::IDENTITIES, path.as_ref(), rest)
+        }
         ["conformance", "model", path, rest @ ..] => conformance::model::run(path.as_ref(), rest),
         _ => Err(HELP.to_owned()),
     };

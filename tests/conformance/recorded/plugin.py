@@ -36,6 +36,7 @@ _stand_in("localstack.version", __version__="0", version="0", __version_tuple__=
 _stand_in("moto", __path__=[])
 _stand_in("moto.wafv2", __path__=[])
 _stand_in("moto.wafv2.models", US_EAST_1_REGION="us-east-1")
+_stand_in("localstack.services.iam.iam_patches", ADDITIONAL_MANAGED_POLICIES={})
 
 from . import grades, trace  # noqa: E402
 from .fixtures import *  # noqa: E402, F403
@@ -78,6 +79,8 @@ def pytest_configure(config):
 def pytest_sessionstart(session):
     try:
         session.config.janitor = server.Janitor()
+        if "iam" in server.SERVICES and not os.environ.get("RECORDED_AS_ROOT"):
+            server.become_user()
     except Exception as error:
         pytest.exit(f"no S3 server answers at {server.ENDPOINT}: {error}", returncode=3)
     if report := os.environ.get("RECORDED_REPORT"):
@@ -161,7 +164,7 @@ def pytest_runtest_call(item):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    name = item.nodeid.split("services/s3/")[-1]
+    name = item.nodeid.split("/services/")[-1].removeprefix("s3/")
     row = ROWS.setdefault(name, {"test": name, "grade": "strict", "seconds": 0.0})
     row["seconds"] = round(row["seconds"] + report.duration, 2)
     if report.skipped:
@@ -203,7 +206,7 @@ def _reason(excinfo) -> str:
     if isinstance(excinfo.value, Differs):
         return f"{Differs.__name__}: {excinfo.value}"
     text = excinfo.exconly()[:500].replace("\n", " ")
-    steps = [step for step in excinfo.traceback if "tests/aws/services/s3" in str(step.path)]
+    steps = [step for step in excinfo.traceback if "tests/aws/services/" in str(step.path)]
     where = f"line {steps[-1].lineno + 1}, " if steps else ""
     return f"{where}after {TRACE.last}: {text}"
 

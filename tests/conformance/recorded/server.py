@@ -14,6 +14,8 @@ ACCESS_KEY = os.environ["RECORDED_ACCESS_KEY"]
 SECRET_KEY = os.environ["RECORDED_SECRET_KEY"]
 ACCOUNT = os.environ.get("RECORDED_ACCOUNT") or "482915637204"
 DOMAIN = os.environ.get("RECORDED_DOMAIN")
+# The services that are asked; a test that needs another one is skipped.
+SERVICES = os.environ.get("RECORDED_SERVICES", "s3").split()
 # The region that the answers were recorded in. Tests of a second one are skipped.
 REGION = "us-east-1"
 
@@ -54,7 +56,7 @@ def check_region(region: str | None) -> None:
 
 def client(service: str = "s3", *, region_name=None, endpoint_url=None, config=None, **credentials):
     """A boto3 client of the server. Without credentials it has those of the environment."""
-    if service != "s3":
+    if service not in SERVICES:
         pytest.skip(f"needs {service}")
     check_region(region_name)
     style = ((config and config.s3) or {}).get("addressing_style")
@@ -63,7 +65,17 @@ def client(service: str = "s3", *, region_name=None, endpoint_url=None, config=N
     credentials.setdefault("aws_access_key_id", ACCESS_KEY)
     credentials.setdefault("aws_secret_access_key", SECRET_KEY)
     url = endpoint_url or (NAMED_ENDPOINT if style == "virtual" else ENDPOINT)
-    return boto3.client("s3", region_name=REGION, endpoint_url=url, config=config, **credentials)
+    return boto3.client(service, region_name=REGION, endpoint_url=url, config=config, **credentials)
+
+
+def become_user() -> None:
+    """From now on an administrator asks, as when AWS was asked: root may not assume roles."""
+    global ACCESS_KEY, SECRET_KEY
+    iam, name = client("iam"), "recorder"
+    iam.create_user(UserName=name)
+    iam.attach_user_policy(UserName=name, PolicyArn="arn:aws:iam::aws:policy/AdministratorAccess")
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    ACCESS_KEY, SECRET_KEY = key["AccessKeyId"], key["SecretAccessKey"]
 
 
 def answers() -> bool:

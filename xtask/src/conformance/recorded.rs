@@ -1,4 +1,4 @@
-//! localstack/localstack's S3 tests, whose answers were recorded from Amazon S3.
+//! localstack/localstack's tests of S3, and of IAM and STS, whose answers were recorded from AWS.
 //!
 //! The runner is a pytest plugin, `tests/conformance/recorded`; its grades are explained in
 //! `grades.py` there.
@@ -13,19 +13,41 @@ use super::lists::Outcomes;
 use super::server::{ACCESS_KEY, ACCOUNT_ID, DOMAIN, SECRET_KEY};
 use super::{List, Options, Reasons, Server, lists_folder, venv, work_folder};
 
-/// The suite's files; those about notifications need other services of AWS.
-const FILES: [&str; 6] = [
-    "test_s3.py",
-    "test_s3_api.py",
-    "test_s3_list_operations.py",
-    "test_s3_preconditions.py",
-    "test_s3_cors.py",
-    "test_s3_concurrency.py",
-];
+/// Tests of the checkout, and what is known of them.
+pub struct Suite {
+    /// Below `tests/aws/services`.
+    files: &'static [&'static str],
+    /// What the tests may ask: others of AWS's services are not here.
+    services: &'static str,
+    /// Those of the grades that have a list, with the grades that are as good or better. What is
+    /// not on the last one needs a reason.
+    lists: &'static [(&'static str, &'static [&'static str])],
+    /// The file of the reasons.
+    reasons: &'static str,
+}
 
-/// The grades that have a list, with those that are as good or better.
-const LISTS: [(&str, &[&str]); 2] =
-    [("recorded.core.pass", &["strict", "aws", "core"]), ("recorded.aws.pass", &["strict", "aws"])];
+/// Tests of S3; those about notifications need other services of AWS.
+pub const S3: Suite = Suite {
+    files: &[
+        "s3/test_s3.py",
+        "s3/test_s3_api.py",
+        "s3/test_s3_list_operations.py",
+        "s3/test_s3_preconditions.py",
+        "s3/test_s3_cors.py",
+        "s3/test_s3_concurrency.py",
+    ],
+    services: "s3",
+    lists: &[("recorded.core.pass", &["strict", "aws", "core"]), ("recorded.aws.pass", &["strict", "aws"])],
+    reasons: "recorded.reasons",
+};
+
+/// Tests of IAM and STS.
+pub const IDENTITIES: Suite = Suite {
+    files: &["iam/test_iam.py", "sts/test_sts.py"],
+    services: "s3 iam sts",
+    lists: &[("recorded-iam.pass", &["strict"])],
+    reasons: "recorded-iam.reasons",
+};
 
 /// The plugin's report about a test.
 struct Row {
@@ -36,12 +58,12 @@ struct Row {
     unimplemented: bool,
 }
 
-/// Runs the suite from the checkout at `path`.
-pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
+/// Runs a suite from the checkout at `path`.
+pub fn run(suite: &Suite, path: &Path, arguments: &[&str]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     let path = path.canonicalize().map_err(|e| format!("{}: {e}", path.display()))?;
-    let suite = path.join("tests/aws/services/s3");
-    if !suite.join("test_s3.snapshot.json").is_file() || !path.join("localstack-core").is_dir() {
+    let tests = path.join("tests/aws/services");
+    if !tests.join("s3/test_s3.snapshot.json").is_file() || !path.join("localstack-core").is_dir() {
         return Err(format!("{}: not a checkout of localstack/localstack", path.display()));
     }
     let work = work_folder()?;
@@ -57,7 +79,8 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     let configuration = home.join("pytest.ini");
     fs::write(&configuration, "[pytest]\n").map_err(|e| e.to_string())?;
     let modules = [&plugin, &path.join("localstack-core"), &path].map(|p| p.display().to_string()).join(":");
-    let status = Command::new(python)
+    let mut command = Command::new(python);
+    command
         .current_dir(&path)
         .env_remove("AWS_PROFILE")
         .env_remove("AWS_CA_BUNDLE")
@@ -69,6 +92,7 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
         .env("RECORDED_SECRET_KEY", SECRET_KEY)
         .env("RECORDED_ACCOUNT", ACCOUNT_ID)
         .env("RECORDED_DOMAIN", DOMAIN)
+        .env("RECORDED_SERVICES", suite.services)
         .env("RECORDED_REPORT", &report)
         .args(["-m", "pytest", "-q", "--no-header", "--tb=no", "-rN", "-Wignore", "--timeout=120"])
         .args(["--noconftest", "-p", "recorded.plugin", "-p", "no:cacheprovider"])
@@ -77,9 +101,12 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
         .arg("--rootdir")
         .arg(&path)
         .args(&options.pytest)
-        .args(FILES.map(|file| suite.join(file)))
-        .status()
-        .map_err(|e| format!("cannot run pytest: {e}"))?;
+        .args(suite.files.iter().map(|file| tests.join(file)));
+    if options.floor {
+        // There nobody can be made a user.
+        command.env("RECORDED_AS_ROOT", "1");
+    }
+    let status = command.status().map_err(|e| format!("cannot run pytest: {e}"))?;
     drop(server);
     // 1 tells that some tests failed; which ones matter is decided below.
     if !matches!(status.code(), Some(0 | 1)) {
@@ -87,13 +114,13 @@ pub fn run(path: &Path, arguments: &[&str]) -> Result<(), String> {
     }
     let rows = rows(&report)?;
     if options.floor {
-        for (name, grades) in LISTS {
+        for (name, grades) in suite.lists {
             let passed = rows.iter().filter(|row| grades.contains(&row.grade.as_str())).count();
             println!("noise floor of {name}: {passed} of {} where everything is answered 200", rows.len());
         }
         return Ok(());
     }
-    judge(&rows, &options)
+    judge(suite, &rows, &options)
 }
 
 /// An interpreter that the checkout's code can be read by: it has type parameters, of Python 3.12.
@@ -132,18 +159,19 @@ fn rows(report: &Path) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn judge(rows: &[Row], options: &Options<'_>) -> Result<(), String> {
+fn judge(suite: &Suite, rows: &[Row], options: &Options<'_>) -> Result<(), String> {
     let outcomes = |grades: &[&str]| -> Outcomes {
         let why = |row: &Row| format!("{} ({})", row.grade, row.why);
         let outcome = |row: &Row| (!grades.contains(&row.grade.as_str())).then(|| why(row));
         rows.iter().map(|row| (row.test.clone(), outcome(row))).collect()
     };
     let mut wrong = Vec::new();
-    for (name, grades) in LISTS {
+    for (name, grades) in suite.lists {
         let mut list = List::read(name, options.bless)?;
         wrong.extend(list.compare(&outcomes(grades), options.bless, options.is_whole())?);
     }
-    let (reasons, outcomes) = (Reasons::read("recorded.reasons"), outcomes(LISTS[1].1));
+    let best = suite.lists.last().map_or(&[] as &[_], |(_, grades)| grades);
+    let (reasons, outcomes) = (Reasons::read(suite.reasons), outcomes(best));
     wrong.extend(
         reasons.missing(&outcomes, |name, _| rows.iter().any(|row| row.test == name && row.unimplemented)),
     );
