@@ -26,7 +26,8 @@ OTHER_RULES = {"Marker": r"text 1..1024 [\u0020-\u00FF]+"}
 
 LEFT_OUT = {
     "User": {"PasswordLastUsed"},
-    "EvaluationResult": {"OrganizationsDecisionDetail", "EvalDecisionDetails", "ResourceSpecificResults"},
+    "EvaluationResult": {"OrganizationsDecisionDetail"},
+    "ResourceSpecificResult": {"EvalDecisionDetails"},
     "Role": {"MaxSigninSessionDuration", "SourceRoleTemplate"},
     "GetOpenIDConnectProviderResponse": {"ContextProvider", "IdentityCenterInstanceArn", "IdentityStoreArn"},
     "OpenIDConnectProviderListEntry": {"IsTrustedIdentityPropagationEnabled"},

@@ -54,11 +54,36 @@ class TestCustomPolicy:
             {"Version": "2012-10-17", "Statement": [allow("s3:PutObject"), allow("s3:Get*")]}, indent=2
         )
         (found,) = custom(iam, policy(allow("s3:List*")), text)["MatchedStatements"]
-        assert (found["SourcePolicyId"], found["SourcePolicyType"]) == ("PolicyInputList.2", "none")
+        assert (found["SourcePolicyId"], found["SourcePolicyType"]) == ("PolicyInputList.2", "IAM Policy")
         lines = text.splitlines()
         start, end = found["StartPosition"], found["EndPosition"]
-        assert lines[start["Line"] - 1][start["Column"] - 1] == "{" and start["Line"] == 9
-        assert lines[end["Line"] - 1][end["Column"] - 1] == "}" and end["Line"] == 13
+        # Behind the braces.
+        assert lines[start["Line"] - 1][start["Column"] - 2] == "{" and start["Line"] == 9
+        assert lines[end["Line"] - 1][end["Column"] - 2] == "}" and end["Line"] == 13
+
+    def test_places_are_those_of_iam(self, iam):
+        """What AWS answered about this document on 21 April 2025, in localstack's recording."""
+        statement = {"Sid": "", "Effect": "Allow", "Action": "s3:PutObject", "Resource": "*"}
+        text = json.dumps({"Version": "2012-10-17", "Statement": statement})
+        (found,) = custom(iam, text, action="s3:PutObject")["MatchedStatements"]
+        assert (found["StartPosition"], found["EndPosition"]) == (
+            {"Line": 1, "Column": 41},
+            {"Line": 1, "Column": 113},
+        )
+
+    def test_a_resource_that_was_sent_has_a_result_of_its_own(self, iam):
+        may, boundary = policy(allow("s3:GetObject")), policy(allow("s3:*"))
+        result = custom(iam, may, PermissionsBoundaryPolicyInputList=[boundary])
+        shared = "MatchedStatements", "MissingContextValues", "PermissionsBoundaryDecisionDetail"
+        assert result["EvalDecisionDetails"] == {} and result["ResourceSpecificResults"] == [
+            {name: result[name] for name in shared}
+            | {"EvalResourceName": "arn:aws:s3:::lab/a", "EvalResourceDecision": "allowed"}
+        ]
+        (of_any,) = iam.simulate_custom_policy(PolicyInputList=[may], ActionNames=["s3:GetObject"])[
+            "EvaluationResults"
+        ]
+        assert of_any["EvalResourceName"] == "*"
+        assert not {"EvalDecisionDetails", "ResourceSpecificResults"} & set(of_any)
 
     def test_values_of_conditions(self, iam):
         text = policy(
@@ -140,13 +165,13 @@ class TestCustomPolicy:
         pages = list(
             iam.get_paginator("simulate_custom_policy").paginate(**sent, PaginationConfig={"PageSize": 1000})
         )
-        assert [len(page["EvaluationResults"]) for page in pages] == [50, 50, 20]
+        assert [len(page["EvaluationResults"]) for page in pages] == [25, 25, 25, 25, 20]
         results = [one for page in pages for one in page["EvaluationResults"]]
         assert all(len(one["MatchedStatements"]) == 200 for one in results)
         last = results[-1]["MatchedStatements"][-1]
         assert (
-            many[last["StartPosition"]["Column"] - 1] == "{"
-            and many[last["EndPosition"]["Column"] - 1] == "}"
+            many[last["StartPosition"]["Column"] - 2] == "{"
+            and many[last["EndPosition"]["Column"] - 2] == "}"
         )
 
     @pytest.mark.parametrize(
@@ -206,9 +231,9 @@ class TestPrincipalPolicy:
             key: [(one["SourcePolicyId"], one["SourcePolicyType"]) for one in result["MatchedStatements"]]
             for key, result in found.items()
         }
-        assert sources["s3:PutObject", "lab/a"] == [("user_ann_own", "user")]
-        assert sources["s3:PutObject", "lab/closed/a"] == [("closed", "user-managed")]
-        assert sources["s3:GetObject", "lab/a"] == [("AmazonS3ReadOnlyAccess", "aws-managed")]
+        assert sources["s3:PutObject", "lab/a"] == [("user_ann_own", "IAM Policy")]
+        assert sources["s3:PutObject", "lab/closed/a"] == [("closed", "IAM Policy")]
+        assert sources["s3:GetObject", "lab/a"] == [("AmazonS3ReadOnlyAccess", "IAM Policy")]
         s3 = client(server, "s3", key)
         s3.put_object(Bucket="lab", Key="a", Body=b"")
         assert code_of(s3.put_object, Bucket="lab", Key="closed/a", Body=b"") == "AccessDenied"

@@ -39,8 +39,9 @@ pub const UNSIGNED_BYTES_MAX: usize = 8 << 20;
 /// has a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
 /// The statements that a page of SimulatePrincipalPolicy or SimulateCustomPolicy looks at, counted
-/// once for each result; with more, the page ends early. An answer names each in some 300 bytes.
-pub const SIMULATED_STATEMENTS_MAX: usize = 10_000;
+/// once for each result; with more, the page ends early. An answer names each twice, in some 600
+/// bytes.
+pub const SIMULATED_STATEMENTS_MAX: usize = 5_000;
 /// The bytes of a request's head or body that hyper may buffer. A longer head is refused
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.

@@ -107,45 +107,24 @@ impl Word for PolicyDecision {
     }
 }
 
-/// The source of a policy that decided in a simulation.
+/// The source of a policy that decided in a simulation. AWS does not send the words of its model (`user`,
+/// `user-managed`, `none`): of managed policies `IAM Policy` was recorded, and users show it for
+/// inline ones and parameters, too. The word of a bucket's policy is the model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicySource {
-    /// A user.
-    User,
-    /// A group.
-    Group,
-    /// A role.
-    Role,
-    /// It is built in.
-    AwsManaged,
-    /// It is managed, and the account's.
-    UserManaged,
+    /// It is of a user, group or role, or was a parameter in place of one.
+    Identity,
     /// It is a bucket's.
     Resource,
-    /// It was a parameter.
-    None,
 }
 
 impl Word for PolicySource {
-    const ALL: &'static [Self] = &[
-        Self::User,
-        Self::Group,
-        Self::Role,
-        Self::AwsManaged,
-        Self::UserManaged,
-        Self::Resource,
-        Self::None,
-    ];
+    const ALL: &'static [Self] = &[Self::Identity, Self::Resource];
 
     fn as_str(self) -> &'static str {
         match self {
-            Self::User => "user",
-            Self::Group => "group",
-            Self::Role => "role",
-            Self::AwsManaged => "aws-managed",
-            Self::UserManaged => "user-managed",
+            Self::Identity => "IAM Policy",
             Self::Resource => "resource",
-            Self::None => "none",
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use iam_wire::api::Position;
 
-/// The positions of the first and the last brace of a statement.
+/// The positions behind the first and the last brace of a statement, as IAM has them (recorded).
 pub(super) type Place = (Position, Position);
 
 /// Returns the places of all statements of a policy, in one pass over its text.
@@ -13,7 +13,7 @@ pub(super) fn places(text: &str) -> Vec<Place> {
     let at = if is_list { begin + 1 } else { begin };
     let mut reached = Reached { text, at: 0, line: 1, column: 1 };
     let found = objects(text, at, is_list);
-    found.map_while(|(start, end)| Some((reached.go_to(start)?, reached.go_to(end)?))).collect()
+    found.map_while(|(start, end)| Some((reached.go_to(start + 1)?, reached.go_to(end + 1)?))).collect()
 }
 
 /// A place in a text up to which lines and columns are counted.
@@ -126,11 +126,11 @@ mod tests {
             place.map(|(start, end)| [start.line, start.column, end.line, end.column])
         };
         let text = "{\n  \"Version\": \"2012-10-17\",\n  \"Statement\": [\n    { \"Sid\": \"}]\", \"Condition\": {\"a\": {}} },\n    {\n    }\n  ]\n}";
-        assert_eq!(of(text, 0), Some([4, 5, 4, 43]));
-        assert_eq!(of(text, 1), Some([5, 5, 6, 5]));
+        assert_eq!(of(text, 0), Some([4, 6, 4, 44]));
+        assert_eq!(of(text, 1), Some([5, 6, 6, 6]));
         assert_eq!(of(text, 2), None);
         let one = r#"{"Id":"Statement","Statement":{"Effect":"Allow","Sid":"\"}"}}"#;
-        assert_eq!((of(one, 0), of(one, 1)), (Some([1, 31, 1, 60]), None));
+        assert_eq!((of(one, 0), of(one, 1)), (Some([1, 32, 1, 61]), None));
         assert_eq!(of("{}", 0), None);
     }
 

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use iam::{Account, AccountId};
 use iam_wire::api::{
     self, ContextEntry, EvaluationResult, GetContextKeysForCustomPolicyResult,
-    GetContextKeysForPrincipalPolicyResult, MatchedStatement, PermissionsBoundaryDecisionDetail,
-    SimulateCustomPolicyResult, SimulatePrincipalPolicyResult,
+    GetContextKeysForPrincipalPolicyResult, MatchedStatement, NoDetails, PermissionsBoundaryDecisionDetail,
+    ResourceSpecificResult, SimulateCustomPolicyResult, SimulatePrincipalPolicyResult,
 };
 use iam_wire::{Page, PolicyDecision, PolicySource, QueryCode, QueryError, Text};
 use policy::{
@@ -196,19 +196,35 @@ impl Simulation<'_> {
         };
         let is_clear = matches!(explanation.verdict, Verdict::Allow | Verdict::Deny);
         let matched = explanation.decisive().filter(|_| is_clear);
-        let matched_statements = matched.filter_map(|note| self.matched(note)).collect();
+        let matched_statements: Vec<_> = matched.filter_map(|note| self.matched(note)).collect();
+        let missing = facts.missing.into_inner().into_iter().map(Text::Owned);
         let allowed_by_permissions_boundary = explanation.sums.boundary == Certainty::Yes;
-        Ok(EvaluationResult {
-            eval_action_name: name.into(),
+        let one = ResourceSpecificResult {
             eval_resource_name: arn.into(),
-            eval_decision: decision,
+            eval_resource_decision: decision,
             matched_statements,
-            missing_context_values: facts.missing.into_inner().into_iter().map(Text::Owned).collect(),
+            missing_context_values: missing.collect(),
             permissions_boundary_decision_detail: self
                 .boundary
                 .is_some()
                 .then_some(PermissionsBoundaryDecisionDetail { allowed_by_permissions_boundary }),
-        })
+        };
+        Ok(self.result(name, one))
+    }
+
+    /// Makes the result of an action and a resource. What was sent as a resource is there twice.
+    fn result<'s>(&'s self, name: &'s str, one: ResourceSpecificResult<'s>) -> EvaluationResult<'s> {
+        let is_sent = !self.resources.is_empty();
+        EvaluationResult {
+            eval_action_name: name.into(),
+            eval_resource_name: one.eval_resource_name.clone(),
+            eval_decision: one.eval_resource_decision,
+            matched_statements: one.matched_statements.clone(),
+            missing_context_values: one.missing_context_values.clone(),
+            permissions_boundary_decision_detail: one.permissions_boundary_decision_detail.clone(),
+            eval_decision_details: is_sent.then_some(NoDetails),
+            resource_specific_results: is_sent.then(|| vec![one]),
+        }
     }
 
     /// Compiles the resource policy once for each bucket among the resources.

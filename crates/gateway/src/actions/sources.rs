@@ -13,7 +13,6 @@ use super::place::{Place, places};
 /// A policy and where it comes from.
 pub(super) struct Sourced {
     id: String,
-    kind: PolicySource,
     /// The text.
     pub text: String,
     /// The text, compiled.
@@ -23,23 +22,23 @@ pub(super) struct Sourced {
 }
 
 impl Sourced {
-    fn new(id: String, kind: PolicySource, text: &str) -> Result<Self, QueryError> {
+    fn new(id: String, text: &str) -> Result<Self, QueryError> {
         let policy = Policy::parse(text.as_bytes(), Kind::Role).map_err(|why| {
             QueryError::new(QueryCode::InvalidInput, format!("The policy {id} cannot be read: {why}"))
         })?;
-        Ok(Self { id, kind, text: text.to_owned(), policy: Arc::new(policy), places: places(text) })
+        Ok(Self { id, text: text.to_owned(), policy: Arc::new(policy), places: places(text) })
     }
 
     /// Returns id, kind and the places of the statements.
     pub fn shown(&self) -> (&str, PolicySource, &[Place]) {
-        (&self.id, self.kind, &self.places)
+        (&self.id, PolicySource::Identity, &self.places)
     }
 }
 
 /// Returns policies that are parameters.
 pub(super) fn given(texts: &[&str], list: &str) -> Result<Vec<Sourced>, QueryError> {
     let numbered = texts.iter().enumerate();
-    numbered.map(|(at, text)| Sourced::new(format!("{list}.{}", at + 1), PolicySource::None, text)).collect()
+    numbered.map(|(at, text)| Sourced::new(format!("{list}.{}", at + 1), text)).collect()
 }
 
 /// A user, group or role whose policies are asked about.
@@ -67,7 +66,7 @@ pub(super) fn of_entity(call: &ActionCall<'_>, arn: &str) -> Result<Entity, Quer
         "user" => {
             let (name, user) = call.user(text)?;
             let user = Some(user).filter(|user| is_it(user.path.as_str())).ok_or_else(missing)?;
-            let mut all = own(call, ("user", PolicySource::User), name, &user.inline, &user.attached)?;
+            let mut all = own(call, "user", name, &user.inline, &user.attached)?;
             for group in &user.groups {
                 all.extend(of_group(call, group.as_str())?);
             }
@@ -83,7 +82,7 @@ pub(super) fn of_entity(call: &ActionCall<'_>, arn: &str) -> Result<Entity, Quer
         "role" => {
             let (name, role) = call.role(text)?;
             let role = Some(role).filter(|role| is_it(role.path.as_str())).ok_or_else(missing)?;
-            let policies = own(call, ("role", PolicySource::Role), name, &role.inline, &role.attached)?;
+            let policies = own(call, "role", name, &role.inline, &role.attached)?;
             let boundary = role.boundary.as_ref().map(|arn| managed(call, arn)).transpose()?;
             let session = format!("arn:aws:sts::{}:assumed-role/{name}/simulated", call.account_id());
             Ok(Entity { policies, boundary, session: Some(session), ..Entity::default() })
@@ -94,19 +93,18 @@ pub(super) fn of_entity(call: &ActionCall<'_>, arn: &str) -> Result<Entity, Quer
 
 fn of_group(call: &ActionCall<'_>, text: &str) -> Result<Vec<Sourced>, QueryError> {
     let (name, group) = call.group(text)?;
-    own(call, ("group", PolicySource::Group), name, &group.inline, &group.attached)
+    own(call, "group", name, &group.inline, &group.attached)
 }
 
 fn own(
     call: &ActionCall<'_>,
-    (kind, source): (&str, PolicySource),
+    kind: &str,
     name: &Name,
     inline: &Inline,
     attached: &[PolicyArn],
 ) -> Result<Vec<Sourced>, QueryError> {
-    let of_inline = inline
-        .iter()
-        .map(|(policy, text)| Sourced::new(format!("{kind}_{name}_{policy}"), source, text.as_str()));
+    let of_inline =
+        inline.iter().map(|(policy, text)| Sourced::new(format!("{kind}_{name}_{policy}"), text.as_str()));
     of_inline.chain(attached.iter().map(|arn| managed(call, arn))).collect()
 }
 
@@ -114,9 +112,9 @@ fn own(
 fn managed(call: &ActionCall<'_>, arn: &PolicyArn) -> Result<Sourced, QueryError> {
     let name = arn.as_str().rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(policy) = built_in(arn) {
-        return Sourced::new(name, PolicySource::AwsManaged, policy.document);
+        return Sourced::new(name, policy.document);
     }
     let found = call.document().policy(arn).and_then(|(_, policy)| policy.versions.get(&policy.default));
     let version = found.ok_or_else(|| error::no_policy(arn.as_str()))?;
-    Sourced::new(name, PolicySource::UserManaged, version.document.as_str())
+    Sourced::new(name, version.document.as_str())
 }

@@ -6,7 +6,7 @@ use crate::output::{elements, outputs};
 use crate::page::Page;
 use crate::rule::{ACTION_NAMES, ARN, DOCUMENT, POLICIES, RESOURCE, RESOURCES};
 use crate::words::{PolicyDecision, PolicySource};
-use crate::xml::Text;
+use crate::xml::{Element, Text, Xml};
 
 inputs! {
     SimulateCustomPolicy<'f> {
@@ -44,7 +44,8 @@ inputs! {
 }
 
 elements! {
-    /// A place in a document: line and column, from 1.
+    /// A place in a document: line and column, from 1. A statement begins behind its first brace
+    /// and ends behind its last one (recorded).
     Position {
         "Line" line: u32,
         "Column" column: u32,
@@ -68,6 +69,27 @@ elements! {
         "MatchedStatements" matched_statements: Vec<MatchedStatement<'a>>,
         "MissingContextValues" missing_context_values: Vec<Text<'a>>,
         "PermissionsBoundaryDecisionDetail" permissions_boundary_decision_detail: Option<PermissionsBoundaryDecisionDetail>,
+        "EvalDecisionDetails" eval_decision_details: Option<NoDetails>,
+        "ResourceSpecificResults" resource_specific_results: Option<Vec<ResourceSpecificResult<'a>>>,
+    }
+    /// The same, of a resource that was sent.
+    ResourceSpecificResult<'a> {
+        "EvalResourceName" eval_resource_name: Text<'a>,
+        "EvalResourceDecision" eval_resource_decision: PolicyDecision,
+        "MatchedStatements" matched_statements: Vec<MatchedStatement<'a>>,
+        "MissingContextValues" missing_context_values: Vec<Text<'a>>,
+        "PermissionsBoundaryDecisionDetail" permissions_boundary_decision_detail: Option<PermissionsBoundaryDecisionDetail>,
+    }
+}
+
+/// The details of decisions across accounts: there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoDetails;
+
+impl Element for NoDetails {
+    fn write(&self, xml: &mut Xml, name: &str) {
+        xml.open(name);
+        xml.close(name);
     }
 }
 
