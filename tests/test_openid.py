@@ -129,6 +129,10 @@ class TestLogins:
         for ended in (key, again):
             assert code_of(client(server, "s3", ended).list_buckets) == "InvalidAccessKeyId"
         assert refused(server, role, token) == "InvalidIdentityToken"
+        provide(iam, idp)
+        for ended in (key, again):
+            assert code_of(client(server, "s3", ended).list_buckets) == "InvalidAccessKeyId"
+        client(server, "s3", key_of(assume(server, role, token)["Credentials"])).list_buckets()
 
     def test_sessions_end_with_their_role(self, server, iam, idp, one):
         idp.start(one)

@@ -182,6 +182,16 @@ class TestAccounts:
         set_claims(server, arn)
         poll(lambda: refused_now(s3), 3)
 
+    def test_live_sessions_lose_it_with_another_claim(self, server, role, idp, one, iam):  # noqa: F811
+        s3 = self.session(server, role, one.token(fresh_claims(idp, login="nobody", name="nobody")))
+        s3.put_object(Bucket="lab", Key="a", Body=b"1")
+        (arn,) = (found["Arn"] for found in iam.list_open_id_connect_providers()["OpenIDConnectProviderList"])
+        set_claims(server, arn, PosixClaim="name")
+        poll(lambda: refused_now(s3), 3)
+        # It is given back with the claim.
+        set_claims(server, arn, PosixClaim="login")
+        poll(lambda: not refused_now(s3), 3)
+
 
 def refused_now(s3) -> bool:
     try:

@@ -58,7 +58,7 @@ pub use session::{
 };
 pub use state::{AccountState, Closed, Identity, Snapshot, Trouble, UnknownPrincipal};
 pub use tokens::{
-    Claims, Issued, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys, WebIdentity,
-    Who,
+    Claims, Issued, PosixClaim, PosixOf, SealError, SessionKind, SessionToken, TOKEN_CHARS_MAX, TokenKeys,
+    WebIdentity, Who,
 };
 pub use unique_id::{Fill, IdKind, InvalidUniqueId, NoRandomNumbers, UniqueId, system_random};

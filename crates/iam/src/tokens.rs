@@ -87,9 +87,21 @@ pub enum PosixOf {
     /// The identity of a user.
     #[serde(rename = "i")]
     Id(UniqueId),
-    /// A name that the system knows.
+    /// A name that the system knows, from a claim of an OpenID provider.
     #[serde(rename = "n")]
-    Name(Box<str>),
+    Claim(PosixClaim),
+}
+
+/// A name of the system that an OpenID provider says, and by which of its claims.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PosixClaim {
+    /// The claim.
+    #[serde(rename = "c")]
+    pub claim: Box<str>,
+    /// The name in it.
+    #[serde(rename = "n")]
+    pub name: Box<str>,
 }
 
 /// The claims of an OpenID provider.
@@ -99,6 +111,9 @@ pub struct WebIdentity {
     /// The ARN of the provider.
     #[serde(rename = "q")]
     pub provider: Box<str>,
+    /// The unique id of the provider: another one may be made at its URL.
+    #[serde(rename = "i")]
+    pub provider_id: UniqueId,
     /// The subject.
     #[serde(rename = "u")]
     pub subject: Box<str>,

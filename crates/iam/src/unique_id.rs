@@ -43,19 +43,24 @@ pub enum IdKind {
     Role,
     /// A managed policy.
     Policy,
+    /// An OpenID provider (ours).
+    Provider,
 }
 
 impl IdKind {
-    const ALL: [Self; 4] = [Self::User, Self::Group, Self::Role, Self::Policy];
+    const ALL: [Self; 5] = [Self::User, Self::Group, Self::Role, Self::Policy, Self::Provider];
 
-    /// Returns the letters with which ids of this kind begin. Source: "IAM identifiers" in the IAM
-    /// User Guide.
+    /// Returns the letters with which ids of this kind begin. Those of providers are ours: AWS's
+    /// have none.
+    ///
+    /// Source: "IAM identifiers" in the IAM User Guide.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::User => "AIDA",
             Self::Group => "AGPA",
             Self::Role => "AROA",
             Self::Policy => "ANPA",
+            Self::Provider => "OIDC",
         }
     }
 }
@@ -66,13 +71,13 @@ pub struct InvalidUniqueId;
 
 impl fmt::Display for InvalidUniqueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a unique id is AIDA, AGPA, AROA or ANPA, and {LETTERS_UNIQUE} of A-Z and 2-7")
+        write!(f, "a unique id is AIDA, AGPA, AROA, ANPA or OIDC, and {LETTERS_UNIQUE} of A-Z and 2-7")
     }
 }
 
 impl std::error::Error for InvalidUniqueId {}
 
-/// The unique id of a user, group, role or managed policy. It is never given a second time: a name
+/// The unique id of a user, group, role, managed policy or OpenID provider. It is never given a second time: a name
 /// that is made again has another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UniqueId(Box<str>);

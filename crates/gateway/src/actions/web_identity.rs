@@ -4,8 +4,8 @@
 use http::HeaderMap;
 use iam::model::{Name, Provider, ProviderArn, ProviderUrl, Role, arn_of};
 use iam::{
-    AccountId, AccountState, ActionQuestion, Claims, Decision, PosixOf, Requester, SessionKind, Snapshot,
-    Values, WebIdentity, WebSubject, Who,
+    AccountId, AccountState, ActionQuestion, Claims, Decision, PosixClaim, PosixOf, Requester, SessionKind,
+    Snapshot, Values, WebIdentity, WebSubject, Who,
 };
 use iam_remote::{Expected, Refusal, Unverified, WebToken};
 use iam_wire::api::{self, AssumeRoleWithWebIdentityResult, AssumedRoleUser};
@@ -235,10 +235,12 @@ impl Login<'_> {
         let mut claims = Claims::new(SessionKind::WebIdentity, account.clone(), whose, name, issued, ends);
         claims.web = Some(WebIdentity {
             provider: found.arn.as_str().into(),
+            provider_id: found.provider.id.clone(),
             subject: token.subject.clone(),
             audience: token.audience.clone(),
         });
-        claims.posix = token.posix_name.clone().map(PosixOf::Name);
+        let named = found.provider.posix_claim.clone().zip(token.posix_name.clone());
+        claims.posix = named.map(|(claim, name)| PosixOf::Claim(PosixClaim { claim, name }));
         claims.policy = session_policy(input.policy)?;
         claims.managed = session_policies(&input.policy_arns, found.account)?;
         claims.tags = new_tags(&sent_tags(token)).map_err(|why| invalid(why.message()))?;

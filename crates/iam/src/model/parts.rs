@@ -282,6 +282,9 @@ pub struct ManagedPolicy {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
+    /// The unique id, which no answer shows: sessions name it, so that those of a provider that was
+    /// deleted do not come back with another one of its URL.
+    pub id: UniqueId,
     /// True if its URL has the scheme `http`, as it may on the machine itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_http: bool,

@@ -9,6 +9,7 @@ use super::provider_url::{ProviderArn, ProviderUrl};
 use super::rules::is_free;
 use super::tagging::check_tags;
 use super::tags::Tags;
+use crate::unique_id::IdKind;
 
 /// The arguments of CreateOpenIDConnectProvider.
 #[derive(Debug, Clone)]
@@ -107,6 +108,7 @@ impl AccountDocument {
             return Err(IamError::quota("OpenIdConnectProvidersPerAccount", PROVIDERS_MAX));
         }
         let provider = Provider {
+            id: self.new_id(IdKind::Provider, cx)?,
             is_http: new.is_http,
             client_ids,
             thumbprints: once(&new.thumbprints),

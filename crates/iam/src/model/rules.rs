@@ -85,12 +85,13 @@ impl AccountDocument {
     }
 
     /// Returns all unique ids, with the kind that they have to be of, and whose they are.
-    pub(super) fn unique_ids(&self) -> Vec<(IdKind, &Name, &UniqueId)> {
-        let users = self.users.iter().map(|(name, user)| (IdKind::User, name, &user.id));
-        let groups = self.groups.iter().map(|(name, group)| (IdKind::Group, name, &group.id));
-        let roles = self.roles.iter().map(|(name, role)| (IdKind::Role, name, &role.id));
-        let policies = self.policies.iter().map(|(name, policy)| (IdKind::Policy, name, &policy.id));
-        users.chain(groups).chain(roles).chain(policies).collect()
+    pub(super) fn unique_ids(&self) -> Vec<(IdKind, &str, &UniqueId)> {
+        let users = self.users.iter().map(|(name, user)| (IdKind::User, name.as_str(), &user.id));
+        let groups = self.groups.iter().map(|(name, group)| (IdKind::Group, name.as_str(), &group.id));
+        let roles = self.roles.iter().map(|(name, role)| (IdKind::Role, name.as_str(), &role.id));
+        let policies = self.policies.iter().map(|(name, policy)| (IdKind::Policy, name.as_str(), &policy.id));
+        let providers = self.providers.iter().map(|(url, provider)| (IdKind::Provider, &**url, &provider.id));
+        users.chain(groups).chain(roles).chain(policies).chain(providers).collect()
     }
 
     fn check_attached(&self, place: &str, attached: &[PolicyArn], boundary: Option<&PolicyArn>) -> Checked {

@@ -12,12 +12,12 @@ use crate::account::AccountId;
 use crate::credential::Credential;
 use crate::directory::{KeyHolder, Person};
 use crate::identities::Unidentified;
-use crate::model::{PolicyArn, Posix, ProviderArn, TagKey, Tags};
+use crate::model::{PolicyArn, Posix, Provider, ProviderArn, TagKey, Tags};
 use crate::session::{
     KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
     WebSubject,
 };
-use crate::tokens::{Claims, PosixOf, SessionKind, Who};
+use crate::tokens::{Claims, PosixClaim, PosixOf, SessionKind, WebIdentity, Who};
 use crate::unique_id::{IdKind, UniqueId};
 
 /// The policy that root's federated users have before their session policies: all of the account.
@@ -153,13 +153,14 @@ impl Snapshot {
 }
 
 /// Returns the POSIX identity of a session to which neither its role nor its user gives one:
-/// another user, by id, or whom its provider named, as long as that provider may name anybody.
+/// another user, by id, or whom its provider named, as long as that provider names people by the
+/// claim that it was.
 fn unix_of(claims: &Claims, account: &AccountState) -> Option<UnixName> {
     match claims.posix.as_ref()? {
         PosixOf::Id(id) => account.identity(id).filter(|_| id.kind() == IdKind::User)?.principal.unix.clone(),
-        PosixOf::Name(name) => {
-            let arn = ProviderArn::new(&claims.web.as_ref()?.provider)?;
-            account.document().provider(&arn).ok()?.posix_claim.as_ref()?;
+        PosixOf::Claim(PosixClaim { claim, name }) => {
+            let provider = provider(claims.web.as_ref()?, account).ok()?;
+            provider.posix_claim.as_ref().filter(|now| *now == claim)?;
             Some(Posix::name(name).ok()?.unix_name())
         }
     }
@@ -191,15 +192,20 @@ fn found<'s>(account: &'s AccountState, id: &UniqueId, kind: IdKind) -> Result<&
     }
 }
 
+/// Finds the provider that vouched for a session; one that was made anew at its URL is another one.
+fn provider<'s>(web: &WebIdentity, account: &'s AccountState) -> Result<&'s Provider, Unidentified> {
+    let arn = ProviderArn::new(&web.provider).ok_or(Unidentified::InvalidToken)?;
+    let there = account.document().provider(&arn).ok();
+    there.filter(|provider| provider.id == web.provider_id).ok_or(Unidentified::UnknownKey)
+}
+
 /// A session of a role: its rights, and nothing of whoever asked for it.
 fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
     let Who::Id(id) = &claims.principal else { return Err(Unidentified::InvalidToken) };
     let role = found(account, id, IdKind::Role)?;
     if claims.kind == SessionKind::WebIdentity {
         let web = claims.web.as_ref().ok_or(Unidentified::InvalidToken)?;
-        let arn = ProviderArn::new(&web.provider).ok_or(Unidentified::InvalidToken)?;
-        let provider = account.document().provider(&arn).map_err(|_| Unidentified::UnknownKey)?;
-        if provider.disabled {
+        if provider(web, account)?.disabled {
             return Err(Unidentified::Inactive);
         }
     }

@@ -30,7 +30,12 @@ fn full() -> Claims {
         ]),
         transitive: BTreeSet::from([key("team")]),
         source: Some("alice".into()),
-        web: Some(WebIdentity { provider: "arn".into(), subject: "s".into(), audience: "a".into() }),
+        web: Some(WebIdentity {
+            provider: "arn".into(),
+            provider_id: UniqueId::new("OIDCQ3EGRWOAT7LCK5XUM").unwrap(),
+            subject: "s".into(),
+            audience: "a".into(),
+        }),
         posix: Some(PosixOf::Id(user)),
         chained: true,
         ..small()

@@ -34,8 +34,8 @@ fn full() -> Value {
             "versions": { "1": { "document": "{}", "created": "2026-11-25T15:10:38Z" },
                           "2": { "document": "{}", "created": "2026-11-25T15:10:38Z" } },
             "tags": { "a": "", "A": "" } } },
-        "providers": { "idp.lab/realms/a": { "client_ids": ["c"], "thumbprints": [], "created": "2026-11-25T15:10:38Z",
-            "disabled": false, "posix_claim": "preferred_username", "role_claim": "groups", "tags": {} } },
+        "providers": { "idp.lab/realms/a": { "id": "OIDCQ3EGRWOAT7LCK5XUM", "client_ids": ["c"], "thumbprints": [],
+            "created": "2026-11-25T15:10:38Z", "disabled": false, "posix_claim": "preferred_username", "role_claim": "groups", "tags": {} } },
     })
 }
 
@@ -100,6 +100,11 @@ fn each_rule_that_is_broken_is_named() {
         ("/policies/p1/next", json!(2), "the numbers of versions"),
         ("/policies/p1/versions", json!({}), "1 to 5 versions"),
         ("/providers/idp.lab~1realms~1a/client_ids", json!(["c", "c"]), "a client id is there twice"),
+        (
+            "/providers/idp.lab~1realms~1a/id",
+            json!("AROAQ3EGRWOAT7LCK5XUA"),
+            "the unique id is that of another kind of thing",
+        ),
         (
             "/providers",
             json!({ "idp.lab?a": full()["providers"]["idp.lab/realms/a"] }),

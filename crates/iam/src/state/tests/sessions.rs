@@ -8,7 +8,7 @@ use crate::bucket_rules::BucketRules;
 use crate::decision::Decision;
 use crate::policies::Policies;
 use crate::session::{PrincipalKind, Requester, TokenFacts};
-use crate::tokens::{Claims, PosixOf, SessionKind, WebIdentity, Who};
+use crate::tokens::{Claims, PosixClaim, PosixOf, SessionKind, WebIdentity, Who};
 use crate::unique_id::UniqueId;
 
 const ISSUED: i64 = 1_800_000_000;
@@ -311,8 +311,10 @@ fn a_session_by_a_provider_ends_with_it() {
         tags: Tags::new(),
     };
     let arn = with(&mut document, |document, cx| document.create_provider(&new, cx));
+    let provider_id = document.provider(&arn).unwrap().id.clone();
     let web = |provider: &str| {
-        Some(WebIdentity { provider: provider.into(), subject: "s".into(), audience: "a".into() })
+        let (provider, provider_id) = (provider.into(), provider_id.clone());
+        Some(WebIdentity { provider, provider_id, subject: "s".into(), audience: "a".into() })
     };
     let claims = Claims { kind: SessionKind::WebIdentity, web: web(&arn.to_string()), ..of_role(&document) };
     let session = made(&state(&[&document]), &claims).unwrap();
@@ -325,6 +327,41 @@ fn a_session_by_a_provider_ends_with_it() {
     refused(&state(&[&document]), &claims, "inactive");
     with(&mut document, |document, _| document.delete_provider(&arn));
     refused(&state(&[&document]), &claims, "unknown");
+    // In the same second.
+    with(&mut document, |document, cx| document.create_provider(&new, cx));
+    refused(&state(&[&document]), &claims, "unknown");
+}
+
+#[test]
+fn a_name_of_the_system_counts_as_long_as_its_claim() {
+    let mut document = full(ACCOUNT);
+    let url = ProviderUrl::new("https://idp.lab").unwrap();
+    let (client_ids, thumbprints) = (Vec::new(), Vec::new());
+    let new = NewProvider { url, is_http: false, client_ids, thumbprints, tags: Tags::new() };
+    let arn = with(&mut document, |document, cx| document.create_provider(&new, cx));
+    let provider_id = document.provider(&arn).unwrap().id.clone();
+    let web = WebIdentity {
+        provider: arn.to_string().into(),
+        provider_id,
+        subject: "s".into(),
+        audience: "a".into(),
+    };
+    let claims = Claims {
+        kind: SessionKind::WebIdentity,
+        web: Some(web),
+        posix: Some(PosixOf::Claim(PosixClaim { claim: "nickname".into(), name: "ann".into() })),
+        ..of_role(&document)
+    };
+    for (claim, counts) in [
+        (None, false),
+        (Some("nickname"), true),
+        (Some("preferred_username"), false),
+        (Some("Nickname"), false),
+    ] {
+        with(&mut document, |document, _| document.set_provider_claims(&arn, None, claim));
+        let session = made(&state(&[&document]), &claims).unwrap();
+        assert_eq!(session.principal.unix.is_some(), counts, "{claim:?}");
+    }
 }
 
 #[test]
