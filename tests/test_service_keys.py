@@ -9,7 +9,18 @@ import pytest
 from test_admin import done, key_in, new_account, ours, refusal, text
 from test_admin_command import Admin, facts
 
-from support.identities import ROOT, allow, client, code_of, deny, error_of, master_key, new_user, policy
+from support.identities import (
+    ROOT,
+    allow,
+    client,
+    code_of,
+    deny,
+    error_of,
+    key_of,
+    master_key,
+    new_user,
+    policy,
+)
 
 READ = policy(allow(["s3:GetObject", "s3:ListBucket"]))
 
@@ -124,6 +135,55 @@ class TestEnds:
             ann[0]: "Active",
             key[0]: "Expired",
         }
+
+    def test_sessions_of_roles_end_with_the_key(self, server, ann):
+        """Those of a user's key without an end do not, as on AWS."""
+        arn = client(server, "sts", ann).get_caller_identity()["Arn"]
+        iam = client(server, "iam")
+        roles = []
+        for name, trusted in (("one", arn), ("two", arn.replace("user/ann", "role/one"))):
+            trust = policy({"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": trusted}})
+            made = iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust, MaxSessionDuration=43200)
+            roles.append(made["Role"]["Arn"])
+            iam.put_role_policy(
+                RoleName=name, PolicyName="p", PolicyDocument=policy(allow("s3:*"), allow("sts:AssumeRole"))
+            )
+
+        def session(key: tuple, role: str, seconds: int = 43200) -> tuple:
+            sts = client(server, "sts", key)
+            answer = sts.assume_role(RoleArn=role, RoleSessionName="ann", DurationSeconds=seconds)
+            return key_of(answer["Credentials"]), answer["Credentials"]["Expiration"]
+
+        may_assume = policy(allow("sts:AssumeRole"))
+        lasting, _ = session(ann, roles[0])
+        key = service_key(server, UserName="ann", PolicyDocument=may_assume)
+        first, _ = session(key, roles[0])
+        second, _ = session(first, roles[1], 3600)
+        both = [client(server, "s3", key) for key in (first, second)]
+        for s3 in both:
+            s3.list_buckets()
+        member = {"UserName": "ann", "AccessKeyId": key[0]}
+        iam.update_access_key(**member, Status="Inactive")
+        for s3 in both:
+            assert code_of(s3.list_buckets) == "InvalidAccessKeyId"
+        iam.update_access_key(**member, Status="Active")
+        for s3 in both:
+            s3.list_buckets()
+        iam.delete_access_key(**member)
+        for s3 in both:
+            assert code_of(s3.list_buckets) == "InvalidAccessKeyId"
+
+        ends = datetime.now(UTC) + timedelta(seconds=6)
+        key = service_key(server, UserName="ann", PolicyDocument=may_assume, Expires=in_seconds(6))
+        first, told = session(key, roles[0])
+        second, told_then = session(first, roles[1], 900)
+        assert max(told, told_then) <= ends
+        client(server, "s3", second).list_buckets()
+        time.sleep(max(0, (ends - datetime.now(UTC)).total_seconds()) + 0.05)
+        for ended in (first, second):
+            assert code_of(client(server, "s3", ended).list_buckets) == "ExpiredToken"
+        iam.delete_access_key(UserName="ann", AccessKeyId=ann[0])
+        client(server, "s3", lasting).list_buckets()
 
     @pytest.mark.parametrize(
         ("expires", "code"),

@@ -53,8 +53,8 @@ pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy, Source as P
 pub use registry::{Clock, FRESH, LastUse, OpenError, Registry, Unavailable, UsedService};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
-    KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Requester, Session, SessionTag,
-    TokenFacts, UseMark, WebSubject,
+    EndingKey, KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Requester, Session,
+    SessionTag, TokenFacts, UseMark, WebSubject,
 };
 pub use state::{AccountState, Closed, Identity, Snapshot, Trouble, UnknownPrincipal};
 pub use tokens::{

@@ -4,8 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use policy::Policy;
 use s3_types::{RequesterFacts, Timestamp, UnixAccount, UnixIdentity, UnixName};
 
+use serde::{Deserialize, Serialize};
+
 use crate::account::Account;
-use crate::credential::Credential;
+use crate::credential::{AccessKeyId, Credential};
+use crate::unique_id::UniqueId;
 
 /// The kind of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +104,20 @@ pub struct PolicyNames {
 /// A tag of a session: its key and its value (`aws:PrincipalTag/KEY`).
 pub type SessionTag = (Box<str>, Box<str>);
 
-/// The facts that conditions and the audit log use of the session that a token stands for.
+/// A key that sessions end with: a service key, or one that has an end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndingKey {
+    /// The user whose key it is.
+    #[serde(rename = "i")]
+    pub user: UniqueId,
+    /// The key.
+    #[serde(rename = "y")]
+    pub key: AccessKeyId,
+}
+
+/// The facts that conditions, the audit log and the next session use of the session that a token
+/// stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFacts {
     /// When it was given out, in ISO 8601 (`aws:TokenIssueTime`).
@@ -112,6 +128,8 @@ pub struct TokenFacts {
     pub web: Option<Box<WebSubject>>,
     /// The tags that go on to the session of the next role.
     pub transitive: Box<[SessionTag]>,
+    /// The key that it ends with, and with it the session of the next role.
+    pub ends_with: Option<Box<EndingKey>>,
 }
 
 /// Somebody for whom an OpenID provider vouches.

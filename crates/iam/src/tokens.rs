@@ -22,6 +22,7 @@ use crate::credential::{AccessKeyId, SecretKey};
 use crate::identities::Unidentified;
 use crate::model::{Document, PolicyArn, TagKey, TagValue, Tags};
 use crate::sealing::{KeyId, MasterKeys, aead, open_with, seal_with};
+use crate::session::EndingKey;
 use crate::text::unique;
 use crate::unique_id::{Fill, NoRandomNumbers, UniqueId};
 
@@ -154,6 +155,9 @@ pub struct Claims {
     /// The access key that signed for that.
     #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub by_key: Option<AccessKeyId>,
+    /// The key that it ends with, which signed for it, or for one that it comes from.
+    #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
+    pub ends_with: Option<EndingKey>,
     /// The session policy.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Document>,
@@ -214,6 +218,7 @@ impl Claims {
             ends,
             by: None,
             by_key: None,
+            ends_with: None,
             policy: None,
             managed: Vec::new(),
             tags: Tags::new(),

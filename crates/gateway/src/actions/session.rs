@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, TagKey, Tags};
 use iam::{
-    AccountId, AccountState, Claims, Decision, Identities as _, Issued, KeyKind, Language, PosixOf,
-    PrincipalKind, SessionKind, SessionTag, Snapshot, UniqueId, Who,
+    AccountId, AccountState, Claims, Decision, EndingKey, Identities as _, Issued, KeyKind, Language,
+    PosixOf, PrincipalKind, SessionKind, SessionTag, Snapshot, UniqueId, Who,
 };
 use iam_wire::api::{
     self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
@@ -94,6 +94,18 @@ fn unique_id(call: &ActionCall<'_>) -> Option<UniqueId> {
     UniqueId::new(id.split(':').next()?).ok()
 }
 
+/// Returns the key that a new session ends with: the one that signs, if it is a service key or has
+/// an end, or that of the session that asks.
+fn ends_with(call: &ActionCall<'_>) -> Option<EndingKey> {
+    let session = call.session;
+    if let Some(token) = &session.token {
+        return token.ends_with.as_deref().cloned();
+    }
+    let is_ending = session.key_kind == KeyKind::Service || session.expires.is_some();
+    let user = unique_id(call).filter(|_| is_ending)?;
+    Some(EndingKey { user, key: session.credential.access_key.clone() })
+}
+
 /// Returns how long a session of a user or root lasts.
 fn user_seconds(call: &ActionCall<'_>, asked: Option<u32>) -> u32 {
     let seconds = asked.unwrap_or(USER_SECONDS);
@@ -134,6 +146,7 @@ impl Perform<'_> for api::GetSessionToken {
         let seconds = user_seconds(call, self.duration_seconds);
         let (principal, account) = (&call.session.principal, call.account_id().clone());
         let mut claims = claims(call, SessionKind::User, account, whose.clone(), &principal.name, seconds);
+        claims.ends_with = ends_with(call);
         (claims.by, claims.by_key) = (Some(whose), Some(call.session.credential.access_key.clone()));
         let issued = call.registry.issue(&claims).map_err(error::of_iam)?;
         Ok(rendered(&GetSessionTokenResult { credentials: credentials(&issued, &claims) }, call))
@@ -248,6 +261,9 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
             claims(call, SessionKind::Role, account.clone(), whose, self.role_session_name, seconds);
         claims.by = unique_id(call).map(Who::Id);
         claims.by_key = Some(session.credential.access_key.clone());
+        claims.ends_with = ends_with(call);
+        let end_of_key = claims.ends_with.as_ref().and_then(|key| call.state.end_of(key).ok().flatten());
+        claims.ends = end_of_key.map_or(claims.ends, |end| claims.ends.min(end.as_second()));
         claims.chained = session.key_kind == KeyKind::Temporary;
         claims.source = source;
         claims.policy = session_policy(self.policy)?;

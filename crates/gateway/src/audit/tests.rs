@@ -44,6 +44,7 @@ fn role_session() -> Requester {
         source: Some("ann".into()),
         web: Some(Box::new(web_subject())),
         transitive: [].into(),
+        ends_with: None,
     };
     Requester::Session(Arc::new(Session { token: Some(token), ..session }))
 }

@@ -288,6 +288,7 @@ fn sessions_from_before_a_time_are_denied() {
             source: source.map(Into::into),
             web: None,
             transitive: [].into(),
+            ends_with: None,
         };
         let session = Arc::into_inner(session).unwrap();
         Requester::Session(Arc::new(Session { token: Some(token), ..session }))

@@ -14,8 +14,8 @@ use crate::directory::{KeyHolder, Person};
 use crate::identities::Unidentified;
 use crate::model::{PolicyArn, Posix, Provider, ProviderArn, TagKey, Tags};
 use crate::session::{
-    KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag, TokenFacts,
-    WebSubject,
+    EndingKey, KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Session, SessionTag,
+    TokenFacts, WebSubject,
 };
 use crate::tokens::{Claims, PosixClaim, PosixOf, SessionKind, WebIdentity, Who};
 use crate::unique_id::{IdKind, UniqueId};
@@ -44,7 +44,9 @@ impl Snapshot {
             SessionKind::FederatedUser => self.of_federated(claims, account)?,
             SessionKind::Ldap => of_directory(claims, account, person.ok_or(Unidentified::UnknownKey)?)?,
         };
+        let end_of_key = claims.ends_with.as_ref().map(|key| self.end_of(key)).transpose()?.flatten();
         let ends = Timestamp::from_second(claims.ends).map_err(|_| Unidentified::InvalidToken)?;
+        let ends = [end_of_key, made.ends].into_iter().flatten().fold(ends, Ord::min);
         let issued = Timestamp::from_second(claims.issued).map_err(|_| Unidentified::InvalidToken)?;
         let mut principal = made.principal;
         principal.unix = principal.unix.or_else(|| unix_of(claims, account));
@@ -57,13 +59,14 @@ impl Snapshot {
             source: claims.source.clone(),
             web,
             transitive: transitive(claims),
+            ends_with: claims.ends_with.clone().map(Box::new),
         };
         let session = Session::new(principal, key, KeyKind::Temporary);
         Ok(Session {
             permissions: made.permissions,
             tags: merged(made.tags, &claims.tags),
             token: Some(token),
-            expires: Some(made.ends.map_or(ends, |sooner| sooner.min(ends))),
+            expires: Some(ends),
             ..session
         })
     }
@@ -80,6 +83,14 @@ impl Snapshot {
         let principal = directory_principal(account, person);
         let session = Session::new(principal, holder.credential.clone(), KeyKind::Directory);
         Ok(Session { permissions: account.permissions_of_groups(&person.groups), ..session })
+    }
+
+    /// Returns when a key ends that sessions end with; an error if the key could not sign now.
+    pub fn end_of(&self, with: &EndingKey) -> Result<Option<Timestamp>, Unidentified> {
+        let key = self.by_access_key(with.key.as_str());
+        let key = key.unwrap_or_else(|| Err(self.unknown_key()))?;
+        let is_theirs = key.principal.unique_id.as_deref() == Some(with.user.as_str());
+        if is_theirs { Ok(key.expires) } else { Err(Unidentified::UnknownKey) }
     }
 
     fn open_account(&self, id: &AccountId) -> Result<&Arc<AccountState>, Unidentified> {
@@ -199,7 +210,7 @@ fn provider<'s>(web: &WebIdentity, account: &'s AccountState) -> Result<&'s Prov
     there.filter(|provider| provider.id == web.provider_id).ok_or(Unidentified::UnknownKey)
 }
 
-/// A session of a role: its rights, and nothing of whoever asked for it.
+/// A session of a role: its rights, and nothing of whoever asked for it but the end of their key.
 fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
     let Who::Id(id) = &claims.principal else { return Err(Unidentified::InvalidToken) };
     let role = found(account, id, IdKind::Role)?;

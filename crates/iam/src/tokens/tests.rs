@@ -22,6 +22,10 @@ fn full() -> Claims {
     Claims {
         by: Some(Who::Id(user.clone())),
         by_key: Some(AccessKeyId::new("AKIA5OXHV2LQJ7MBNE3T").unwrap()),
+        ends_with: Some(EndingKey {
+            user: user.clone(),
+            key: AccessKeyId::new("AKIA5OXHV2LQJ7MBNE3T").unwrap(),
+        }),
         policy: Some(Document::new("{\"Version\":\"2012-10-17\"}").unwrap()),
         managed: vec![PolicyArn::new("arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess").unwrap()],
         tags: BTreeMap::from([

@@ -7,7 +7,7 @@ use crate::authorize::{Authorizer as _, KnownObject, Question, Resource};
 use crate::bucket_rules::BucketRules;
 use crate::decision::Decision;
 use crate::policies::Policies;
-use crate::session::{PrincipalKind, Requester, TokenFacts};
+use crate::session::{EndingKey, PrincipalKind, Requester, TokenFacts};
 use crate::tokens::{Claims, PosixClaim, PosixOf, SessionKind, WebIdentity, Who};
 use crate::unique_id::UniqueId;
 
@@ -73,8 +73,13 @@ fn a_session_of_a_role_has_its_rights() {
     assert_eq!(principal.unique_id.as_deref(), Some(&*format!("{role}:nightly")));
     assert_eq!(session.key_kind, KeyKind::Temporary);
     assert_eq!(session.expires, Timestamp::from_second(ENDS).ok());
-    let token =
-        TokenFacts { issued: "2027-01-15T08:00:00Z".into(), source: None, web: None, transitive: [].into() };
+    let token = TokenFacts {
+        issued: "2027-01-15T08:00:00Z".into(),
+        source: None,
+        web: None,
+        transitive: [].into(),
+        ends_with: None,
+    };
     assert_eq!(session.token, Some(token));
     assert_eq!((session.permissions.identity.len(), session.permissions.session.is_none()), (1, true));
     assert_eq!(principal.unix, None);
@@ -222,6 +227,42 @@ fn sessions_of_users_end_with_the_key_that_asked() {
         other.users.get_mut(&name("alice")).unwrap().keys.push(copied);
         refused(&state(&[&document, &other]), &claims, "unknown");
     }
+}
+
+#[test]
+fn sessions_of_roles_end_with_a_key_that_ends() {
+    let mut document = full(ACCOUNT);
+    let owner = KeyOwner::User(name("alice"));
+    let service = key_of(&mut document, owner.clone(), Some(allows("s3:*")));
+    let user = document.users[&name("alice")].id.clone();
+    let with = EndingKey { user, key: service.access_key.clone() };
+    let claims = Claims { ends_with: Some(with.clone()), ..of_role(&document) };
+    let session = made(&state(&[&document]), &claims).unwrap();
+    assert_eq!(session.expires, Timestamp::from_second(ENDS).ok());
+    // The session of the next role gets it from this one.
+    assert_eq!(session.token.unwrap().ends_with.as_deref(), Some(&with));
+    let after = |change: &dyn Fn(&mut AccountDocument) -> Result<(), IamError>| {
+        let mut changed = document.clone();
+        super::with(&mut changed, |document, _| change(document));
+        state(&[&changed])
+    };
+    let off = |document: &mut AccountDocument| {
+        document.update_access_key(&owner, &service.access_key, KeyStatus::Inactive)
+    };
+    refused(&after(&off), &claims, "inactive");
+    refused(&after(&|document| document.set_user_disabled(&name("alice"), true)), &claims, "inactive");
+    refused(&after(&|document| document.delete_access_key(&owner, &service.access_key)), &claims, "unknown");
+    for (end, wanted) in [(ISSUED + 60, ISSUED + 60), (ENDS + 60, ENDS)] {
+        let ending = after(&|document| {
+            let keys = &mut document.users.get_mut(&name("alice")).unwrap().keys;
+            keys.last_mut().unwrap().expires = Timestamp::from_second(end).ok();
+            Ok(())
+        });
+        assert_eq!(made(&ending, &claims).unwrap().expires, Timestamp::from_second(wanted).ok());
+    }
+    // Another user's key of this id is another key.
+    let other = EndingKey { user: document.roles[&name("reader")].id.clone(), ..with };
+    refused(&state(&[&document]), &Claims { ends_with: Some(other), ..claims }, "unknown");
 }
 
 #[test]
