@@ -20,7 +20,7 @@ use super::entry::Entry;
 use super::failure::Failure;
 use super::keys::Keys;
 use super::people::{Known, People};
-use super::searching::{by_access_key, by_dn, by_name, groups};
+use super::searching::{Groups, by_access_key, by_dn, by_name, groups, is_only};
 use super::settings::{KeyAttributes, LdapSettings, Protection};
 use crate::limits::{
     DIRECTORY_QUESTIONS_MAX, DIRECTORY_TIME_MAX, KEY_TIME, LOGIN_NAME_BYTES_MAX, LOGINS_MAX,
@@ -32,6 +32,9 @@ use crate::limits::{
 const SUCCESS: u32 = 0;
 const REFUSALS: [u32; 5] = [19, 32, 48, 49, 53];
 
+/// The sentence for an entry whose password is right, and whose name is of no use.
+const NO_NAME: &str = "The entry has no name here: it needs a single one of 1 to 64 letters, digits and _+=,.@-, \
+    which no other entry has.";
 /// The characters of a name, as IAM's users have them.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -195,17 +198,27 @@ impl Inner {
         Err(format!("the gateway itself was refused: {} {}", bound.rc, bound.text))
     }
 
-    /// Makes what is known of an entry. `None` for one that is disabled.
+    /// Makes what is known of an entry. `None` for one that is disabled; without a name for one that
+    /// has several, shares its name with others, or whose name is none of IAM's.
     async fn person(&self, entry: &Entry, began: Instant) -> Result<Option<Person>, Failure> {
         if entry.is_disabled((self.settings.now)()) {
             return Ok(None);
         }
-        let name = entry.text(&self.settings.name_attribute).unwrap_or_default();
+        let settings = &self.settings;
         let mut connection = self.searching().await?;
-        let groups = groups(&mut connection, &self.settings, name, entry.dn()).await?;
+        let mut name = entry.only(&settings.name_attribute).filter(|name| is_name(name));
+        if let Some(one) = name
+            && !is_only(&mut connection, settings, one, entry.dn()).await?
+        {
+            name = None;
+        }
+        let groups = match name {
+            Some(name) => groups(&mut connection, settings, name, entry.dn()).await?,
+            None => Groups::default(),
+        };
         Ok(Some(Person {
             entry: entry.reference(),
-            name: name.into(),
+            name: name.unwrap_or_default().into(),
             unix: entry.unix(&groups.gids),
             groups: groups.dns,
             until: began + PERSON_TIME,
@@ -223,7 +236,7 @@ impl Inner {
             Some(entry) => self.person(&entry, began).await?,
             None => None,
         };
-        let found = found.filter(|person| is_name(&person.name)).map(Arc::new);
+        let found = found.filter(|person| !person.name.is_empty()).map(Arc::new);
         self.people.keep(reference, found.as_ref(), Instant::now());
         Ok(found)
     }
@@ -288,7 +301,7 @@ impl Inner {
         if let Some(Known::Person(person)) = self.people.known(&reference, began) {
             return Ok(Some(person));
         }
-        let made = self.person(entry, began).await?.filter(|person| is_name(&person.name)).map(Arc::new);
+        let made = self.person(entry, began).await?.filter(|person| !person.name.is_empty()).map(Arc::new);
         if let Some(person) = &made {
             self.people.keep(&reference, Some(person), Instant::now());
         }
@@ -345,10 +358,8 @@ impl Inner {
         let Some(person) = self.person(&entry, began).await? else {
             return Ok(Err(LoginError::Refused));
         };
-        if !is_name(&person.name) {
-            return Ok(Err(LoginError::Unusable(
-                "The entry has no name here: it needs one of 1 to 64 letters, digits and _+=,.@-.",
-            )));
+        if person.name.is_empty() {
+            return Ok(Err(LoginError::Unusable(NO_NAME)));
         }
         let person = Arc::new(person);
         self.people.keep(&person.entry, Some(&person), Instant::now());

@@ -214,5 +214,7 @@ mod tests {
         assert_eq!(one.only("key"), Some("AKIA"));
         one.0.bin_attrs.insert("KEY".to_owned(), vec![vec![0xff]]);
         assert_eq!(one.only("key"), None);
+        assert_eq!(entry(&[("UID", "zoe")]).only("uid"), Some("zoe"));
+        assert_eq!(entry(&[]).only("uid"), None);
     }
 }

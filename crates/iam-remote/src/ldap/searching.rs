@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use iam::folded_dn;
-use ldap3::{DerefAliases, Ldap, LdapResult, ResultEntry, Scope, SearchEntry, SearchOptions};
+use ldap3::{DerefAliases, Ldap, LdapResult, ResultEntry, Scope, SearchEntry, SearchOptions, ldap_escape};
 
 use super::entry::{ATTRIBUTES, Entry};
 use super::failure::Failure;
@@ -14,6 +14,9 @@ use crate::limits::{DIRECTORY_GROUPS_MAX, DIRECTORY_TIME_MAX, GROUP_DEPTH_MAX, G
 const SUCCESS: u32 = 0;
 const SIZE_LIMIT_EXCEEDED: u32 = 4;
 const NO_SUCH_OBJECT: u32 = 32;
+
+/// The attribute that stands for none (RFC 4511, 4.5.1.8).
+const NO_ATTRIBUTES: &str = "1.1";
 
 /// A name that nobody has, for groups that are looked for by the DN of another one.
 const NOBODY: &str = "\0";
@@ -106,6 +109,26 @@ pub async fn by_access_key(
     wanted.extend([&**access_key, &**secret_key]);
     let (found, _) = search(ldap, Place::Below(&settings.base), &filter, &wanted, 2).await?;
     Ok(found)
+}
+
+/// True if an entry is the only one with its name: another one would be the same person here.
+pub async fn is_only(
+    ldap: &mut Ldap,
+    settings: &LdapSettings,
+    name: &str,
+    dn: &str,
+) -> Result<bool, Failure> {
+    let filter = format!("({}={})", settings.name_attribute, ldap_escape(name));
+    let (found, has_more) = search(ldap, Place::Below(&settings.base), &filter, &[NO_ATTRIBUTES], 2).await?;
+    let is_only = !has_more && matches!(&found[..], [one] if folded_dn(one.dn()) == folded_dn(dn));
+    if !is_only {
+        tracing::warn!(
+            name,
+            dn,
+            "several entries of the LDAP directory have this name: they are nobody here"
+        );
+    }
+    Ok(is_only)
 }
 
 /// Finds the groups of an entry, and those that these are in. Too many are an error: what one of
