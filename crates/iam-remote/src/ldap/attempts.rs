@@ -14,8 +14,16 @@ use crate::limits::{WRONG_PASSWORDS_KEPT_MAX, WRONG_PASSWORDS_TIME};
 /// The digest of a password that was wrong. The key is of this process, and is never shown.
 type Digest = Box<[u8]>;
 
-/// The wrong passwords of an entry, with the time of each.
-type Wrong = Vec<(Instant, Digest)>;
+/// A password that was wrong, or that the directory has not answered to.
+#[derive(Debug)]
+struct Tried {
+    when: Instant,
+    digest: Digest,
+    is_answered: bool,
+}
+
+/// The wrong passwords of an entry.
+type Wrong = Vec<Tried>;
 
 /// The wrong passwords of all entries.
 #[derive(Debug)]
@@ -45,10 +53,18 @@ pub struct Sent {
 
 impl Sent {
     /// Counts the password as a wrong one before it is sent: if no answer comes, the directory may
-    /// have counted it.
+    /// have counted it. It may be sent again then, and counts once.
     pub fn begin(&mut self, now: Instant) {
         let digest = self.digest.clone();
-        self.wrong.push((now, digest));
+        self.wrong.retain(|tried| tried.digest != digest);
+        self.wrong.push(Tried { when: now, digest, is_answered: false });
+    }
+
+    /// Notes that the password was wrong: it is not sent again.
+    pub fn was_wrong(mut self) {
+        if let Some(tried) = self.wrong.last_mut() {
+            tried.is_answered = true;
+        }
     }
 
     /// Notes that the password was right: those before count no more, as in directories.
@@ -75,12 +91,12 @@ impl Attempts {
     pub async fn begin(&self, entry: &str, password: &SecretText, now: Instant) -> Attempt {
         let Some(wrong) = self.of_entry(entry, now) else { return Attempt::TooMany };
         let mut wrong = wrong.lock_owned().await;
-        wrong.retain(|(when, _)| counts(*when, now));
+        wrong.retain(|tried| counts(tried.when, now));
         let digest = self.digest(entry, password);
-        if wrong.iter().any(|(_, before)| *before == digest) {
+        if wrong.iter().any(|tried| tried.is_answered && tried.digest == digest) {
             return Attempt::Repeated;
         }
-        if wrong.len() >= self.most {
+        if wrong.iter().filter(|tried| tried.digest != digest).count() >= self.most {
             return Attempt::TooMany;
         }
         Attempt::Sent(Sent { wrong, digest })
@@ -93,7 +109,7 @@ impl Attempts {
             all.retain(|_, wrong| {
                 // One that is locked is in use.
                 let is_old = |wrong: tokio::sync::MutexGuard<'_, Wrong>| {
-                    wrong.iter().all(|(when, _)| !counts(*when, now))
+                    wrong.iter().all(|tried| !counts(tried.when, now))
                 };
                 Arc::strong_count(wrong) > 1 || !wrong.try_lock().is_ok_and(is_old)
             });
@@ -133,6 +149,7 @@ mod tests {
             panic!("{password}")
         };
         sent.begin(now);
+        sent.was_wrong();
     }
 
     #[tokio::test]
@@ -156,6 +173,20 @@ mod tests {
             assert!(matches!(attempt(&attempts, "cn=ann", "a", now).await, Attempt::Repeated));
         }
         assert!(matches!(attempt(&attempts, "cn=bob", "a", now).await, Attempt::Sent(_)));
+    }
+
+    #[tokio::test]
+    async fn a_password_without_an_answer_is_sent_again() {
+        let (attempts, now) = (Attempts::new(2).unwrap(), Instant::now());
+        for _ in 0..9 {
+            let Attempt::Sent(mut sent) = attempt(&attempts, "cn=ann", "a", now).await else { panic!() };
+            sent.begin(now);
+        }
+        // The directory may have counted it once.
+        wrong(&attempts, "cn=ann", "b", now).await;
+        assert!(matches!(attempt(&attempts, "cn=ann", "c", now).await, Attempt::TooMany));
+        wrong(&attempts, "cn=ann", "a", now).await;
+        assert!(matches!(attempt(&attempts, "cn=ann", "a", now).await, Attempt::Repeated));
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use iam::{
     folded_dn,
 };
 use ldap3::Ldap as Connection;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::attempts::{Attempt, Attempts, Sent};
@@ -116,16 +116,13 @@ impl Ldap {
         if let Some(why) = inner.people.failed(Instant::now()) {
             return Err(why);
         }
-        let task = tokio::spawn(timeout(DIRECTORY_TIME_MAX, work(Arc::clone(inner))));
-        let why = match task.await {
-            Ok(Ok(Ok(done))) => return Ok(done),
-            Ok(Ok(Err(Failure::Odd(why)))) => {
+        let why = match in_time(work(Arc::clone(inner))).await {
+            Ok(done) => return Ok(done),
+            Err(Failure::Odd(why)) => {
                 tracing::warn!(why, "the LDAP directory answered with something that cannot be used");
                 return Err(why.into());
             }
-            Ok(Ok(Err(Failure::Away(why)))) => why,
-            Ok(Err(_)) => format!("it did not answer within {} s", DIRECTORY_TIME_MAX.as_secs()),
-            Err(_) => "it sent something that is not LDAP".to_owned(),
+            Err(Failure::Away(why)) => why,
         };
         // The next one begins with another connection, and maybe another server.
         *inner.connection.lock().await = None;
@@ -134,6 +131,41 @@ impl Ldap {
         inner.people.fail(&why, Instant::now());
         Err(why)
     }
+
+    /// Has the directory check a password. What fails here keeps nobody else from asking: it may
+    /// take its time over one entry.
+    async fn send(&self, dn: &str, password: &SecretText, sent: Sent) -> Result<bool, LoginError> {
+        let (inner, dn, password) = (Arc::clone(&self.0), dn.to_owned(), password.clone());
+        let bound = in_time(async move { inner.bind(&dn, &password, sent).await }).await;
+        bound.map_err(|failure| {
+            let (Failure::Away(why) | Failure::Odd(why)) = failure;
+            tracing::warn!(why, "the LDAP directory has not checked a password");
+            away(why)
+        })
+    }
+
+    /// Waits for a place among those who log in.
+    async fn place(&self) -> Result<SemaphorePermit<'_>, LoginError> {
+        let place = timeout(DIRECTORY_TIME_MAX, self.0.logins.acquire()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| away("too many others log in"))
+    }
+}
+
+/// Does something with the directory in a task of its own, for as long as that may take.
+async fn in_time<T, F>(work: F) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    match tokio::spawn(timeout(DIRECTORY_TIME_MAX, work)).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) => Err(format!("it did not answer within {} s", DIRECTORY_TIME_MAX.as_secs()).into()),
+        Err(_) => Err("it sent something that is not LDAP".to_owned().into()),
+    }
+}
+
+fn away(why: impl Into<Arc<str>>) -> LoginError {
+    LoginError::Unavailable(unavailable(why.into()))
 }
 
 impl Ldap {
@@ -324,7 +356,7 @@ impl Inner {
         let mut connection = connect(&self.settings).await?;
         sent.begin(Instant::now());
         let bound = connection.simple_bind(dn, password.expose()).await;
-        let bound = bound.map_err(|e| format!("a bind failed: {e}"))?;
+        let bound = bound.map_err(|e| Failure::Odd(format!("a bind failed: {e}")))?;
         // It ends by itself if it cannot be told.
         let _ = connection.unbind().await;
         match bound.rc {
@@ -332,42 +364,17 @@ impl Inner {
                 sent.was_right();
                 Ok(true)
             }
-            rc if REFUSALS.contains(&rc) => Ok(false),
+            rc if REFUSALS.contains(&rc) => {
+                sent.was_wrong();
+                Ok(false)
+            }
             rc => {
                 sent.was_not_seen();
                 Err(Failure::Odd(format!("a bind failed: {rc} {}", bound.text)))
             }
         }
     }
-
-    async fn log_in(&self, name: &str, password: &SecretText) -> Result<LoggedIn, Failure> {
-        let began = Instant::now();
-        let mut connection = self.searching().await?;
-        let Some(entry) = by_name(&mut connection, &self.settings, name).await? else {
-            return Ok(Err(LoginError::Refused));
-        };
-        // By the entry, which has many names: other spellings, an address.
-        let sent = match self.attempts.begin(&folded_dn(entry.dn()), password, began).await {
-            Attempt::Sent(sent) => sent,
-            Attempt::Repeated => return Ok(Err(LoginError::Refused)),
-            Attempt::TooMany => return Ok(Err(LoginError::TooOften)),
-        };
-        if !self.bind(entry.dn(), password, sent).await? {
-            return Ok(Err(LoginError::Refused));
-        }
-        let Some(person) = self.person(&entry, began).await? else {
-            return Ok(Err(LoginError::Refused));
-        };
-        if person.name.is_empty() {
-            return Ok(Err(LoginError::Unusable(NO_NAME)));
-        }
-        let person = Arc::new(person);
-        self.people.keep(&person.entry, Some(&person), Instant::now());
-        Ok(Ok(person))
-    }
 }
-
-type LoggedIn = Result<Arc<Person>, LoginError>;
 
 /// True for a name that a user of IAM could have.
 fn is_name(name: &str) -> bool {
@@ -451,12 +458,39 @@ impl Directory for Ldap {
         if !is_password || name.is_empty() || name.len() > LOGIN_NAME_BYTES_MAX {
             return Err(LoginError::Refused);
         }
-        let Ok(_place) = timeout(DIRECTORY_TIME_MAX, self.0.logins.acquire()).await else {
-            return Err(LoginError::Unavailable(unavailable("too many others log in".into())));
+        let began = Instant::now();
+        let place = self.place().await?;
+        let name = name.to_owned();
+        let found = self.ask(|inner| async move {
+            let mut connection = inner.searching().await?;
+            by_name(&mut connection, &inner.settings, &name).await
+        });
+        let entry = found.await.map_err(away)?.ok_or(LoginError::Refused)?;
+        drop(place);
+        // By the entry, which has many names: other spellings, an address. Whoever waits for those
+        // before takes no place from people of other entries.
+        let of_entry = folded_dn(entry.dn());
+        let turn = self.0.attempts.begin(&of_entry, password, Instant::now());
+        let turn = timeout(DIRECTORY_TIME_MAX, turn).await;
+        let sent = match turn.map_err(|_| away("too many others log in as the same entry"))? {
+            Attempt::Sent(sent) => sent,
+            Attempt::Repeated => return Err(LoginError::Refused),
+            Attempt::TooMany => return Err(LoginError::TooOften),
         };
-        let (name, password) = (name.to_owned(), password.clone());
-        let asked = self.ask(|inner| async move { inner.log_in(&name, &password).await }).await;
-        asked.unwrap_or_else(|why| Err(LoginError::Unavailable(unavailable(why))))
+        let _place = self.place().await?;
+        if !self.send(entry.dn(), password, sent).await? {
+            return Err(LoginError::Refused);
+        }
+        let person = self.ask(move |inner| async move { inner.person(&entry, began).await });
+        let Some(person) = person.await.map_err(away)? else {
+            return Err(LoginError::Refused);
+        };
+        if person.name.is_empty() {
+            return Err(LoginError::Unusable(NO_NAME));
+        }
+        let person = Arc::new(person);
+        self.0.people.keep(&person.entry, Some(&person), Instant::now());
+        Ok(person)
     }
 }
 
