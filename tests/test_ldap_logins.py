@@ -4,6 +4,7 @@
 # ruff: noqa: F811
 
 import contextlib
+import json
 import select
 import socket
 import threading
@@ -17,6 +18,7 @@ from test_ldap import AWAY, DENIED, OWN, WRITES, give, options, pytestmark, s3, 
 from support.identities import client, code_of
 from support.ldap import GROUPS, ask, entry, form, group_dn, log_in, person_dn, refused
 from support.server import Server
+from support.wire import poll
 
 
 class TestNames:
@@ -58,6 +60,52 @@ class TestNames:
         slapd.modify(f"dn: {person_dn('ann')}\nchangetype: modify\nadd: uid\nuid: aaron\n")
         assert refused(server, "ann@lab.example", "of-ann") == DENIED
         assert refused(server, "aaron", "of-ann") == DENIED
+
+
+class TestTheAuditLog:
+    def test_each_login_has_a_line(self, make_server, slapd, tmp_path, options):
+        log = tmp_path / "audit.log"
+        server = make_server(*options, *slapd.options(tmp_path), "--audit-log", str(log))
+        give(server, "writers", group_dn("staff"), WRITES)
+
+        def lines() -> list[dict]:
+            text = log.read_text()
+            all_lines = map(json.loads, text[: text.rfind("\n") + 1].splitlines())
+            return [line for line in all_lines if line.get("operation") == "AssumeRoleWithLDAPIdentity"]
+
+        def line(name: str, password: str) -> dict:
+            before = len(lines())
+            ask(server, form(name, password))
+            poll(lambda: len(lines()) > before)
+            (found,) = lines()[before:]
+            assert password not in log.read_text()
+            return {
+                key: found[key] for key in found.keys() - {"operation", "time", "request_id", "remote_ip"}
+            }
+
+        account = client(server, "sts").get_caller_identity()["Account"]
+
+        def whose(name: str, found: dict) -> dict:
+            assert found.pop("entry").endswith(f" {person_dn(name)}")
+            return found
+
+        def somebody(name: str) -> dict:
+            return {
+                "kind": "directory-user",
+                "account": account,
+                "principal": f"arn:aws:sts::{account}:federated-user/ldap/{name}",
+                "principal_id": f"{account}:ldap/{name}",
+                "session": name,
+            }
+
+        allowed = {"outcome": "allow", "decided_by": "directory"}
+        denied = {"outcome": "deny", "error": "AccessDenied"}
+        assert whose("ann", line("ann", "of-ann")) == somebody("ann") | allowed
+        # A wrong password, which is not sent the second time.
+        for _ in range(2):
+            assert whose("ann", line("ann", "wrong")) == denied | {"decided_by": "authentication"}
+        assert whose("eve", line("eve", "of-eve")) == somebody("eve") | denied | {"decided_by": "server"}
+        assert line("no-such-name", "of-ann") == denied | {"decided_by": "authentication"}
 
 
 class SlowBinds:

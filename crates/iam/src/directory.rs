@@ -10,8 +10,13 @@ use async_trait::async_trait;
 use s3_types::UnixName;
 use zeroize::Zeroizing;
 
+use crate::account::AccountId;
 use crate::credential::{AccessKeyId, Credential};
 use crate::documents::StoreError;
+
+/// The prefix of names of the directory in ARNs, so that no name for which a user asks by
+/// GetFederationToken is one of them: such a name has no slash.
+const DIRECTORY_PATH: &str = "ldap/";
 
 /// A password. It is wiped from memory when it is dropped, and never printed.
 #[derive(Clone)]
@@ -51,36 +56,60 @@ pub struct Person {
     pub until: Instant,
 }
 
+impl Person {
+    /// Returns the unique id in an account.
+    pub fn unique_id(&self, account: &AccountId) -> String {
+        format!("{account}:{DIRECTORY_PATH}{}", self.name)
+    }
+
+    /// Returns the ARN in an account.
+    pub fn arn(&self, account: &AccountId) -> String {
+        format!("arn:aws:sts::{account}:federated-user/{DIRECTORY_PATH}{}", self.name)
+    }
+}
+
 /// Somebody whose entry has an access key.
 #[derive(Debug)]
 pub struct KeyHolder {
-    /// Whose it is.
+    /// The person who has the key.
     pub person: Arc<Person>,
     /// The key, with its secret.
     pub credential: Credential,
-    /// Up to when this may be used without asking the directory again ([`Directory::is_current`]).
+    /// The time up to which this may be used without asking the directory again ([`Directory::is_current`]).
     pub until: Instant,
 }
 
 /// The reason why somebody was not logged in.
 #[derive(Debug)]
 pub enum LoginError {
-    /// Name and password do not belong together.
-    Refused,
-    /// The password was wrong so often that the directory is not asked again for now.
-    TooOften,
-    /// The entry cannot log in here, whatever the password: its name is none of IAM's, for example.
-    Unusable(&'static str),
+    /// Name and password do not belong together; with the entry, if there is one of the name.
+    Refused(Option<Box<str>>),
+    /// The password of this entry was wrong so often that the directory is not asked again for now.
+    TooOften(Box<str>),
+    /// This entry cannot log in here, whatever the password: its name is none of IAM's, for
+    /// example.
+    Unusable(Box<str>, &'static str),
     /// The directory cannot be asked.
     Unavailable(StoreError),
+}
+
+impl LoginError {
+    /// Returns the entry that was not logged in, if it is known ([`Person::entry`]).
+    pub fn entry(&self) -> Option<&str> {
+        match self {
+            Self::Refused(entry) => entry.as_deref(),
+            Self::TooOften(entry) | Self::Unusable(entry, _) => Some(entry),
+            Self::Unavailable(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for LoginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused => f.write_str("the name or the password is wrong"),
-            Self::TooOften => f.write_str("the password was wrong too often: try again later"),
-            Self::Unusable(why) => f.write_str(why),
+            Self::Refused(_) => f.write_str("the name or the password is wrong"),
+            Self::TooOften(_) => f.write_str("the password was wrong too often: try again later"),
+            Self::Unusable(_, why) => f.write_str(why),
             Self::Unavailable(cause) => write!(f, "the directory cannot be used: {cause}"),
         }
     }

@@ -1,6 +1,8 @@
 //! AssumeRoleWithLDAPIdentity, MinIO's action: sessions for those who know their password of the
 //! directory (docs/decisions/0042-session-tokens.md). Nobody signs for it.
 
+use std::sync::Arc;
+
 use iam::{AccountId, Claims, Directory as _, LoginError, Person, SecretText, SessionKind, Who};
 use iam_wire::api::{self, AssumeRoleWithLDAPIdentityResult};
 use iam_wire::{Action, Form, Output as _, QueryCode, QueryError, parse};
@@ -8,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::error;
 use super::session::{ROLE_SECONDS, credentials, session_policy};
+use crate::audit::DirectorySubject;
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
@@ -30,8 +33,8 @@ fn denied(message: &'static str, why: LoginError) -> QueryError {
 fn refused(why: LoginError) -> QueryError {
     let message = "The name or the password is wrong, or wrong passwords came too often.";
     match why {
-        LoginError::Refused | LoginError::TooOften => denied(message, why),
-        LoginError::Unusable(sentence) => denied(sentence, why),
+        LoginError::Refused(_) | LoginError::TooOften(_) => denied(message, why),
+        LoginError::Unusable(_, sentence) => denied(sentence, why),
         LoginError::Unavailable(_) => {
             let message = "The directory cannot be asked at the moment.";
             QueryError::new(QueryCode::ServiceUnavailable, message).caused_by(why)
@@ -54,7 +57,13 @@ impl DirectoryLogin<'_> {
             QueryError::new(QueryCode::ServiceUnavailable, "The account cannot be used at the moment.")
         })?;
         let password = SecretText::new(Zeroizing::new(input.ldap_password.expose().to_owned()));
-        let person = ldap.log_in(input.ldap_user_name, &password).await.map_err(refused)?;
+        let person = ldap.log_in(input.ldap_user_name, &password).await.map_err(|why| {
+            if let Some(entry) = why.entry() {
+                self.note(entry, None);
+            }
+            refused(why)
+        })?;
+        self.note(&person.entry, Some(&person));
         if !account.knows_a_group(&person.groups) {
             let message = "No group of this server names a group of the directory that you are in.";
             return Err(QueryError::new(QueryCode::AccessDenied, message));
@@ -62,8 +71,19 @@ impl DirectoryLogin<'_> {
         let mut claims = self.claims(&person, input.duration_seconds.unwrap_or(ROLE_SECONDS));
         claims.policy = policy;
         let issued = self.gateway.registry.issue(&claims).map_err(error::of_iam)?;
+        if let Some(trail) = &self.cx.trail {
+            trail.logged_in();
+        }
         let output = AssumeRoleWithLDAPIdentityResult { credentials: credentials(&issued, &claims) };
         Ok(output.render(self.cx.id.as_str()))
+    }
+
+    /// Names the entry in the audit log, and who it is if the password was right.
+    fn note(&self, entry: &str, person: Option<&Arc<Person>>) {
+        if let Some(trail) = &self.cx.trail {
+            let (account, person) = (self.account.clone(), person.cloned());
+            trail.set_directory(DirectorySubject { account, entry: entry.into(), person });
+        }
     }
 
     fn claims(&self, person: &Person, seconds: u32) -> Claims {

@@ -1,10 +1,11 @@
 //! The fields of a line, in their order.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use iam::{
-    DecidedBy, DecidingStatement, Explained, KeyKind, PolicySource, PrincipalKind, Requester, Session,
-    WebSubject,
+    AccountId, DecidedBy, DecidingStatement, Explained, KeyKind, Person, PolicySource, PrincipalKind,
+    Requester, Session, WebSubject,
 };
 use s3_types::{UnixAccount, UnixName};
 
@@ -12,6 +13,17 @@ use crate::json_fields::{number, push_address, text, word};
 use crate::limits::ACCESS_LOG_LINE_BYTES;
 use crate::request_id::RequestId;
 use crate::secrets::without_misplaced_secret;
+
+/// Somebody who asks for a session by a password of the directory.
+#[derive(Debug)]
+pub struct DirectorySubject {
+    /// The account of the session.
+    pub account: AccountId,
+    /// The entry whose password was sent ([`Person::entry`]).
+    pub entry: Box<str>,
+    /// Whoever has the password; `None` if it was not right.
+    pub person: Option<Arc<Person>>,
+}
 
 /// A line without its time.
 pub(super) struct Line {
@@ -54,6 +66,22 @@ impl Line {
         word(&mut self.fields, b",\"kind\":\"", Some("web-identity"));
         push_web(&mut self.fields, web);
         self.is_signed = true;
+    }
+
+    /// Tells of whoever asks for a session by a password of the directory: as whom they are logged
+    /// in, if the password was right, and of which entry it is.
+    pub fn directory_login(&mut self, login: &DirectorySubject) {
+        let DirectorySubject { account, entry, person } = login;
+        let out = &mut self.fields;
+        if let Some(person) = person {
+            word(out, b",\"kind\":\"", Some("directory-user"));
+            word(out, b",\"account\":\"", Some(account.as_str()));
+            text(out, b",\"principal\":\"", person.arn(account).as_bytes());
+            text(out, b",\"principal_id\":\"", person.unique_id(account).as_bytes());
+            text(out, b",\"session\":\"", person.name.as_bytes());
+            self.is_signed = true;
+        }
+        text(&mut self.fields, b",\"entry\":\"", entry.as_bytes());
     }
 
     pub fn disabled_key(&mut self, id: Option<&str>) {

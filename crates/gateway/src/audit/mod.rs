@@ -7,5 +7,6 @@ mod log;
 mod tests;
 mod trail;
 
+pub use line::DirectorySubject;
 pub use log::AuditLog;
 pub use trail::{NoPolicy, Trail};

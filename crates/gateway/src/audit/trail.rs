@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use iam::{Decision, Explained, Requester, WebSubject};
 use s3_types::{Timestamp, UnixAccount};
 
-use super::line::Line;
+use super::line::{DirectorySubject, Line};
 use super::log::AuditLog;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
@@ -31,6 +31,8 @@ pub struct Trail {
     unix: OnceLock<UnixAccount>,
     /// For whom an OpenID provider vouches, once it is known: they ask for a session without a key.
     web: OnceLock<WebSubject>,
+    /// Whose password of the directory was sent, once it is known.
+    directory: OnceLock<DirectorySubject>,
     /// The id of the key that signed, if it is known and switched off.
     disabled_key: OnceLock<Box<str>>,
     /// True once a line says that something is not allowed.
@@ -42,8 +44,9 @@ impl Trail {
     pub fn new(log: &Arc<AuditLog>, request: RequestId, peer: Peer) -> Self {
         let (log, has_denial) = (Arc::clone(log), AtomicBool::new(false));
         let (operation, unix) = (OnceLock::new(), OnceLock::new());
-        let (web, disabled_key) = (OnceLock::new(), OnceLock::new());
-        Self { log, request, remote: peer.ip(), operation, unix, web, disabled_key, has_denial }
+        let (web, directory, disabled_key) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let remote = peer.ip();
+        Self { log, request, remote, operation, unix, web, directory, disabled_key, has_denial }
     }
 
     /// Takes the name of what the request asks for.
@@ -62,6 +65,19 @@ impl Trail {
     pub fn set_web(&self, subject: WebSubject) {
         // It is known once.
         let _ = self.web.set(subject);
+    }
+
+    /// Takes whose password of the directory was sent.
+    pub fn set_directory(&self, login: DirectorySubject) {
+        // It is known once.
+        let _ = self.directory.set(login);
+    }
+
+    /// Adds the line of a session that somebody of the directory gets.
+    pub fn logged_in(&self) {
+        let mut line = self.line(None, true);
+        line.decided_by("directory");
+        self.add(&line);
     }
 
     /// Takes the id of a key that is switched off, with which a request says that it is signed.
@@ -107,7 +123,8 @@ impl Trail {
     fn add_refusal(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
         let mut line = self.line(requester, false);
         line.resource(resource);
-        let is_known = requester.is_some() || self.web.get().is_some();
+        let is_person = self.directory.get().is_some_and(|login| login.person.is_some());
+        let is_known = requester.is_some() || self.web.get().is_some() || is_person;
         line.decided_by(if is_known { "server" } else { "authentication" });
         line.error(error);
         self.add(&line);
@@ -122,6 +139,9 @@ impl Trail {
             (Some(web), _) => line.web_subject(web),
             (None, Some(requester)) => line.requester(requester, self.unix.get().copied()),
             (None, None) => line.disabled_key(self.disabled_key.get().map(|id| &**id)),
+        }
+        if let Some(login) = self.directory.get() {
+            line.directory_login(login);
         }
         line.outcome(self.operation.get().copied(), is_allowed);
         line

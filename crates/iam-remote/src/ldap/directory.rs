@@ -456,7 +456,7 @@ impl Directory for Ldap {
         // A bind with an empty password is one as nobody, which directories let everybody have.
         let is_password = (1..=PASSWORD_BYTES_MAX).contains(&password.expose().len());
         if !is_password || name.is_empty() || name.len() > LOGIN_NAME_BYTES_MAX {
-            return Err(LoginError::Refused);
+            return Err(LoginError::Refused(None));
         }
         let began = Instant::now();
         let place = self.place().await?;
@@ -465,28 +465,29 @@ impl Directory for Ldap {
             let mut connection = inner.searching().await?;
             by_name(&mut connection, &inner.settings, &name).await
         });
-        let entry = found.await.map_err(away)?.ok_or(LoginError::Refused)?;
+        let entry = found.await.map_err(away)?.ok_or(LoginError::Refused(None))?;
         drop(place);
         // By the entry, which has many names: other spellings, an address. Whoever waits for those
         // before takes no place from people of other entries.
         let of_entry = folded_dn(entry.dn());
         let turn = self.0.attempts.begin(&of_entry, password, Instant::now());
         let turn = timeout(DIRECTORY_TIME_MAX, turn).await;
+        let reference = entry.reference();
         let sent = match turn.map_err(|_| away("too many others log in as the same entry"))? {
             Attempt::Sent(sent) => sent,
-            Attempt::Repeated => return Err(LoginError::Refused),
-            Attempt::TooMany => return Err(LoginError::TooOften),
+            Attempt::Repeated => return Err(LoginError::Refused(Some(reference))),
+            Attempt::TooMany => return Err(LoginError::TooOften(reference)),
         };
         let _place = self.place().await?;
         if !self.send(entry.dn(), password, sent).await? {
-            return Err(LoginError::Refused);
+            return Err(LoginError::Refused(Some(reference)));
         }
         let person = self.ask(move |inner| async move { inner.person(&entry, began).await });
         let Some(person) = person.await.map_err(away)? else {
-            return Err(LoginError::Refused);
+            return Err(LoginError::Refused(Some(reference)));
         };
         if person.name.is_empty() {
-            return Err(LoginError::Unusable(NO_NAME));
+            return Err(LoginError::Unusable(reference, NO_NAME));
         }
         let person = Arc::new(person);
         self.0.people.keep(&person.entry, Some(&person), Instant::now());

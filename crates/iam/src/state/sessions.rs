@@ -22,9 +22,6 @@ use crate::unique_id::{IdKind, UniqueId};
 
 /// The policy that root's federated users have before their session policies: all of the account.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
-/// The prefix of names of the directory in ARNs, so that no name for which a user asks by
-/// GetFederationToken is one of them: such a name has no slash.
-const DIRECTORY_PATH: &str = "ldap/";
 
 impl Snapshot {
     /// Makes the session that a token stands for, as the present state has it
@@ -255,10 +252,10 @@ fn directory_principal(account: &AccountState, person: &Person) -> Principal {
         account: Arc::clone(account.account()),
         kind: PrincipalKind::DirectoryUser,
         name: name.clone(),
-        arn: format!("arn:aws:sts::{id}:federated-user/{DIRECTORY_PATH}{name}").into(),
+        arn: person.arn(id).into(),
         issuer: None,
         issuer_id: None,
-        unique_id: Some(format!("{id}:{DIRECTORY_PATH}{name}").into()),
+        unique_id: Some(person.unique_id(id).into()),
         unix: person.unix.clone().or_else(|| Some(UnixName::User((&**name).into()))),
     }
 }

@@ -64,7 +64,7 @@ impl Directory for Told {
     }
 
     async fn log_in(&self, _: &str, _: &SecretText) -> Result<Arc<Person>, LoginError> {
-        Err(LoginError::Refused)
+        Err(LoginError::Refused(None))
     }
 }
 
