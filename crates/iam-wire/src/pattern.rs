@@ -36,10 +36,8 @@ patterns! {
     NAME r"[\w+=,.@-]+" |text| some(text, is_of_name);
     /// The same where the model lets a name be empty, and limits its length instead.
     NAME_OR_EMPTY r"[\w+=,.@-]*" |text| text.bytes().all(is_of_name);
-    /// Ids of keys in IAM.
-    WORD r"[\w]+" |text| some(text, is_word);
-    /// Ids of keys in STS.
-    WORD_OR_EMPTY r"[\w]*" |text| text.bytes().all(is_word);
+    /// Ids of keys (wider than the models').
+    KEY_ID r"[\w.@+-]+" |text| some(text, |byte| is_word(byte) || b".@+-".contains(&byte));
     /// Ids of accounts (ours).
     ACCOUNT_ID r"[0-9]+" |text| some(text, |byte| byte.is_ascii_digit());
     /// Paths of users, groups and roles.
@@ -127,8 +125,7 @@ mod tests {
         let cases: [(Pattern, &[&str], &[&str]); 15] = [
             (NAME, &["a", "A_1+=,.@-"], &["", "a b", "ä", "a/b", "a\n"]),
             (NAME_OR_EMPTY, &["", "a"], &[":"]),
-            (WORD, &["AKIA_1"], &["", "a-b"]),
-            (WORD_OR_EMPTY, &["", "a"], &["-"]),
+            (KEY_ID, &["AKIA_1", "a.b@c+d-e"], &["", "a/b", "a,b", "a=b", "a b", "ä"]),
             (PATH, &["/", "/a/", "/a//b/", "//a/"], &["", "a", "//", "/a", "a/", "/a b/", "/\u{7f}/"]),
             (PATH_PREFIX, &["/", "/a", "/\u{7f}"], &["", "a", "/ "]),
             (POLICY_PATH, &["/", "/a/", "/a/b.,+@=_-/"], &["", "a/", "/a", "//", "/a//b/", "/a*/"]),

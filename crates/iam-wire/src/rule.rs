@@ -115,10 +115,10 @@ pub const STS_ARN: Rule = Rule::new(20, 2048, pattern::ARN);
 pub const RESOURCE: Rule = Rule::length(1, 2048);
 /// The name of a condition key.
 pub const CONTEXT_KEY: Rule = Rule::length(5, 256);
-/// The id of an access key in IAM.
-pub const ACCESS_KEY_ID: Rule = Rule::new(16, 128, pattern::WORD);
-/// The id of an access key in STS.
-pub const STS_ACCESS_KEY_ID: Rule = Rule::new(16, 128, pattern::WORD_OR_EMPTY);
+/// The id of an access key, in IAM and STS. The models have 16 characters at least, and letters,
+/// digits and `_`: keys that were imported from other servers have fewer and others, and must be
+/// disabled and deleted like all. So it is any id that can be kept (`iam::AccessKeyId`).
+pub const ACCESS_KEY_ID: Rule = Rule::new(3, 128, pattern::KEY_ID);
 /// A policy document.
 pub const DOCUMENT: Rule = Rule::new(1, 131_072, pattern::DOCUMENT);
 /// A session policy.

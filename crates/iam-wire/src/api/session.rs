@@ -5,8 +5,8 @@ use s3_types::Timestamp;
 use crate::input::inputs;
 use crate::output::{elements, outputs};
 use crate::rule::{
-    EXTERNAL_ID, FEDERATED_NAME, LDAP_PASSWORD, LDAP_USER_NAME, ROLE_SECONDS, ROLE_SESSION_DOCUMENT,
-    SESSION_DOCUMENT, SESSION_NAME, SOURCE_IDENTITY, STS_ACCESS_KEY_ID, USER_SECONDS, WEB_IDENTITY_TOKEN,
+    ACCESS_KEY_ID, EXTERNAL_ID, FEDERATED_NAME, LDAP_PASSWORD, LDAP_USER_NAME, ROLE_SECONDS,
+    ROLE_SESSION_DOCUMENT, SESSION_DOCUMENT, SESSION_NAME, SOURCE_IDENTITY, USER_SECONDS, WEB_IDENTITY_TOKEN,
 };
 use crate::secret::Secret;
 use crate::tag::Tag;
@@ -15,7 +15,7 @@ use crate::xml::Text;
 inputs! {
     GetCallerIdentity {}
     GetAccessKeyInfo<'f> {
-        access_key_id: &'f str = text("AccessKeyId", &STS_ACCESS_KEY_ID),
+        access_key_id: &'f str = text("AccessKeyId", &ACCESS_KEY_ID),
     }
     /// Codes of MFA devices are refused: there are no such devices here.
     GetSessionToken {
