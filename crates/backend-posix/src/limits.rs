@@ -177,6 +177,11 @@ pub(crate) const STATES_SEEN_MAX: Duration = Duration::from_secs(1);
 /// The number of times that a missing directory of documents is looked for while it may be being
 /// made.
 pub(crate) const STATES_LOOKS_MAX: usize = 10;
+/// The time for which the files of identities count as unchanged in place after they were looked
+/// at. Looks come every half second: every other one looks at them.
+pub(crate) const STAMPS_SEEN_MAX: Duration = Duration::from_millis(750);
+/// The files of identities that such a look looks at; the next one goes on with those after them.
+pub(crate) const STAMPS_LOOKED_AT_MAX: usize = 64;
 /// The pause of a gateway that may not wait for the lock, so that others can finish making a
 /// bucket.
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);

@@ -5,13 +5,15 @@
 //! the file `NAME.json`. A document's tag is a hash of its bytes, so that one that was restored
 //! counts.
 //!
-//! Each change sets the time of the directory, which is held open: that time is the mark. Where it
-//! might not show the next change (the tick of its clock is not over yet), the mark also has the
-//! tags of all documents.
+//! Each change sets the time of the directory, which is held open: that time is in the mark. Where
+//! it might not show the next change (the tick of its clock is not over yet), the mark also has the
+//! tags of all documents; else their files' times and sizes (`stamps.rs`), which are looked at once
+//! a second for what a person changes in place.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -23,7 +25,7 @@ use rustix::io::Errno;
 use s3_types::{ChecksumAlgorithm, Checksummer};
 
 use crate::base::options::Options;
-use crate::error::{Io, Op};
+use crate::error::{Io, Op, storage_error};
 use crate::fs::file_info::{self, FileInfo};
 use crate::fs::reading::entries;
 use crate::fs::resolve::{self, DIRECTORY};
@@ -32,6 +34,10 @@ use crate::limits::{DOCUMENT_NAME_CHARS_MAX, IDENTITIES_FILE_BYTES_MAX, STATES_P
 use crate::tree::documents::{OF_IDENTITIES, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::{OpenError, Store};
+
+mod stamps;
+
+use stamps::Stamps;
 
 const OPEN: &str = "open the directory of identities";
 const LOOK: &str = "look at the directory of identities";
@@ -120,6 +126,8 @@ pub struct TreeDocuments {
     held: Mutex<Option<(Arc<OwnedFd>, Instant)>>,
     /// The tags of files in which every later change will show.
     known: Mutex<BTreeMap<String, KnownFile>>,
+    /// The files as they were when they were looked at last.
+    stamps: Mutex<Option<Stamps>>,
 }
 
 /// A file whose tag is known.
@@ -176,7 +184,7 @@ impl TreeDocuments {
     pub(crate) fn of(mut store: Store) -> Self {
         // The gateway has a store of the tree's buckets, too, which tells the operator.
         store.presence.keep_quiet();
-        Self { store, held: Mutex::default(), known: Mutex::default() }
+        Self { store, held: Mutex::default(), known: Mutex::default(), stamps: Mutex::default() }
     }
 
     /// Returns something that differs whenever a document has changed since; cheap.
@@ -184,10 +192,13 @@ impl TreeDocuments {
         let Some(fd) = self.directory()? else { return Ok(DocumentsMark("none".into())) };
         let began_ns = file_info::files_now_ns();
         let info = self.info(&fd).op(LOOK)?;
+        let refused = |errno| self.refused(errno, LOOK);
         let inode = self.store.lasting_inode(&fd, &info).unwrap_or(0);
         let mut mark = format!("{:x} {inode:x} {}", info.device, info.changed_ns);
-        if !self.store.is_settled(&fd, &info, began_ns) {
-            let place = Place::vouched(&self.store, OF_IDENTITIES, fd).op(LOOK)?;
+        if self.store.is_settled(&fd, &info, began_ns) {
+            self.write_stamps(&mut mark, fd, &info).map_err(refused)?;
+        } else {
+            let place = Place::vouched(&self.store, OF_IDENTITIES, fd).map_err(refused)?;
             for (name, tag) in self.list_in(&place)? {
                 // Writing to a string does not fail.
                 let _ = write!(mark, " {name} {}", tag.as_str());
@@ -260,11 +271,27 @@ impl TreeDocuments {
     /// Opens the directory, past what a network file system remembers of names.
     fn find(&self) -> Result<Option<Place<'_>>> {
         self.store.presence.check()?;
-        let place = Place::find_anew(&self.store, OF_IDENTITIES).op(OPEN)?;
+        let place = Place::find_anew(&self.store, OF_IDENTITIES);
+        let place = place.map_err(|errno| self.refused(errno, OPEN))?;
         if let Some(place) = &place {
             place.look_anew().op(LOOK)?;
         }
         Ok(place)
+    }
+
+    /// The error of opening the directory. If it is not as the server makes it, that says what to do.
+    fn refused(&self, errno: Errno, operation: &'static str) -> BackendError {
+        let path = OF_IDENTITIES.path();
+        let found = (errno == Errno::PERM).then(|| resolve::plain(&self.store.root, &path, DIRECTORY));
+        let stat = found.and_then(Result::ok).and_then(|found| rustix::fs::fstat(found).ok());
+        let Some(stat) = stat else { return storage_error(operation, errno) };
+        let why = match stat.st_mode & 0o7777 {
+            mode if mode & 0o077 != 0 => {
+                format!("others have rights in DIR/{path}: its mode is {mode:04o}: chmod 700 DIR/{path}")
+            }
+            _ => format!("DIR/{path} belongs to the user with uid {}, who is not the server's", stat.st_uid),
+        };
+        BackendError::Io { operation, source: io::Error::other(why) }
     }
 
     /// The directory, which is opened anew once a second: one that was put in its place as a whole
@@ -326,13 +353,7 @@ impl TreeDocuments {
     }
 
     fn read_list(&self, place: &Place<'_>) -> Io<Vec<(String, DocumentTag)>> {
-        let opened = resolve::plain(&place.fd, "", DIRECTORY)?;
-        let names = entries(&opened)?.into_iter().map(|(name, _)| name);
-        let mut files: Vec<String> = names
-            .filter(|file| file.strip_suffix(SUFFIX).and_then(file_of).as_deref() == Some(file))
-            .collect();
-        files.sort_unstable();
-        files.dedup();
+        let files = Self::files_in(place)?;
         let mut list = Vec::new();
         for file in &files {
             if let Some(tag) = self.tag_of(place, file)? {
@@ -345,13 +366,28 @@ impl TreeDocuments {
         Ok(list)
     }
 
+    /// The names of the documents' files.
+    fn files_in(place: &Place<'_>) -> Io<Vec<String>> {
+        let opened = resolve::plain(&place.fd, "", DIRECTORY)?;
+        let names = entries(&opened)?.into_iter().map(|(name, _)| name);
+        let mut files: Vec<String> = names
+            .filter(|file| file.strip_suffix(SUFFIX).and_then(file_of).as_deref() == Some(file))
+            .collect();
+        files.sort_unstable();
+        files.dedup();
+        Ok(files)
+    }
+
+    fn info_at(&self, place: &Place<'_>, file: &str) -> Io<FileInfo> {
+        let at = if self.store.volume.kind.is_local() { file_info::at } else { file_info::fresh_at };
+        at((*place.fd).as_fd(), file)
+    }
+
     /// The tag of a document; `None` if there is none. The file is read if it may have changed
     /// since its tag became known.
     fn tag_of(&self, place: &Place<'_>, file: &str) -> Io<Option<DocumentTag>> {
-        let Store { volume, .. } = &self.store;
-        let at = if volume.kind.is_local() { file_info::at } else { file_info::fresh_at };
         let began_ns = file_info::files_now_ns();
-        let info = match at((*place.fd).as_fd(), file) {
+        let info = match self.info_at(place, file) {
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) if is_passing(errno) => return Err(errno),
             info => info.ok(),
@@ -370,7 +406,7 @@ impl TreeDocuments {
         };
         let tag = DocumentTag::of_bytes(&bytes);
         // A number that does not last may be another file's.
-        if volume.inodes_last && self.store.is_settled(&place.fd, &info, began_ns) {
+        if self.store.volume.inodes_last && self.store.is_settled(&place.fd, &info, began_ns) {
             let (id, changed_ns, size_bytes) = (info.id(), info.changed_ns, info.stamp.size_bytes);
             let known = KnownFile { id, changed_ns, size_bytes, tag: tag.clone() };
             guard(&self.known).insert(file.to_owned(), known);

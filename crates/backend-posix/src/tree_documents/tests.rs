@@ -12,6 +12,8 @@ use crate::base::options::SweepOptions;
 use crate::base::step::at_each_step;
 use crate::buckets;
 use crate::buckets::documents::crashes::{End, ended_at};
+use crate::limits::STAMPS_LOOKED_AT_MAX;
+use crate::limits::STAMPS_SEEN_MAX;
 use crate::testing::fixture;
 
 const NAME: &str = "account-1";
@@ -165,6 +167,42 @@ fn what_does_not_change_is_not_read_again() {
     change(&tree.one, None).unwrap();
     assert_eq!(list(&tree.other), []);
     assert!(guard(&tree.other.known).is_empty());
+}
+
+/// Files that a person changes in place, as `cp` does: the directory's time tells nothing.
+#[test]
+fn a_file_that_is_changed_in_place_is_seen_within_a_second() {
+    let tree = Tree::with("{}");
+    for number in 0..STAMPS_LOOKED_AT_MAX {
+        tree.one.replace(&format!("account-{number:03}"), None, Some(b"{}")).unwrap();
+    }
+    sleep(Duration::from_millis(if tree.one.store.volume.kind.is_local() { 100 } else { 4000 }));
+    let mut mark = tree.other.look().unwrap();
+    let times = fs::metadata(tree.file()).unwrap().modified().unwrap();
+    let changes: [(&str, Put<'_>); 4] = [
+        ("another length", &|at| fs::write(at, "[1]").unwrap()),
+        ("the same length and time", &|at| {
+            fs::write(at, "[2]").unwrap();
+            fs::File::options().write(true).open(at).unwrap().set_modified(times).unwrap();
+        }),
+        ("empty", &|at| fs::write(at, "").unwrap()),
+        ("not readable", &|at| fs::set_permissions(at, fs::Permissions::from_mode(0)).unwrap()),
+    ];
+    for (what, change) in changes {
+        change(&tree.file());
+        let rounds = 2;
+        let seen = (0..rounds).any(|_| {
+            sleep(STAMPS_SEEN_MAX);
+            tree.other.look().unwrap() != mark
+        });
+        assert!(seen, "{what}");
+        // Those that were not settled.
+        sleep(STAMPS_SEEN_MAX);
+        tree.other.look().unwrap();
+        sleep(STAMPS_SEEN_MAX);
+        mark = tree.other.look().unwrap();
+        assert_eq!(tree.other.look().unwrap(), mark, "{what}");
+    }
 }
 
 /// If another machine's clock sets times, marks have the tags of all documents.

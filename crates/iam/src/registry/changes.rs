@@ -1,6 +1,7 @@
 //! Changes of accounts, and the giving out of sessions.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::sync::MutexGuard;
@@ -136,7 +137,10 @@ impl Registry {
                 let _ = self.look().await;
                 Ok(true)
             }
-            Err(StoreError::Changed) => Ok(false),
+            Err(StoreError::Changed) => {
+                self.is_outdated.store(true, Ordering::Release);
+                Ok(false)
+            }
             Err(error) => Err(refused_by_store(error)),
         }
     }

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -148,6 +148,9 @@ pub struct Registry {
     /// The number of looks that have begun.
     begun: AtomicU64,
     looking: tokio::sync::Mutex<Looking>,
+    /// True if a document was found to be another one than the state has: the next look lists all,
+    /// whatever the mark says.
+    pub(super) is_outdated: AtomicBool,
     /// A second, and the looks in it for the sake of unknown access keys.
     unknown: Mutex<(u64, u32)>,
 }
@@ -222,6 +225,7 @@ impl Registry {
                 last: 0,
                 failed: None,
             }),
+            is_outdated: AtomicBool::new(false),
             unknown: Mutex::new((0, 0)),
         }
     }
@@ -283,6 +287,9 @@ impl Registry {
     async fn look_now(&self, looking: &mut Looking) -> Result<(), StoreError> {
         let began = self.clock.ticking();
         let (keys, root) = (self.keys.load_full(), self.root.load_full());
+        if self.is_outdated.swap(false, Ordering::AcqRel) {
+            looking.mark = None;
+        }
         let mark = self.documents.look().await?;
         let before = self.snapshot.load_full();
         let is_same = looking.mark.as_ref() == Some(&mark) && before.is_of(&root, &keys);

@@ -65,6 +65,20 @@ async fn a_change_is_made_ten_times() {
     assert_eq!(state.account(&id(ACCOUNT)).unwrap().document().revision, 1);
 }
 
+/// A document that is another one than the state has is read again, whatever the mark says: it may
+/// have been changed in place.
+#[tokio::test]
+async fn the_next_attempt_lists_the_documents() {
+    let [gateway] = gateways().await;
+    gateway.registry.look().await.unwrap();
+    let [_, before, _] = gateway.store.counts();
+    gateway.store.overtaken.store(1, Ordering::Relaxed);
+    count_up(&gateway.registry).await.unwrap();
+    let [_, lists, _] = gateway.store.counts();
+    // Of the second attempt, and of the look after it.
+    assert_eq!(lists - before, 2);
+}
+
 #[tokio::test]
 async fn a_change_begins_with_the_present_document() {
     let [one, other] = gateways().await;
