@@ -14,7 +14,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.registry import MASTER_KEY, Registry, check_known, client
+from support.registry import MASTER_KEY, Refused, Registry, check_known, client
 from support.server import KEYS
 from support.tools import run
 from support.wire import poll
@@ -114,6 +114,62 @@ def test_a_restored_directory_counts(gateways, registry, tmp_path):
     copy.rename(there)
     for gateway in gateways:
         assert wait_for(client(gateway, key), "AccessDenied") < 2 * SECOND
+
+
+def test_files_that_are_restored_in_place_count(gateways, registry, tmp_path):
+    """`cp backup/account-*.json DIR/.slipway/iam/`: the time of the directory does not change."""
+    key = registry.user("alice")
+    there = gateways[0].tree / ".slipway" / "iam"
+    copy = tmp_path / "copy"
+    shutil.copytree(there, copy)
+    registry.do("delete-key", "alice", key.access_key)
+    askers = [client(gateway, key) for gateway in gateways]
+    for asker in askers:
+        wait_for(asker, "InvalidAccessKeyId")
+    time.sleep(2)
+    for file in copy.glob("account-*.json"):
+        (there / file.name).write_bytes(file.read_bytes())
+    # The first attempt finds another file than it knew, and the second one reads it.
+    registry.do("create-user", "bob")
+    for asker in askers:
+        assert wait_for(asker, "AccessDenied") < 2 * SECOND
+    time.sleep(2)
+    (file,) = there.glob("account-*.json")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-2])
+    for asker in askers:
+        assert wait_for(asker, "ServiceUnavailable") < 2 * SECOND
+    with pytest.raises(Refused, match="temporary failure"):
+        registry.do("create-user", "carol")
+    file.write_bytes(whole)
+    for asker in askers:
+        assert wait_for(asker, "AccessDenied") < 2 * SECOND
+    registry.do("create-user", "carol")
+
+
+def test_fsck_finds_what_is_damaged(gateways, registry):
+    server = gateways[0]
+    registry.user("alice")
+    there = server.tree / ".slipway" / "iam"
+    (file,) = there.glob("account-*.json")
+    assert "0 problems" in run("fsck", server.tree)
+    whole = file.read_text()
+    for damage, says in (("", "the account is closed"), (whole.replace(server.account, "1" * 12), "1" * 12)):
+        file.write_text(damage)
+        said = run("fsck", server.tree, status=1)
+        assert f"identities-damaged: {file}: " in said and says in said and "1 problem" in said
+    file.write_text(whole)
+    (there / "keys.json").write_text("{")
+    assert f"identities-damaged: {there / 'keys.json'}: it is no JSON" in run("fsck", server.tree, status=1)
+    (there / "keys.json").write_text("{}")
+    there.chmod(0o755)
+    says = "its mode is 0755: chmod 700 DIR/.slipway/iam"
+    said = run("fsck", server.tree, status=1)
+    assert f"identities-damaged: {there}: " in said and says in said
+    # The gateways say it, too.
+    poll(lambda: says in server.log, 20)
+    poll(lambda: says in readiness(server)[1], 20)
+    there.chmod(0o700)
 
 
 def test_a_store_that_cannot_be_read(gateways, registry, tmp_path):

@@ -15,6 +15,8 @@ use serde_json::json;
 use super::{Console, FOUND, Jobs, OK, shown};
 use crate::values::whole;
 
+mod identities;
+
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]
 pub struct FsckOptions {
@@ -65,21 +67,26 @@ pub fn run(options: &FsckOptions) -> ExitCode {
         age: Duration::from_secs(options.min_age),
         jobs: options.jobs.count(),
     };
-    let outcome = console.watch(&progress, || {
-        fsck(&options.dir, &how, &progress, &|problem| {
-            if problem.state == ProblemState::Note && problem.kind != ProblemKind::NotShown {
-                notes.fetch_add(1, Ordering::Relaxed);
-            } else if problem.state == ProblemState::Note {
-                not_shown.fetch_add(1, Ordering::Relaxed);
-                if !options.not_shown {
-                    return;
-                }
-            } else {
-                found.fetch_add(1, Ordering::Relaxed);
-                left.fetch_add(u64::from(problem.state != ProblemState::Repaired), Ordering::Relaxed);
+    let tell = |problem: Problem| {
+        if problem.state == ProblemState::Note && problem.kind != ProblemKind::NotShown {
+            notes.fetch_add(1, Ordering::Relaxed);
+        } else if problem.state == ProblemState::Note {
+            not_shown.fetch_add(1, Ordering::Relaxed);
+            if !options.not_shown {
+                return;
             }
-            console.say(&if options.json { as_json(&problem) } else { as_text(&problem) });
-        })
+        } else {
+            found.fetch_add(1, Ordering::Relaxed);
+            left.fetch_add(u64::from(problem.state != ProblemState::Repaired), Ordering::Relaxed);
+        }
+        console.say(&if options.json { as_json(&problem) } else { as_text(&problem) });
+    };
+    let outcome = console.watch(&progress, || {
+        let checked = fsck(&options.dir, &how, &progress, &tell);
+        if checked.is_ok() && options.bucket.is_empty() {
+            identities::problems(&options.dir).into_iter().for_each(&tell);
+        }
+        checked
     });
     if let Err(message) = outcome {
         return console.fail(&message);

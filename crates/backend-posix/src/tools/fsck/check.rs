@@ -71,6 +71,8 @@ pub enum ProblemKind {
     DocumentsNewer,
     /// Documents that belong to another bucket than the one of their name.
     DocumentsMisplaced,
+    /// Documents of identities that can't be read.
+    IdentitiesDamaged,
     /// A directory with as many names as its file system allows, or nearly as many.
     FlatDirectory,
     /// A directory in which names are not distinguished by case.
@@ -101,6 +103,7 @@ impl ProblemKind {
             Self::Unreadable => "unreadable",
             Self::NotShown => "not-shown",
             Self::DocumentsDamaged => "documents-damaged",
+            Self::IdentitiesDamaged => "identities-damaged",
             Self::DocumentsNewer => "documents-newer",
             Self::DocumentsMisplaced => "documents-misplaced",
             Self::FlatDirectory => "flat-directory",
