@@ -5,6 +5,8 @@ import re
 import signal
 import stat
 import subprocess
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -189,6 +191,29 @@ def test_secrets_are_encrypted_anew(make_server, tmp_path):
     assert "with another master key" in run(
         "master-key", "rotate", server.tree, "--master-key-file", old, status=2
     )
+
+
+def documents(server) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (server.tree / ".slipway" / "iam").glob("account-*")}
+
+
+def test_a_rotation_that_a_gateway_was_not_told_of(make_server, tmp_path):
+    """It can accept no user: it is not ready, and says which key it needs."""
+    server = make_server("--ops-listen", "127.0.0.1:0", env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})
+    with Registry(server.tree, server.account) as registry:
+        alice = client(server, registry.user("alice"))
+    check_known(alice)
+    file = key_file(tmp_path / "key", OTHER_MASTER_KEY, MASTER_KEY)
+    run("master-key", "rotate", server.tree, "--master-key-file", file)
+    (key,) = ids(server)
+    says = f"encrypted with the master key {key}, which this gateway does not have: add the line of this key"
+    poll(lambda: says in server.log, 10)
+    assert server.log.count(says) == 1
+    with pytest.raises(urllib.error.HTTPError, match="503") as error:
+        urllib.request.urlopen(server.operations + "/-/ready", timeout=10)
+    assert says in error.value.read().decode()
+    assert alice.get("/").status == 503
+    poll(lambda: "a master key is missing" in server.log, 10)
 
 
 def test_a_lost_key_is_forgotten(make_server, tmp_path):

@@ -29,7 +29,7 @@ impl fmt::Display for Unidentified {
             Self::Inactive => f.write_str("the access key was switched off"),
             Self::Expired => f.write_str("the access key or its token has expired"),
             Self::InvalidToken => f.write_str("the token is not one of the access key"),
-            Self::Unavailable(cause) => write!(f, "the store of the identities cannot be used: {cause}"),
+            Self::Unavailable(cause) => write!(f, "the access key cannot be checked: {cause}"),
         }
     }
 }

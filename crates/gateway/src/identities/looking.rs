@@ -33,7 +33,7 @@ impl Looks {
     /// no passing matter: only root's requests are served.
     pub fn check(&self, registry: &Registry) -> Result<(), String> {
         if registry.age().is_some_and(|age| age <= IDENTITIES_READY_AGE_MAX) {
-            return Ok(());
+            return missing_master_key(&registry.last_known()).map_or(Ok(()), Err);
         }
         let why = self.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Err(why.unwrap_or_else(|| "identities have not been read yet".to_owned()))
@@ -49,6 +49,16 @@ impl Looks {
         *last = why;
         differs
     }
+}
+
+/// Returns a sentence about the master key that this gateway lacks, if it can accept no user for
+/// want of it.
+fn missing_master_key(state: &Snapshot) -> Option<String> {
+    let key = state.missing_master_key()?;
+    Some(format!(
+        "the secrets of all users' access keys are encrypted with the master key {key}, which this gateway does not have: \
+         add the line of this key to --master-key-file, and reload"
+    ))
 }
 
 /// Looks until the runtime ends.
@@ -84,6 +94,8 @@ pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
 #[derive(Debug, Default)]
 struct Troubles {
     generation: Option<u64>,
+    /// The sentence about a missing master key that was logged last.
+    missing: Option<String>,
     logged: BTreeSet<String>,
 }
 
@@ -94,6 +106,15 @@ impl Troubles {
             return;
         }
         self.generation = Some(state.generation());
+        let missing = missing_master_key(state);
+        if let Some(why) = missing.as_ref().filter(|why| self.missing.as_ref() != Some(*why)) {
+            tracing::error!("requests with other keys than root's are refused: {why}");
+        }
+        self.missing = missing;
+        if self.missing.is_some() {
+            // Each key would be named for the same reason.
+            return;
+        }
         let now: BTreeSet<String> = state.troubles().iter().map(ToString::to_string).collect();
         let new: Vec<_> = now.difference(&self.logged).collect();
         for trouble in new.iter().take(IDENTITIES_TROUBLES_SHOWN) {

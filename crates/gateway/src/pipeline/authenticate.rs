@@ -95,8 +95,8 @@ fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3E
             if LOGGED.is_due() {
                 tracing::error!(
                     %why,
-                    "the store of access keys does not answer: requests signed with a key that is not in memory are refused (logged at \
-                     most once a minute)"
+                    "a request was refused, since its access key cannot be checked: the store of the keys does not answer, a \
+                     document in it is damaged, or a master key is missing (logged at most once a minute)"
                 );
             }
             S3Error::new(ErrorCode::ServiceUnavailable).caused_by(why)

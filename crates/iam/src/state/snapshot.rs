@@ -12,6 +12,7 @@ use crate::account::AccountId;
 use crate::documents::{DocumentName, Tag};
 use crate::identities::{SessionResult, Unidentified};
 use crate::model::AccountDocument;
+use crate::sealing::{KeyId, SealedShut};
 use crate::session::Session;
 use crate::unique_id::UniqueId;
 
@@ -204,6 +205,20 @@ impl Snapshot {
             Held::Shut(why) => Err(Unidentified::Unavailable(Box::new(*why))),
             Held::Twice => Err(Unidentified::UnknownKey),
         })
+    }
+
+    /// Returns a master key that is not here, if there are secrets of active keys and none of them
+    /// can be opened for want of one, as after a rotation that this gateway was not told of.
+    pub fn missing_master_key(&self) -> Option<KeyId> {
+        let mut missing = None;
+        for held in self.keys.values() {
+            match held {
+                Held::Session(_) => return None,
+                Held::Shut(SealedShut::OtherKey(id)) => missing = Some(*id),
+                Held::Shut(SealedShut::Broken) | Held::Inactive | Held::Twice => {}
+            }
+        }
+        missing
     }
 
     /// True if several documents have an access key.
