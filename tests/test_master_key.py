@@ -222,7 +222,18 @@ def test_a_lost_key_is_forgotten(make_server, tmp_path):
         alice = registry.user("alice")
     assert server.stop() == 0
     file = key_file(tmp_path / "key", OTHER_MASTER_KEY)
-    says = run("master-key", "forget", server.tree, "--master-key-file", file)
+    forget = ["master-key", "forget", server.tree, "--master-key-file", file]
+    kept = documents(server)
+    says = run(*forget, status=1)
+    assert f"alice: {alice.access_key}: encrypted with the master key" in says
+    assert "1 access keys would lose their secrets for good" in says and "--yes" in says
+    assert documents(server) == kept
+    # Not while somebody may still have the key.
+    running = make_server(env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})
+    assert "serving this directory: stop all gateways" in run(*forget, "--yes", status=2)
+    assert documents(server) == kept
+    assert running.stop() == 0
+    says = run(*forget, "--yes")
     assert says.endswith("inactive, since their secrets are lost: 1\n")
     server = make_server("--master-key-file", str(file))
     expect.error(client(server, alice).get("/"), "InvalidAccessKeyId")

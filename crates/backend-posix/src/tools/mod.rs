@@ -33,5 +33,5 @@ pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tre
 pub use progress::Progress;
 pub use rehash::{RehashOptions, Rehashed, rehash};
 pub use rights::{Deed, Entry, Lack, Refusal, Word, ask_kernel};
-pub use upgrade::{Upgrade, upgrade};
+pub use upgrade::{Upgrade, served_by, upgrade};
 pub use volume::{VolumeLack, VolumeReport, volume_of};

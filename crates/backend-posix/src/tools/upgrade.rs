@@ -94,6 +94,18 @@ pub fn upgrade(root: &Path, upgrade: bool) -> Result<Upgrade, String> {
     Ok(found)
 }
 
+/// Returns a sentence about the gateways and commands that work on the tree at `root`, if there are
+/// any, or if that cannot be found out.
+pub fn served_by(root: &Path) -> Option<String> {
+    let holders =
+        rustix::fs::open(root, DIRECTORY, Mode::empty()).and_then(|root| serving::exclude(root, false));
+    match holders {
+        Ok(Holders::None(_)) => None,
+        Ok(Holders::Some(lines)) => Some(is_served(&lines)),
+        Err(errno) => Some(format!("whether gateways serve this directory cannot be found out: {errno}")),
+    }
+}
+
 fn look(store: &Store) -> Result<Upgrade, String> {
     let said = Said::read(&store.root).map_err(|errno| format!("{OWN_DIRECTORY}: {errno}"))?;
     Upgrade::of(&said)

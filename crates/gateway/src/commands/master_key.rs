@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use backend_posix::tools::served_by;
 use clap::{Args, Subcommand};
-use iam::model::IamError;
-use iam::{Documents, MasterKeys, Principal, Registry, RootIdentity};
+use iam::model::{IamError, KeyOwner};
+use iam::{Documents, LostKey, MasterKeys, Principal, ROOT_NAME, Registry, RootIdentity};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
 
-use super::{Console, OK, shown};
+use super::{Console, FOUND, OK, shown};
 use crate::identities::{self, Store, StoreOptions, SystemClock};
 use crate::master_key::{self, Given};
 use crate::state_dir::{Access, STATE_DIR};
@@ -28,17 +29,30 @@ pub enum MasterKeyCommand {
     New(NewOptions),
     /// Encrypt the secrets of all users' access keys in DIR anew, with the first master key that is
     /// given; those before it must be given, too. Every gateway has to have the first key by now
-    /// (reload them). Exit status: 0 all were encrypted anew; 2 some may not be
+    /// (reload them), and may go on serving. Exit status: 0 all were encrypted anew; 2 some may not be
     Rotate(TreeOptions),
     /// Give up the secrets in DIR whose master keys are lost: those access keys become inactive.
-    /// Exit status: 0 done; 2 some may not be
-    Forget(TreeOptions),
+    /// Without --yes, they are only listed. Stop the gateways of DIR before. Exit status: 0 done;
+    /// 1 listed; 2 some may not be
+    Forget(ForgetOptions),
 }
 
-/// Options of `slipway master-key rotate` and `forget`.
+/// Options of `slipway master-key forget`.
+#[derive(Debug, Clone, Args)]
+pub struct ForgetOptions {
+    /// The tree, and the master keys that are left.
+    #[command(flatten)]
+    pub tree: TreeOptions,
+
+    /// Give the secrets up that the command lists without this option. There is no way back
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Options of `slipway master-key rotate`, and of other commands that need the master keys.
 #[derive(Debug, Clone, Args)]
 pub struct TreeOptions {
-    /// The directory that is served. Gateways may go on serving it
+    /// The directory that is served
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
@@ -69,8 +83,8 @@ pub fn run(command: &MasterKeyCommand) -> ExitCode {
     let console = Console::new();
     match command {
         MasterKeyCommand::New(options) => run_new(&console, &options.file),
-        MasterKeyCommand::Rotate(options) => run_on_tree(&console, options, Work::Rotate),
-        MasterKeyCommand::Forget(options) => run_on_tree(&console, options, Work::Forget),
+        MasterKeyCommand::Rotate(options) => run_rotate(&console, options),
+        MasterKeyCommand::Forget(options) => run_forget(&console, options),
     }
 }
 
@@ -88,45 +102,77 @@ fn run_new(console: &Console, path: &Path) -> ExitCode {
     }
 }
 
-/// The work to be done on the secrets of a tree.
-#[derive(Debug, Clone, Copy)]
-enum Work {
-    Rotate,
-    Forget,
-}
-
-fn run_on_tree(console: &Console, options: &TreeOptions, work: Work) -> ExitCode {
+fn run_rotate(console: &Console, options: &TreeOptions) -> ExitCode {
     let dir = shown(&options.dir);
-    match (change(options, work), work) {
-        (Ok(count), Work::Rotate) => {
+    match rotate(options) {
+        Ok(count) => {
             console.say(&format!("{dir}: secrets encrypted anew: {count}"));
             OK.into()
         }
-        (Ok(count), Work::Forget) => {
+        Err(why) => console.fail(&format!("{dir}: {why}")),
+    }
+}
+
+fn rotate(options: &TreeOptions) -> std::result::Result<usize, String> {
+    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, false)?;
+    runtime.block_on(async {
+        let registry = Registry::open(documents, Some(keys), &root, clock).await;
+        registry.map_err(|e| e.to_string())?.reseal().await.map_err(|e| told(&e))
+    })
+}
+
+fn run_forget(console: &Console, options: &ForgetOptions) -> ExitCode {
+    let dir = shown(&options.tree.dir);
+    match forget(options) {
+        Ok(Forgotten::Done(count)) => {
             console.say(&format!(
                 "{dir}: access keys that became inactive, since their secrets are lost: {count}"
             ));
             OK.into()
         }
-        (Err(why), _) => console.fail(&format!("{dir}: {why}")),
+        Ok(Forgotten::Asked(lost)) => {
+            for LostKey { account, owner, id, master_key } in &lost {
+                let owner = match owner {
+                    KeyOwner::Root => ROOT_NAME,
+                    KeyOwner::User(name) => name.as_str(),
+                };
+                console.say(&format!(
+                    "{dir}: account {account}, {owner}: {id}: encrypted with the master key {master_key}"
+                ));
+            }
+            console.say(&format!(
+                "{dir}: {} access keys would lose their secrets for good, and become inactive. Nothing was changed. If \
+                 these master keys still exist, add their lines to the file; if they are lost, give the command again \
+                 with --yes",
+                lost.len()
+            ));
+            FOUND.into()
+        }
+        Err(why) => console.fail(&format!("{dir}: {why}")),
     }
 }
 
-/// Changes the secrets of a tree, as one of its gateways.
-fn change(options: &TreeOptions, work: Work) -> std::result::Result<usize, String> {
-    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, false)?;
+/// The result of `slipway master-key forget`.
+enum Forgotten {
+    /// So many secrets were given up.
+    Done(usize),
+    /// Nothing was changed: these keys would lose their secrets.
+    Asked(Vec<LostKey>),
+}
+
+fn forget(options: &ForgetOptions) -> std::result::Result<Forgotten, String> {
+    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(&options.tree, false)?;
+    if let Some(served) = served_by(&options.tree.dir).filter(|_| options.yes) {
+        return Err(format!("{served}: stop all gateways of the directory, on all machines, first"));
+    }
     runtime.block_on(async {
-        match work {
-            Work::Rotate => {
-                let registry = Registry::open(documents, Some(keys), &root, clock).await;
-                registry.map_err(|e| e.to_string())?.reseal().await.map_err(|e| told(&e))
-            }
-            // None of the keys in use may be here.
-            Work::Forget => {
-                let registry = Registry::unread(documents, Some(keys), &root, clock);
-                registry.forget_secrets().await.map_err(|e| told(&e))
-            }
+        // None of the keys in use may be here.
+        let registry = Registry::unread(documents, Some(keys), &root, clock);
+        let lost = registry.lost_keys().await.map_err(|e| told(&e))?;
+        if !options.yes && !lost.is_empty() {
+            return Ok(Forgotten::Asked(lost));
         }
+        registry.forget_secrets().await.map(Forgotten::Done).map_err(|e| told(&e))
     })
 }
 

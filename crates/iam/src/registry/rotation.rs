@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::keys_document;
 use super::present::{Registry, unavailable};
 use crate::account::AccountId;
-use crate::model::{AccountDocument, Context, IamError, no_master_key};
+use crate::credential::AccessKeyId;
+use crate::model::{AccountDocument, Context, IamError, KeyOwner, no_master_key};
 use crate::sealing::{KeyId, MasterKeys, Sealed};
 use crate::state::Snapshot;
 
@@ -17,7 +18,45 @@ fn all_open(state: &Snapshot) -> Result<Vec<AccountId>, IamError> {
     Ok(state.accounts().map(|account| account.account().id().clone()).collect())
 }
 
+/// An access key whose secret cannot be opened here.
+#[derive(Debug, Clone)]
+pub struct LostKey {
+    /// Its account.
+    pub account: AccountId,
+    /// Whose it is.
+    pub owner: KeyOwner,
+    /// Its id.
+    pub id: AccessKeyId,
+    /// The master key that its secret needs.
+    pub master_key: KeyId,
+}
+
+/// Returns the keys of an account whose secrets need a master key that is not here.
+fn lost_keys_of(document: &AccountDocument, keys: &MasterKeys) -> Vec<LostKey> {
+    let of_root = document.root_keys.iter().map(|key| (KeyOwner::Root, key));
+    let of_users = document
+        .users
+        .iter()
+        .flat_map(|(name, user)| user.keys.iter().map(move |key| (KeyOwner::User(name.clone()), key)));
+    let lost = of_root.chain(of_users).filter_map(|(owner, key)| {
+        let master_key = key.secret.as_ref()?.key_id();
+        let account = document.account.clone();
+        let is_lost = keys.ids().all(|id| id != master_key);
+        is_lost.then(|| LostKey { account, owner, id: key.id.clone(), master_key })
+    });
+    lost.collect()
+}
+
 impl Registry {
+    /// Returns the access keys that [`Registry::forget_secrets`] would make inactive.
+    pub async fn lost_keys(&self) -> Result<Vec<LostKey>, IamError> {
+        let keys = self.keys.load_full();
+        let keys = keys.master.as_ref().ok_or_else(no_master_key)?;
+        let state = self.look().await?;
+        all_open(&state)?;
+        Ok(state.accounts().flat_map(|account| lost_keys_of(account.document(), keys)).collect())
+    }
+
     /// Seals all secrets anew with the first master key, account by account, and takes those that
     /// no secret needs any more from the list of those in use. Every gateway must have the first
     /// one by now. Returns how many secrets were sealed anew.
