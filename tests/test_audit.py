@@ -283,6 +283,14 @@ def test_who_cannot_be_verified(server, lab, log):
             line = line_of(log, answer)
             assert (line["outcome"], line["decided_by"]) == ("deny", "authentication")
             assert line["error"] == answer["Error"]["Code"] and not WHO & line.keys()
+            # A key that does not exist may be a secret in the wrong place.
+            assert line.get("presented_key") == (ACCESS_KEY if key[0] == ACCESS_KEY else None)
+    line = line_of(
+        log, refusal(client(server, "s3", ("A" * 4 + "KIA" + "2" * 16, SECRET_KEY, None)).list_buckets)
+    )
+    assert "presented_key" not in line
+    line = line_of(log, refusal(client(server, "s3", ("AKIA" + "2" * 16, SECRET_KEY, None)).list_buckets))
+    assert line["presented_key"] == "AKIA" + "2" * 16
 
 
 def test_a_key_that_is_disabled(server, lab, log):
@@ -322,7 +330,7 @@ def test_a_file_that_the_server_may_not_read(of_nobody):
     (server.tree / "lab" / "k").chmod(0)
     lines = lines_of(log, refusal(s3.get_object, Bucket="lab", Key="k"), 2)
     told = [(line["outcome"], line["decided_by"], line.get("error")) for line in lines]
-    assert told == [("allow", "root", None), ("deny", "server", "AccessDenied")]
+    assert told == [("allow", "root", None), ("deny", "file-system", "AccessDenied")]
 
 
 def test_each_of_many_keys_that_the_kernel_refuses(of_nobody):
@@ -343,7 +351,7 @@ def test_each_of_many_keys_that_the_kernel_refuses(of_nobody):
     ]
     for line in refused:
         told = (line["outcome"], line["decided_by"], line["error"], line["operation"])
-        assert told == ("deny", "server", "AccessDenied", "DeleteObjects")
+        assert told == ("deny", "file-system", "AccessDenied", "DeleteObjects")
 
 
 def test_a_read_only_server_refuses(make_server, log):

@@ -11,6 +11,7 @@ use s3_types::{BucketName, ChecksumAlgorithm, ChecksumType, Condition, ObjectKey
 use s3_wire::{ErrorCode, S3Error, Target};
 use tracing::field::display;
 
+use crate::audit::Refusal;
 use crate::closed::BucketClosed;
 use crate::explanation::Explanation;
 use crate::gateway::Gateway;
@@ -19,6 +20,13 @@ use crate::request::RequestContext;
 use crate::request_id::{HostId, RequestId};
 use crate::secrets::without_misplaced_secret;
 use crate::trace_context::TraceId;
+
+/// Returns an error as the audit log tells it.
+pub fn refusal(error: &S3Error) -> Refusal<'_> {
+    let source = error.source().and_then(|source| source.downcast_ref::<BackendError>());
+    let is_of_file_system = matches!(source, Some(BackendError::Denied { .. }));
+    Refusal { code: error.code().into(), is_of_file_system }
+}
 
 /// Which request an error belongs to.
 #[derive(Debug, Clone)]

@@ -42,6 +42,14 @@ impl RequestContext {
     pub fn backend_context(&self, requester: &Requester, unix: Option<Arc<UnixIdentity>>) -> Context {
         Context { request_id: self.id.as_str().into(), requester: requester.facts().cloned(), unix }
     }
+
+    /// Has the audit log tell a key that is known, of a request whose signature was not verified.
+    #[cold]
+    pub fn note_presented(&self, access_key: &str) {
+        if let Some(trail) = &self.trail {
+            trail.set_presented_key(access_key, true);
+        }
+    }
 }
 
 /// The facts about a request that become known while it is performed.

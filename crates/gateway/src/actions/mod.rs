@@ -44,6 +44,7 @@ use s3_wire::auth::{ServiceAuthorization, ServiceScope, SignedRequest, SigningSe
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use crate::audit::Refusal;
 use crate::body::RequestBody;
 use crate::gateway::{Gateway, Places, Settings};
 use crate::limits::ACTION_BODY_TIME_MAX;
@@ -118,7 +119,7 @@ fn note_refusal(request: &ActionRequest<'_>, error: &QueryError, by: Option<&Req
                 | QueryCode::IDPCommunicationError
         );
     if let Some(trail) = request.cx.trail.as_ref().filter(|_| is_refusal) {
-        trail.refused(by, None, error.code().as_str());
+        trail.refused(by, None, Refusal::of_server(error.code().as_str()));
     }
 }
 
@@ -311,13 +312,14 @@ async fn find_session(
         None => settings.identities.find(access_key, token).await,
     };
     let session = found.map_err(|why| {
-        if let (Unidentified::Inactive, Some(trail)) = (&why, &cx.trail) {
-            trail.set_disabled_key(access_key);
+        if let Some(trail) = &cx.trail {
+            trail.set_refused_key(access_key, &why);
         }
         error::unidentified(why)
     })?;
     if session.has_ended(cx.now) {
         return Err(error::unidentified(Unidentified::Expired));
+        cx.note_presented(access_key);
     }
     Ok((authorization, session))
 }
@@ -331,7 +333,9 @@ async fn authenticate(
     let ActionRequest { gateway, cx, signed, .. } = request;
     let (authorization, session) = find_session(request, row.service.signed_for()).await?;
     let secret_key = session.credential.secret_key.expose();
-    authorization.verify(signed, &error::sha256(body), secret_key, &gateway.signing_keys)?;
+    authorization
+        .verify(signed, &error::sha256(body), secret_key, &gateway.signing_keys)
+        .inspect_err(|_| cx.note_presented(authorization.access_key()))?;
     let used = if row.service == Service::Sts { UsedService::Sts } else { UsedService::Iam };
     gateway.registry.note_use(&session, cx.now, used, &gateway.signing.region);
     Ok(session)

@@ -84,9 +84,13 @@ impl Line {
         text(&mut self.fields, b",\"entry\":\"", entry.as_bytes());
     }
 
-    pub fn disabled_key(&mut self, id: Option<&str>) {
-        if let Some(id) = id {
+    /// Tells of the keys of a request whose signature was not verified.
+    pub fn unverified_keys(&mut self, disabled: Option<&str>, presented: Option<&str>) {
+        if let Some(id) = disabled {
             text(&mut self.fields, b",\"disabled_key\":\"", id.as_bytes());
+        }
+        if let Some(id) = presented {
+            text(&mut self.fields, b",\"presented_key\":\"", id.as_bytes());
         }
     }
 

@@ -9,4 +9,4 @@ mod trail;
 
 pub use line::DirectorySubject;
 pub use log::AuditLog;
-pub use trail::{NoPolicy, Trail};
+pub use trail::{NoPolicy, Refusal, Trail};

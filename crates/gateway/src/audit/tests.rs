@@ -164,13 +164,18 @@ fn a_refusal_is_told_once() {
     let refused = |before: &Explained| {
         lines(|trail| {
             trail.decided(&role_session(), "s3:GetObject", "arn:aws:s3:::lab/k", before);
-            trail.refused(Some(&role_session()), Some("arn:aws:s3:::lab/k"), "AccessDenied");
+            trail.refused(
+                Some(&role_session()),
+                Some("arn:aws:s3:::lab/k"),
+                Refusal::of_server("AccessDenied"),
+            );
         })
     };
     assert_eq!(refused(&denied).len(), 1);
     let after = refused(&allowed).remove(1);
     assert_eq!([&after["decided_by"], &after["error"]], ["server", "AccessDenied"]);
-    let unknown = lines(|trail| trail.refused(None, None, "InvalidAccessKeyId")).remove(0);
+    let unknown =
+        lines(|trail| trail.refused(None, None, Refusal::of_server("InvalidAccessKeyId"))).remove(0);
     assert_eq!([&unknown["decided_by"], &unknown["outcome"]], ["authentication", "deny"]);
     assert_eq!(unknown.get("principal"), None);
 }
@@ -187,14 +192,42 @@ fn who_has_no_key() {
     // The role is not there: no policy decided.
     let refused = lines(|trail| {
         trail.set_web(web_subject());
-        trail.refused(None, None, "AccessDenied");
+        trail.refused(None, None, Refusal::of_server("AccessDenied"));
     });
     assert_eq!([&refused[0]["kind"], &refused[0]["decided_by"]], ["web-identity", "server"]);
     let disabled = lines(|trail| {
         trail.set_disabled_key("AKIA1");
-        trail.refused(None, None, "InvalidAccessKeyId");
+        trail.refused(None, None, Refusal::of_server("InvalidAccessKeyId"));
     });
     let told = (disabled[0]["disabled_key"].as_str(), disabled[0]["decided_by"].as_str());
     assert_eq!(told, (Some("AKIA1"), Some("authentication")));
     assert!(disabled[0].get("access_key").is_none() && disabled[0].get("kind").is_none());
+}
+
+/// The key with which a request says that it is signed is told if it is known, or can be no secret.
+#[test]
+fn a_key_whose_signature_is_wrong() {
+    let told = |id: &str, is_known| {
+        let lines = lines(|trail| {
+            trail.set_presented_key(id, is_known);
+            trail.refused(None, None, Refusal::of_server("SignatureDoesNotMatch"));
+        });
+        assert_eq!(lines[0]["decided_by"], "authentication");
+        lines[0]["presented_key"].as_str().map(str::to_owned)
+    };
+    for (id, is_known) in [("ann", true), ("AKIAIOSFODNN7EXAMPLE", false), ("ASIAIOSFODNN7EXAMPLE", false)] {
+        assert_eq!(told(id, is_known).as_deref(), Some(id));
+    }
+    for id in
+        ["ann", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY00", "AKIAiosfodnn7example", "AKIAIOSFODNN7EXAMPLE1"]
+    {
+        assert_eq!(told(id, false), None);
+    }
+}
+
+#[test]
+fn what_the_file_system_denies() {
+    let denied = Refusal { code: "AccessDenied", is_of_file_system: true };
+    let lines = lines(|trail| trail.refused(Some(&role_session()), None, denied));
+    assert_eq!([&lines[0]["decided_by"], &lines[0]["error"]], ["file-system", "AccessDenied"]);
 }

@@ -2,7 +2,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use iam::{Decision, Explained, Requester, WebSubject};
+use iam::{Decision, Explained, Requester, Unidentified, WebSubject};
 use s3_types::{Timestamp, UnixAccount};
 
 use super::line::{DirectorySubject, Line};
@@ -17,6 +17,30 @@ pub enum NoPolicy {
     Anybody,
     /// The action is for the root of the server alone.
     Administrator,
+}
+
+/// The error with which a request is refused, as its line tells it.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusal<'e> {
+    /// The code of the answer.
+    pub code: &'e str,
+    /// True if the file system denied it.
+    pub is_of_file_system: bool,
+}
+
+impl<'e> Refusal<'e> {
+    /// Makes that of an answer that the file system has no part in.
+    pub const fn of_server(code: &'e str) -> Self {
+        Self { code, is_of_file_system: false }
+    }
+}
+
+/// True for a text of the form in which ids of keys are made, here and by AWS: no secret has it.
+fn is_like_an_id(text: &str) -> bool {
+    let rest = text.strip_prefix("AKIA").or_else(|| text.strip_prefix("ASIA"));
+    rest.is_some_and(|rest| {
+        rest.len() == 16 && rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+    })
 }
 
 /// The lines that one request leaves in the audit log.
@@ -35,6 +59,8 @@ pub struct Trail {
     directory: OnceLock<DirectorySubject>,
     /// The id of the key that signed, if it is known and switched off.
     disabled_key: OnceLock<Box<str>>,
+    /// The id of the key that a request says it is signed with, if the signature was not verified.
+    presented_key: OnceLock<Box<str>>,
     /// True once a line says that something is not allowed.
     has_denial: AtomicBool,
 }
@@ -45,8 +71,8 @@ impl Trail {
         let (log, has_denial) = (Arc::clone(log), AtomicBool::new(false));
         let (operation, unix) = (OnceLock::new(), OnceLock::new());
         let (web, directory, disabled_key) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let remote = peer.ip();
-        Self { log, request, remote, operation, unix, web, directory, disabled_key, has_denial }
+        let (presented_key, remote) = (OnceLock::new(), peer.ip());
+        Self { log, request, remote, operation, unix, web, directory, disabled_key, presented_key, has_denial }
     }
 
     /// Takes the name of what the request asks for.
@@ -86,6 +112,24 @@ impl Trail {
         let _ = self.disabled_key.set(id.into());
     }
 
+    /// Takes the id of a key with which a request says that it is signed, and that has no session.
+    pub fn set_refused_key(&self, id: &str, why: &Unidentified) {
+        if matches!(why, Unidentified::Inactive) {
+            self.set_disabled_key(id);
+        } else {
+            self.set_presented_key(id, false);
+        }
+    }
+
+    /// Takes the id of a key with which a request says that it is signed, if the signature could not
+    /// be verified. What is not known and has not the form of an id may be a secret: it is not told.
+    pub fn set_presented_key(&self, id: &str, is_known: bool) {
+        if is_known || is_like_an_id(id) {
+            // It is known once.
+            let _ = self.presented_key.set(id.into());
+        }
+    }
+
     /// Adds the line of a decision by policies.
     pub fn decided(&self, requester: &Requester, action: &str, resource: &str, explained: &Explained) {
         let mut line = self.line(Some(requester), explained.decision == Decision::Allow);
@@ -107,8 +151,8 @@ impl Trail {
 
     /// Adds the line of a request that was refused, unless one says so already: who asks could not
     /// be verified (`requester` is `None`), or no policy decided. `resource` is what the request
-    /// names, and `error` the code of the answer.
-    pub fn refused(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
+    /// names.
+    pub fn refused(&self, requester: Option<&Requester>, resource: Option<&str>, error: Refusal<'_>) {
         if !self.has_denial.load(Relaxed) {
             self.add_refusal(requester, resource, error);
         }
@@ -116,17 +160,21 @@ impl Trail {
 
     /// Adds the line of a part of a request that was refused, such as a key of many: no policy
     /// decided, and other parts may have been denied.
-    pub fn refused_part(&self, requester: &Requester, resource: Option<&str>, error: &str) {
+    pub fn refused_part(&self, requester: &Requester, resource: Option<&str>, error: Refusal<'_>) {
         self.add_refusal(Some(requester), resource, error);
     }
 
-    fn add_refusal(&self, requester: Option<&Requester>, resource: Option<&str>, error: &str) {
+    fn add_refusal(&self, requester: Option<&Requester>, resource: Option<&str>, error: Refusal<'_>) {
         let mut line = self.line(requester, false);
         line.resource(resource);
         let is_person = self.directory.get().is_some_and(|login| login.person.is_some());
         let is_known = requester.is_some() || self.web.get().is_some() || is_person;
-        line.decided_by(if is_known { "server" } else { "authentication" });
-        line.error(error);
+        line.decided_by(match (is_known, error.is_of_file_system) {
+            (false, _) => "authentication",
+            (true, true) => "file-system",
+            (true, false) => "server",
+        });
+        line.error(error.code);
         self.add(&line);
     }
 
@@ -138,7 +186,10 @@ impl Trail {
         match (self.web.get(), requester) {
             (Some(web), _) => line.web_subject(web),
             (None, Some(requester)) => line.requester(requester, self.unix.get().copied()),
-            (None, None) => line.disabled_key(self.disabled_key.get().map(|id| &**id)),
+            (None, None) => {
+                let (disabled, presented) = (self.disabled_key.get(), self.presented_key.get());
+                line.unverified_keys(disabled.map(|id| &**id), presented.map(|id| &**id));
+            }
         }
         if let Some(login) = self.directory.get() {
             line.directory_login(login);

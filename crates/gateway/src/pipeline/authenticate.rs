@@ -50,16 +50,18 @@ pub async fn authenticate<'a>(
         None => identities.find(access_key, token).await,
     };
     let session = found.map_err(|why| {
-        if let (Unidentified::Inactive, Some(trail)) = (&why, &cx.trail) {
-            trail.set_disabled_key(access_key);
+        if let Some(trail) = &cx.trail {
+            trail.set_refused_key(access_key, &why);
         }
         unidentified(why, access_key, token)
     })?;
     if session.has_ended(cx.now) {
+        cx.note_presented(access_key);
         return Err(unidentified(Unidentified::Expired, access_key, token));
     }
     let secret_key = session.credential.secret_key.expose();
-    let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)?;
+    let payload = auth::verify(&authorization, request, secret_key, &gateway.signing_keys)
+        .inspect_err(|_| cx.note_presented(access_key))?;
     gateway.registry.note_use(&session, cx.now, UsedService::S3, &gateway.signing.region);
     let signature = authorization.facts();
     let mut all = Cow::Borrowed(request.headers);

@@ -286,7 +286,7 @@ fn note_refusal(trail: &Trail, head: &Parts, known: &Known<'_>, error: &S3Error)
         || matches!(error.code(), ErrorCode::ExpiredToken | ErrorCode::InvalidToken);
     if is_refusal && head.method != Method::OPTIONS {
         let resource = known.target.as_ref().and_then(|target| call::resource(target).arn());
-        trail.refused(known.requester.as_ref(), resource.as_deref(), error.code().into());
+        trail.refused(known.requester.as_ref(), resource.as_deref(), errors::refusal(error));
     }
 }
 

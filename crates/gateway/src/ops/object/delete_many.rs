@@ -11,7 +11,7 @@ use tokio::task::yield_now;
 
 use crate::access::{Authorized, Subject, has_ended};
 use crate::call::Call;
-use crate::errors::from_backend;
+use crate::errors::{from_backend, refusal};
 use crate::limits::{DECISIONS_IN_A_ROW, DELETE_CONCURRENCY};
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
@@ -141,7 +141,7 @@ async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<D
 fn note_refusal(call: &Call<'_>, resource: Resource<'_>, error: &S3Error) {
     if let Some(trail) = call.asker.trail {
         let arn = resource.arn();
-        trail.refused_part(call.asker.requester, arn.as_deref(), error.code().into());
+        trail.refused_part(call.asker.requester, arn.as_deref(), refusal(error));
     }
 }
 
