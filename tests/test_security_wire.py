@@ -95,7 +95,7 @@ class TestAddresses:
         signer = server.raw.signer.with_(service="sts")
         afar = {**kind, "X-Forwarded-For": "192.0.2.7"}
         answer = server.raw.post("/", form, headers=afar, signer=signer)
-        assert answer.status == 403 and b"over TLS only" in answer.body
+        assert answer.status == 403 and b"over TLS only. Use https; or" in answer.body
         by_tls = server.raw.post("/", form, headers={**afar, "X-Forwarded-Proto": "https"}, signer=signer)
         assert by_tls.status == 200
 

@@ -287,7 +287,8 @@ fn is_private(cx: &RequestContext) -> bool {
 
 fn in_clear(row: &ActionInfo) -> QueryError {
     let message = format!(
-        "{} has a secret in its request or its answer, which this server sends over TLS only.",
+        "{} has a secret in its request or its answer, which this server sends over TLS only. Use https; or a \
+         shell on the gateway's machine, and its address 127.0.0.1; or start the server with --secrets-in-clear.",
         row.name
     );
     QueryError::new(QueryCode::AccessDenied, message)
@@ -318,8 +319,8 @@ async fn find_session(
         error::unidentified(why)
     })?;
     if session.has_ended(cx.now) {
-        return Err(error::unidentified(Unidentified::Expired));
         cx.note_presented(access_key);
+        return Err(error::unidentified(Unidentified::Expired));
     }
     Ok((authorization, session))
 }
