@@ -395,6 +395,8 @@ def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
     # Nobody, until it is said who.
     assert code_of(ann.create_bucket, Bucket="anns") == "AccessDenied"
     assert "12101:12101:12200" in admin("user", "set-posix", "ann", "12101:12101:12200")
+    assert ["posix", "12101:12101:12200"] in rows(admin("user", "show", "ann"))
+    assert admin.json("user", "show", "ann")["PosixIdentity"] == "12101:12101:12200"
     poll(lambda: code_or_none(ann.create_bucket, Bucket="anns") is None, 10)
     ann.put_object(Bucket="anns", Key="a", Body=b"1")
     status = (tree / "anns" / "a").stat()
@@ -408,6 +410,7 @@ def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
     poll(lambda: code_or_none(ann.get_object, Bucket="anns", Key="a") == "AccessDenied", 10)
     for wrong in ("0:100", "100:0", "12101:12101:0", "root", "12101:x", "4294967295:1", "-1:1", "a/b"):
         assert "InvalidInput" in admin.refused("user", "set-posix", "--", "ann", wrong)
+    assert "give UID:GID" in admin.refused("user", "set-posix", "ann", "12101")
     admin.refused("role", "set-posix", "nobody", "12101:12101")
 
 

@@ -321,6 +321,11 @@ fn posix(text: &str) -> Result<Posix, QueryError> {
     let id =
         |text: &str| text.parse::<u32>().map_err(|_| invalid("A uid, a gid or a group is not a number."));
     let made = match text.split_once(':') {
+        None if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            return Err(invalid(
+                "A number alone is no POSIX identity: give UID:GID, or the name of an account.",
+            ));
+        }
         None => Posix::name(text),
         Some((uid, rest)) => {
             let (gid, groups) = rest.split_once(':').unwrap_or((rest, ""));

@@ -2,7 +2,8 @@
 
 use iam::AccountId;
 use iam::model::{
-    AccountDocument, Group, ManagedPolicy, Name, Path, PolicyArn, Role, TagKey, TagValue, Tags, User, arn_of,
+    AccountDocument, Group, ManagedPolicy, Name, Path, PolicyArn, Posix, Role, TagKey, TagValue, Tags, User,
+    arn_of,
 };
 use iam_wire::api::{self, AttachedPermissionsBoundary};
 use iam_wire::{EncodedDocument, QueryCode, QueryError, Tag, Text};
@@ -38,6 +39,11 @@ fn status(disabled: bool) -> Option<Text<'static>> {
     disabled.then(|| "Disabled".into())
 }
 
+/// Returns whom a user or a role is on the file system, which IAM does not have.
+fn posix(of: Option<&Posix>, shown: Shown) -> Option<Text<'static>> {
+    of.filter(|_| shown == Shown::Whole).map(|posix| posix.to_string().into())
+}
+
 /// Returns a user.
 pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, shown: Shown) -> api::User<'a> {
     api::User {
@@ -49,6 +55,7 @@ pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, show
         permissions_boundary: boundary(user.boundary.as_ref(), shown),
         tags: some_tags(&user.tags, shown),
         status: status(user.disabled),
+        posix_identity: posix(user.posix.as_ref(), shown),
     }
 }
 
@@ -81,6 +88,7 @@ pub(super) fn role<'a>(call: &ActionCall<'_>, name: &'a Name, role: &'a Role, sh
         tags: some_tags(&role.tags, shown),
         role_last_used: None,
         status: status(role.disabled),
+        posix_identity: posix(role.posix.as_ref(), shown),
     }
 }
 

@@ -70,6 +70,7 @@ fn root(call: &ActionCall<'_>) -> String {
         permissions_boundary: None,
         tags: None,
         status: None,
+        posix_identity: None,
     };
     rendered(&GetUserResult { user }, call)
 }

@@ -88,6 +88,7 @@ elements! {
         "Tags" tags: Option<Vec<Tag<'a>>>,
         "RoleLastUsed" role_last_used: Option<RoleLastUsed<'a>>,
         "Status" status: Option<Text<'a>>,
+        "PosixIdentity" posix_identity: Option<Text<'a>>,
     }
 }
 

@@ -56,7 +56,7 @@ inputs! {
 
 elements! {
     /// A user. Lists leave out boundary and tags; CreateUser and GetUser have them if there are any
-    /// (recorded). The status is ours: `Disabled`, or none.
+    /// (recorded). Status and POSIX identity are ours: `Disabled`, or none; `UID:GID`, or a name.
     User<'a> {
         "Path" path: Text<'a>,
         "UserName" user_name: Text<'a>,
@@ -66,6 +66,7 @@ elements! {
         "PermissionsBoundary" permissions_boundary: Option<AttachedPermissionsBoundary<'a>>,
         "Tags" tags: Option<Vec<Tag<'a>>>,
         "Status" status: Option<Text<'a>>,
+        "PosixIdentity" posix_identity: Option<Text<'a>>,
     }
 }
 

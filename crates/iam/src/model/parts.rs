@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use s3_types::{Timestamp, UnixAccount, UnixIdentity, UnixName};
@@ -109,6 +110,22 @@ impl Posix {
             Err(
                 "the name of a POSIX identity has 1 to 256 printable ASCII characters but : and /, and is not root",
             )
+        }
+    }
+}
+
+/// Writes `UID:GID`, `UID:GID:GROUP,GROUP` or the name.
+impl fmt::Display for Posix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Ids { account, groups } => {
+                write!(f, "{}:{}", account.uid(), account.gid())?;
+                groups
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, group)| write!(f, "{}{group}", if index == 0 { ':' } else { ',' }))
+            }
         }
     }
 }

@@ -200,6 +200,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("id", role.text_of("RoleId")),
         ("made", role.text_of("CreateDate")),
         ("status", role.text_of("Status")),
+        ("posix", role.text_of("PosixIdentity")),
         ("description", role.text_of("Description")),
         ("longest session", format!("{} s", role.text_of("MaxSessionDuration"))),
         ("tags", tags.join(", ")),

@@ -223,6 +223,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("id", user.text_of("UserId")),
         ("made", user.text_of("CreateDate")),
         ("status", user.text_of("Status")),
+        ("posix", user.text_of("PosixIdentity")),
         ("tags", tags.join(", ")),
         ("keys", keys.iter().map(shown).collect::<Vec<_>>().join(", ")),
         ("groups", joined(&groups, "GroupName")),
