@@ -186,7 +186,7 @@ fn a_file_that_is_changed_in_place_is_seen_within_a_second() {
             fs::File::options().write(true).open(at).unwrap().set_modified(times).unwrap();
         }),
         ("empty", &|at| fs::write(at, "").unwrap()),
-        ("not readable", &|at| fs::set_permissions(at, fs::Permissions::from_mode(0)).unwrap()),
+        ("not readable", &|at| fs::set_permissions(at, fs::Permissions::from_mode(0o000)).unwrap()),
     ];
     for (what, change) in changes {
         change(&tree.file());

@@ -72,7 +72,18 @@ impl Trail {
         let (operation, unix) = (OnceLock::new(), OnceLock::new());
         let (web, directory, disabled_key) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let (presented_key, remote) = (OnceLock::new(), peer.ip());
-        Self { log, request, remote, operation, unix, web, directory, disabled_key, presented_key, has_denial }
+        Self {
+            log,
+            request,
+            remote,
+            operation,
+            unix,
+            web,
+            directory,
+            disabled_key,
+            presented_key,
+            has_denial,
+        }
     }
 
     /// Takes the name of what the request asks for.
