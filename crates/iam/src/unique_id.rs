@@ -77,8 +77,8 @@ impl fmt::Display for InvalidUniqueId {
 
 impl std::error::Error for InvalidUniqueId {}
 
-/// The unique id of a user, group, role, managed policy or OpenID provider. It is never given a second time: a name
-/// that is made again has another one.
+/// The unique id of a user, group, role, managed policy or OpenID provider. It is never given a
+/// second time: a name that is made again has another one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UniqueId(Box<str>);
 

@@ -21,7 +21,7 @@ pub struct DirectorySubject {
     pub account: AccountId,
     /// The entry whose password was sent ([`Person::entry`]).
     pub entry: Box<str>,
-    /// Whoever has the password; `None` if it was not right.
+    /// The owner of the password; `None` if it was not right.
     pub person: Option<Arc<Person>>,
 }
 

@@ -55,7 +55,7 @@ pub struct Trail {
     unix: OnceLock<UnixAccount>,
     /// For whom an OpenID provider vouches, once it is known: they ask for a session without a key.
     web: OnceLock<WebSubject>,
-    /// Whose password of the directory was sent, once it is known.
+    /// The owner of the password of the directory that was sent, once it is known.
     directory: OnceLock<DirectorySubject>,
     /// The id of the key that signed, if it is known and switched off.
     disabled_key: OnceLock<Box<str>>,

@@ -230,8 +230,8 @@ impl Inner {
         Err(format!("the gateway itself was refused: {} {}", bound.rc, bound.text))
     }
 
-    /// Makes what is known of an entry. `None` for one that is disabled; without a name for one that
-    /// has several, shares its name with others, or whose name is none of IAM's.
+    /// Makes what is known of an entry. `None` for one that is disabled; without a name for one
+    /// that has several, shares its name with others, or whose name is none of IAM's.
     async fn person(&self, entry: &Entry, began: Instant) -> Result<Option<Person>, Failure> {
         if entry.is_disabled((self.settings.now)()) {
             return Ok(None);
