@@ -16,7 +16,7 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 35] = [
+const STATICS: [(&str, &str, &str, &str); 38] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -34,8 +34,11 @@ const STATICS: [(&str, &str, &str, &str); 35] = [
     ("backend-posix", "tree::trust", "UMASK", "of the process, which does not change it"),
     ("backend-posix", "volume::flat", "NAMES", "decides by chance when a directory is looked at"),
     ("backend-posix", "volume::flat", "LOGGED", SELDOM),
+    ("gateway", "access_log", "SPARE", "of a thread: memory, without what was in it"),
     ("gateway", "closed", "LOGGED", SELDOM),
     ("gateway", "explanation", "LOGGED", SELDOM),
+    ("gateway", "json_fields", "OCTETS", "a table that does not change"),
+    ("gateway", "observers", "SPARE", "of a thread: memory, without what was in it"),
     ("gateway", "pipeline::authenticate", "LOGGED", SELDOM),
     ("gateway", "per_thread", "NEXT", "numbers the threads of the process"),
     ("gateway", "per_thread", "NUMBER", "of a thread: its number"),

@@ -43,13 +43,13 @@ const OPEN: &str = "open the directory of identities";
 const LOOK: &str = "look at the directory of identities";
 const READ: &str = "read a document of identities";
 
-/// The tag of a document: a hash of its bytes. One that cannot be read has a tag that none has that
-/// can be.
+/// The tag of a document: a hash of its bytes. A document that cannot be read has a tag that no
+/// readable one can have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DocumentTag(Box<str>);
 
 impl DocumentTag {
-    /// Makes a tag of a text that was another tag's.
+    /// Makes a tag from the text of another one.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -77,7 +77,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Something that differs whenever a document has changed.
+/// A mark of all documents, which differs whenever a document has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentsMark(Box<str>);
 
@@ -91,9 +91,9 @@ impl DocumentsMark {
 /// The reason why a document was not replaced.
 #[derive(Debug)]
 pub enum ReplaceError {
-    /// It has another tag by now, is there already, or is gone.
+    /// The document has another tag than was expected, exists already, or is gone.
     Changed,
-    /// It would be longer than 16 MiB.
+    /// The document would be longer than 16 MiB.
     TooLarge,
     /// The file system failed. The change may have been made.
     Storage(BackendError),
@@ -117,12 +117,12 @@ impl From<BackendError> for ReplaceError {
     }
 }
 
-/// Documents in the `.slipway` of a tree, which several gateways share. Its calls may wait for a
-/// disk.
+/// Documents in the `.slipway` of a tree, which several gateways share. Calls may wait for a disk.
 #[derive(Debug)]
 pub struct TreeDocuments {
     store: Store,
-    /// The directory, open, and when it was opened; `None` as long as it does not exist.
+    /// The open directory, and the time at which it was opened; `None` as long as it does not
+    /// exist.
     held: Mutex<Option<(Arc<OwnedFd>, Instant)>>,
     /// The tags of files in which every later change will show.
     known: Mutex<BTreeMap<String, KnownFile>>,
@@ -145,14 +145,15 @@ impl KnownFile {
     }
 }
 
-/// The file of a document; `None` if the text is not a document's name.
+/// Returns the name of a document's file; `None` if the text is not a document's name.
 fn file_of(name: &str) -> Option<String> {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let is_name = (1..=DOCUMENT_NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(allowed);
     is_name.then(|| format!("{name}{SUFFIX}"))
 }
 
-/// [`file_of`] a name that a caller gave.
+/// Returns the name of a document's file, as [`file_of`] does; a text that is not a document's name
+/// is an error.
 fn file_of_known(name: &str) -> Result<String> {
     file_of(name).ok_or(Errno::INVAL).op("look for a document of identities")
 }
@@ -162,21 +163,22 @@ fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// True for an error of the process or the machine, which says nothing about a file.
+/// True for an error that concerns the process or the machine, and says nothing about a file.
 fn is_passing(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN)
 }
 
 impl TreeDocuments {
-    /// Opens the documents of the tree at `root`. Nothing is made for them before the first one is
-    /// written. Fails if the tree is of an unknown format.
+    /// Opens the documents of the tree at `root`. Nothing is written before the first document.
+    /// Fails if the tree has an unknown format.
     pub fn open(root: &Path) -> Result<Self, OpenError> {
         let store = Store::open_own(root, Options::default())?;
         store.measure_clocks();
         Ok(Self::of(store))
     }
 
-    /// [`TreeDocuments::open`] without write access: changes fail as on a read-only file system.
+    /// Opens the documents as [`TreeDocuments::open`] does, without write access: changes fail as
+    /// on a read-only file system.
     pub fn open_to_read(root: &Path) -> Result<Self, OpenError> {
         Store::attach(root, Options::default()).map(Self::of)
     }
@@ -187,7 +189,8 @@ impl TreeDocuments {
         Self { store, held: Mutex::default(), known: Mutex::default(), stamps: Mutex::default() }
     }
 
-    /// Returns something that differs whenever a document has changed since; cheap.
+    /// Returns a mark, which differs from earlier ones if a document has changed since. The call is
+    /// cheap.
     pub fn look(&self) -> Result<DocumentsMark> {
         let Some(fd) = self.directory()? else { return Ok(DocumentsMark("none".into())) };
         let began_ns = file_info::files_now_ns();
@@ -207,8 +210,8 @@ impl TreeDocuments {
         Ok(DocumentsMark(mark.into()))
     }
 
-    /// Returns the names and tags of all documents, in the order of their names. One that cannot be
-    /// read is among them.
+    /// Returns the names and tags of all documents, in the order of their names. A document that
+    /// cannot be read is among them.
     pub fn list(&self) -> Result<Vec<(String, DocumentTag)>> {
         match self.find()? {
             Some(place) => self.list_in(&place),
@@ -216,7 +219,7 @@ impl TreeDocuments {
         }
     }
 
-    /// Reads a document; `None` if there is none.
+    /// Reads a document; `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<(Bytes, DocumentTag)>> {
         let file = file_of_known(name)?;
         let Some(place) = self.find()? else { return Ok(None) };
@@ -228,9 +231,9 @@ impl TreeDocuments {
         Ok(read.map(|(bytes, _)| (bytes.clone(), DocumentTag::of_bytes(&bytes))))
     }
 
-    /// Replaces, makes (`expected: None`) or removes (`with: None`) a document, and returns its new
-    /// tag, if it has the expected one. When this returns, the change is on disk, and every gateway
-    /// sees it.
+    /// Replaces, makes (`expected: None`) or removes (`with: None`) a document, if its present tag
+    /// is the expected one, and returns its new tag. When this returns, the change is on disk, and
+    /// every gateway sees it.
     pub fn replace(
         &self,
         name: &str,
@@ -268,7 +271,7 @@ impl TreeDocuments {
         Ok(with.map(DocumentTag::of_bytes))
     }
 
-    /// Opens the directory, past what a network file system remembers of names.
+    /// Opens the directory, without trusting a network file system's memory of names.
     fn find(&self) -> Result<Option<Place<'_>>> {
         self.store.presence.check()?;
         let place = Place::find_anew(&self.store, OF_IDENTITIES);
@@ -279,7 +282,8 @@ impl TreeDocuments {
         Ok(place)
     }
 
-    /// The error of opening the directory. If it is not as the server makes it, that says what to do.
+    /// The error of opening the directory. If it is not as the server makes it, that says what to
+    /// do.
     fn refused(&self, errno: Errno, operation: &'static str) -> BackendError {
         let path = OF_IDENTITIES.path();
         let found = (errno == Errno::PERM).then(|| resolve::plain(&self.store.root, &path, DIRECTORY));
@@ -294,8 +298,8 @@ impl TreeDocuments {
         BackendError::Io { operation, source: io::Error::other(why) }
     }
 
-    /// The directory, which is opened anew once a second: one that was put in its place as a whole
-    /// does not change the time of the one that is held.
+    /// Returns the open directory. It is opened anew once a second: if it was replaced by another
+    /// directory, that does not change the time of the open one.
     fn directory(&self) -> Result<Option<Arc<OwnedFd>>> {
         let held = guard(&self.held).clone();
         if let Some((fd, opened)) = held
@@ -325,8 +329,9 @@ impl TreeDocuments {
         if self.store.volume.kind.is_local() { file_info::of(file) } else { file_info::fresh(file) }
     }
 
-    /// [`TreeDocuments::list`]. A file that is replaced while names are read may be missing among
-    /// them. So they are read with the lock, unless the directory certainly did not change.
+    /// Returns the names and tags of all documents, as [`TreeDocuments::list`] does. A file that is
+    /// replaced while names are read may be missing among them. So they are read under the lock,
+    /// unless the directory certainly did not change.
     fn list_in(&self, place: &Place<'_>) -> Result<Vec<(String, DocumentTag)>> {
         let began_ns = file_info::files_now_ns();
         let before = self.info(&place.fd).op(LOOK)?;
@@ -340,7 +345,8 @@ impl TreeDocuments {
         self.read_list(place).op(READ)
     }
 
-    /// Waits for the lock. Who may not write has none, and waits until others may be done.
+    /// Waits for the lock. A process that may not write cannot take it, and waits for a while,
+    /// until others are probably done.
     fn lock_if_possible(place: &Place<'_>) -> Result<Option<Lock>> {
         match place.lock() {
             Ok(lock) => Ok(Some(lock)),
@@ -383,8 +389,49 @@ impl TreeDocuments {
         at((*place.fd).as_fd(), file)
     }
 
-    /// The tag of a document; `None` if there is none. The file is read if it may have changed
-    /// since its tag became known.
+    /// Appends the stamps of all files in a directory whose time shows each change of its names to
+    /// a mark. Some of them are looked at once a second.
+    fn write_stamps(&self, mark: &mut String, fd: Arc<OwnedFd>, info: &FileInfo) -> Io<()> {
+        let inode = self.store.lasting_inode(&fd, info).unwrap_or(0);
+        let directory = (info.device, inode, info.changed_ns);
+        let known = guard(&self.stamps).clone().filter(|known| known.is_of(directory));
+        let stamps = if let Some(known) = &known
+            && known.is_recent()
+        {
+            known.clone()
+        } else {
+            let place = Place::vouched(&self.store, OF_IDENTITIES, fd)?;
+            let stamp_of = |file: &str| self.stamp_of(&place, file);
+            match known {
+                Some(known) => known.renewed(stamp_of)?,
+                None => Stamps::of(directory, Self::files_in(&place)?, stamp_of)?,
+            }
+        };
+        stamps.write(mark);
+        *guard(&self.stamps) = Some(stamps);
+        Ok(())
+    }
+
+    /// Returns the inode, times and size of a file; or its tag, if a later change might not show in
+    /// these.
+    fn stamp_of(&self, place: &Place<'_>, file: &str) -> Io<String> {
+        let began_ns = file_info::files_now_ns();
+        let info = match self.info_at(place, file) {
+            Ok(info) => info,
+            Err(errno) if is_passing(errno) => return Err(errno),
+            Err(Errno::NOENT) => return Ok("none".to_owned()),
+            Err(_) => return Ok("unreadable".to_owned()),
+        };
+        if self.store.is_settled(&place.fd, &info, began_ns) {
+            let inode = self.store.lasting_inode(place.fd.as_fd(), &info).unwrap_or(0);
+            let (size, modified_ns) = (info.stamp.size_bytes, info.stamp.modified_ns);
+            return Ok(format!("{inode:x} {} {modified_ns} {size}", info.changed_ns));
+        }
+        Ok(self.tag_of(place, file)?.map_or_else(|| "none".to_owned(), |tag| tag.as_str().to_owned()))
+    }
+
+    /// Returns the tag of a document; `None` if it does not exist. The file is read if it may have
+    /// changed since its tag became known.
     fn tag_of(&self, place: &Place<'_>, file: &str) -> Io<Option<DocumentTag>> {
         let began_ns = file_info::files_now_ns();
         let info = match self.info_at(place, file) {
