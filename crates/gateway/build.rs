@@ -3,8 +3,8 @@
 use std::env;
 use std::process::Command;
 
-/// The variable that gives the commit to builds from sources without their history, such as a
-/// package's.
+/// The environment variable with the commit, for builds from sources without their git history,
+/// such as a package's.
 const VARIABLE: &str = "SOURCE_COMMIT";
 
 fn main() {

@@ -1,9 +1,9 @@
-//! A backend that reads everything, stores nothing and answers at once, for measuring the gateway
+//! A backend that reads all data, stores nothing and answers at once, for measuring the gateway
 //! alone.
 //!
-//! Every bucket exists and is empty. An object has the size in bytes that the end of its key gives
-//! (`any/1024`, `any/7-1024`, at most 1 GiB), otherwise 1 KiB, and consists of zeros. Writes,
-//! parts, copies and documents of buckets are accepted and forgotten.
+//! Every bucket exists and is empty. The end of an object's key gives the object's size in bytes
+//! (`any/1024`, `any/7-1024`, at most 1 GiB); without it the size is 1 KiB. The content consists of
+//! zeros. Writes, parts, copies and documents of buckets are accepted and discarded.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -32,8 +32,8 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 /// A backend that stores nothing.
 #[derive(Debug, Default)]
 pub struct NullBackend {
-    /// The state of the last bucket that was asked for. It is not made again for each request,
-    /// since a real storage remembers states, too.
+    /// The state of the bucket that the last request named. It is kept for further requests, since
+    /// a real storage caches states, too.
     last: RwLock<Option<Arc<BucketState>>>,
 }
 
@@ -107,7 +107,7 @@ fn read(request: ReadRequest<'_>) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes, range, body: ObjectBody::Empty })
 }
 
-/// Calls the check of a request: every object exists, and has no facts.
+/// Runs the check of a request's permissions on an object that exists and has no facts.
 fn allow(check: Check<'_>) -> Result<()> {
     if let Some(check) = check {
         check.check(Some(&ObjectFacts { owner: None, acl: None, tags: None }))?;
@@ -264,7 +264,7 @@ impl Backend for NullBackend {
     }
 }
 
-/// A writer that counts the bytes.
+/// A writer that counts the bytes it gets.
 struct NullWriter {
     size_bytes: u64,
 }

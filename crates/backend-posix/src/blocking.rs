@@ -1,4 +1,4 @@
-//! Runs file system calls that may wait, on a pool of threads.
+//! Runs file system calls that may block, on a pool of threads.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,9 @@ use tokio::time::timeout;
 use crate::limits::BUCKET_WAIT_MAX;
 
 /// A permit for one of the threads that may work on a bucket, or on trees as a whole, at the same
-/// time ([`Quotas::turns`](crate::base::quotas::Quotas::turns)). Nobody can end a call that a file
-/// system does not finish: a bucket with many of them still leaves threads to the others.
+/// time ([`Quotas::turns`](crate::base::quotas::Quotas::turns)). A call that a file system does not
+/// finish cannot be ended. So the permits ensure that a bucket with many such calls leaves threads
+/// to the others.
 #[derive(Debug)]
 pub(crate) struct Share(
     #[expect(dead_code, reason = "gives the share back when it is dropped")] OwnedSemaphorePermit,
@@ -55,7 +56,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     spawn_blocking(work)
 }
 
-/// Waits for what [`spawn`] started.
+/// Waits for the result of work that [`spawn`] started.
 pub(crate) async fn join<T>(handle: &mut JoinHandle<Result<T>>) -> Result<T> {
     match handle.await {
         Ok(result) => result,
@@ -65,20 +66,20 @@ pub(crate) async fn join<T>(handle: &mut JoinHandle<Result<T>>) -> Result<T> {
     }
 }
 
-/// Drops what may take long to drop (the last descriptor of a large file) off the caller's thread.
+/// Drops a value whose drop may take long (the last descriptor of a large file), on another thread.
 pub(crate) fn drop_later(value: impl Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn_blocking(move || drop(value));
     }
 }
 
-/// A requester that waits for work. Dropped with the request's future; the work then sees that
-/// nobody waits any more.
+/// A request that waits for work. It is dropped with the request's future, so that the work can see
+/// that nobody needs it any more.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Arc<AtomicBool>);
 
 impl Waiting {
-    /// The flag that is set once nobody waits.
+    /// Returns the flag that is set once the request no longer waits.
     pub fn abandoned(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

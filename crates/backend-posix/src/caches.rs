@@ -1,4 +1,4 @@
-//! The caches of a tree, other than the states of buckets.
+//! The caches of a tree, except that of the states of buckets.
 
 use std::sync::Arc;
 

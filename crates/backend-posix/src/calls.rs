@@ -1,4 +1,4 @@
-//! The calls of [`Backend`] and [`Maintenance`]: each runs one operation on the tree.
+//! The implementation of [`Backend`] and [`Maintenance`]: each call runs one operation on the tree.
 
 use std::sync::Arc;
 
@@ -31,14 +31,15 @@ use crate::write::publish::Target;
 use crate::{blocking, buckets, listing, object, upload, volumes};
 
 impl PosixBackend {
-    /// The owner to whom new files are given; `None` if they stay whose they are: the gateway's, or
-    /// the requester's who makes them.
+    /// Returns the owner to whom new files are given; `None` if they keep the owner with whose
+    /// identity they are made (the gateway's, or the requester's).
     fn owner(&self, cx: &Context) -> Option<UnixAccount> {
         let Options { chown, impersonate, .. } = self.store.options;
         cx.unix_account().filter(|_| chown && !impersonate)
     }
 
-    /// The owner to whom a new bucket is given, which the gateway makes in any case.
+    /// Returns the owner to whom a new bucket is given. It is always the gateway that makes the
+    /// bucket.
     fn owner_of_bucket(&self, cx: &Context) -> Option<UnixAccount> {
         let Options { chown, impersonate, .. } = self.store.options;
         cx.unix_account().filter(|_| chown || impersonate)
@@ -66,8 +67,8 @@ impl PosixBackend {
         }
     }
 
-    /// Refuses a version id that no version here can have. If the bucket is missing, reports that
-    /// first.
+    /// Refuses a version id that no version here can have. If the bucket is missing, this is
+    /// reported first.
     async fn check_version(&self, who: &Who, object: ObjectRef<'_>, bucket: &BucketName) -> Result<()> {
         let Err(error) = check_only_version(object) else { return Ok(()) };
         let name = bucket.clone();
@@ -75,7 +76,8 @@ impl PosixBackend {
         Err(error)
     }
 
-    /// [`PosixBackend::check_version`] of a copy's source, whose target is in `bucket`.
+    /// Checks the version id of a copy's source as [`PosixBackend::check_version`] does; the target
+    /// is in `bucket`.
     async fn check_source_version(
         &self,
         who: &Who,
@@ -121,7 +123,8 @@ impl PosixBackend {
     }
 }
 
-/// Turns a missing key into a missing version, where one was asked for.
+/// Turns the error for a missing key into that for a missing version, if the request names a
+/// version.
 fn missing(object: ObjectRef<'_>, error: BackendError) -> BackendError {
     match (object.version, error) {
         (VersionRef::Id(id), BackendError::NoSuchKey) => BackendError::NoSuchVersion(id.clone()),

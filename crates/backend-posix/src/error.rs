@@ -9,8 +9,9 @@ use rustix::io::Errno;
 use crate::base::unique;
 use crate::limits::{ATTEMPT_WAIT_MAX, ATTEMPTS, ATTEMPTS_AT_ONCE};
 
-/// The errno for a file on which another program keeps a lease. The kernel says EAGAIN, as it does
-/// of names that change while they are resolved; it says this of programs that are run.
+/// The errno for a file on which another program holds a lease. The kernel itself returns EAGAIN,
+/// which it also returns for names that change while they are resolved; TXTBSY is otherwise only
+/// used for programs that are running.
 pub(crate) const LEASED: Errno = Errno::TXTBSY;
 
 /// The result of a system call.
@@ -20,8 +21,9 @@ pub(crate) type Io<T> = rustix::io::Result<T>;
 pub(crate) trait Op<T> {
     /// Turns an errno into a [`BackendError`].
     fn op(self, operation: &'static str) -> Result<T>;
-    /// [`Op::op`] inside an attempt of [`retrying`]: if a name vanished, or has become a file, the
-    /// attempt has lost a race. The caller's place in the code is known from then on.
+    /// Does the same as [`Op::op`] inside an attempt of [`retrying`]: if a name vanished, or has
+    /// become a file, the attempt has lost a race. The caller's place in the code is then kept for
+    /// the log.
     #[track_caller]
     fn attempt(self, operation: &'static str) -> Result<T, Fail>;
 }
@@ -43,7 +45,7 @@ impl<T> Op<T> for Io<T> {
     }
 }
 
-/// The error for an errno that means the same for every call.
+/// Returns the error for an errno that means the same for every call.
 pub(crate) fn storage_error(operation: &'static str, errno: Errno) -> BackendError {
     match errno {
         Errno::NOSPC | Errno::DQUOT => BackendError::OutOfSpace,
@@ -77,17 +79,17 @@ pub(crate) enum Fail {
 /// A race that an attempt lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LostRace {
-    /// The operation that lost it.
+    /// The operation that lost the race.
     operation: &'static str,
-    /// The errno that showed it, if a system call did.
+    /// The errno that showed the race, if a system call did.
     errno: Option<Errno>,
-    /// The place in the code that noticed it: many operations have the same name.
+    /// The place in the code that noticed the race, since many operations have the same name.
     place: &'static Location<'static>,
 }
 
 impl LostRace {
-    /// The error after this many attempts, of which this was the last; `repeated` if each was lost
-    /// in the same way.
+    /// Returns the error for a caller that gives up after `attempts` attempts. `repeated` is true
+    /// if each attempt was lost in the same place for the same reason.
     fn after(self, attempts: u64, repeated: bool) -> BackendError {
         let Self { operation, errno, place } = self;
         BackendError::Contended(Contention {
@@ -102,20 +104,20 @@ impl LostRace {
 }
 
 impl Fail {
-    /// A race that `operation` lost, as the state of the tree shows.
+    /// Makes the error for a race that `operation` lost. The state of the tree shows the loss.
     #[track_caller]
     pub const fn lost(operation: &'static str) -> Self {
         Self::LostRace(LostRace { operation, errno: None, place: Location::caller() })
     }
 
-    /// A race that `operation` lost, as the errno of a call shows.
+    /// Makes the error for a race that `operation` lost. The errno of a call shows the loss.
     #[track_caller]
     pub const fn lost_to(operation: &'static str, errno: Errno) -> Self {
         Self::LostRace(LostRace { operation, errno: Some(errno), place: Location::caller() })
     }
 
-    /// The error for callers that do not repeat an attempt: they expect that nobody else is at work
-    /// there, or their own caller tries again.
+    /// Returns the error for callers that do not repeat an attempt, because they expect no other
+    /// programs to work there, or because their own caller tries again.
     pub fn for_good(self) -> BackendError {
         match self {
             Self::LostRace(race) => race.after(1, false),
@@ -136,9 +138,10 @@ pub(crate) fn is_of_one(error: &BackendError) -> bool {
     matches!(error, BackendError::Denied { .. } | BackendError::Io { .. })
 }
 
-/// [`is_of_one`] for an errno: that of a damaged inode or block, of a failing disk, of something
-/// mounted inside a bucket whose server is gone or that keeps no attributes, or of permissions.
-/// False for errnos that concern this process or machine (no memory, no descriptors).
+/// True for an errno that concerns one file only, as [`is_of_one`] is for errors: the errno of a
+/// damaged inode or block, of a failing disk, of a mount inside a bucket whose server is gone or
+/// that keeps no attributes, or of permissions. False for errnos that concern this process or
+/// machine (no memory, no descriptors).
 pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     matches!(
         errno,
@@ -156,8 +159,9 @@ pub(crate) fn is_of_one_file(errno: Errno) -> bool {
     )
 }
 
-/// Logs and counts a failure, so that the sweep continues. Returns an error only if the rest of the
-/// bucket has to wait: its locks are held for long, and other buckets are to be swept too.
+/// Logs and counts a failure, so that the sweep continues. It returns an error only if the rest of
+/// the bucket has to be given up: its locks are held for long, and other buckets are to be swept,
+/// too.
 pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepReport) -> Result<Option<T>> {
     match done {
         Ok(done) => Ok(Some(done)),
@@ -175,7 +179,7 @@ pub(crate) fn retrying<T>(attempt: impl FnMut() -> Result<T, Fail>) -> Result<T>
     retrying_times(ATTEMPTS, attempt)
 }
 
-/// [`retrying`] with fewer attempts, for work that costs much each time.
+/// Does the same as [`retrying`] with fewer attempts, for work that costs much each time.
 pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Result<T, Fail>) -> Result<T> {
     let (mut tries, mut repeated, mut before) = (0, true, None);
     loop {
@@ -197,20 +201,20 @@ pub(crate) fn retrying_times<T>(attempts: u64, mut attempt: impl FnMut() -> Resu
     }
 }
 
-/// True for an errno from opening a path that holds no object: there is nothing, or a file on the
-/// way, a refused link, a socket.
+/// True for an errno that means that a path leads to no object: it does not exist, a file is on the
+/// way, a link is refused, or it is a socket.
 pub(crate) fn leads_nowhere(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::NODEV)
 }
 
-/// The error for a key whose name is taken by something that is not an object.
+/// Returns the error for a key whose name is taken by something that is not an object.
 pub(crate) fn obstacle() -> Fail {
     Fail::Storage(BackendError::Obstructed(
         "by a special file (FIFO, socket or device), or by a symbolic link that is not followed",
     ))
 }
 
-/// An advice for the operator about a directory that can't be opened, to follow the error.
+/// Returns advice for the operator about a directory that can't be opened, which follows the error.
 pub(crate) fn cure(errno: Errno) -> &'static str {
     match errno {
         Errno::NOENT => {

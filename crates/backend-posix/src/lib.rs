@@ -182,7 +182,7 @@ pub use tree::store::OpenError;
 pub use tree::{format, serving};
 pub use tree_documents::{DocumentTag, DocumentsMark, ReplaceError, TreeDocuments};
 
-/// The work of the thread that watches whether the tree is still there.
+/// The work of the thread that watches whether the tree is still at its path.
 const WATCH: Watch<States> = Watch {
     look: |states| {
         let Store { presence, unmounted, devices, root, .. } = &*states.store;
@@ -198,8 +198,8 @@ const WATCH: Watch<States> = Watch {
     },
 };
 
-/// A directory tree as a [`Backend`](backend::Backend). Its sweep is safe at any time, on a live
-/// tree.
+/// A directory tree as a [`Backend`](backend::Backend). Its sweep is safe at any time, also while
+/// requests are served.
 #[derive(Debug, Clone)]
 pub struct PosixBackend {
     store: Arc<Store>,
@@ -226,16 +226,17 @@ impl PosixBackend {
         Ok(Self { rehash, ..Self::watched(store, root)? })
     }
 
-    /// [`PosixBackend::open`] without write access: the backend itself writes nothing to the tree,
-    /// and calls that take a lock fail as on a read-only file system. At the start, it only tries
-    /// whether the tree can be read. To be wrapped in a [`backend::ReadOnly`].
+    /// Opens a tree as [`PosixBackend::open`] does, without write access: the backend itself writes
+    /// nothing to the tree, and calls that take a lock fail as on a read-only file system. At the
+    /// start, it only tries whether the tree can be read. It is to be wrapped in a
+    /// [`backend::ReadOnly`].
     pub fn open_to_read(root: &Path, options: Options) -> Result<Self, OpenError> {
         Self::watched(Arc::new(Store::attach(root, options)?), root)
     }
 
-    /// [`PosixBackend::open`] for a command that root may run on a tree which another user serves:
-    /// files that it makes for the gateway belong to the owner of the tree, and at the start it
-    /// only tries whether objects can be kept there.
+    /// Opens a tree as [`PosixBackend::open`] does, for a command that root may run on a tree which
+    /// another user serves. Files that the command makes for the gateway belong to the owner of the
+    /// tree, and at the start it only tries whether objects can be kept there.
     pub fn open_as_tool(root: &Path, options: Options) -> Result<Self, OpenError> {
         Ok(Self::of(Arc::new(Store::open_as_tool(root, options)?)))
     }
@@ -253,13 +254,14 @@ impl PosixBackend {
         Self { store, states, caches, volumes, rehash: None }
     }
 
-    /// The entries directly under the root that are not served as buckets: files, symbolic links,
-    /// and directories whose names are not bucket names.
+    /// Returns the entries directly under the root that are not served as buckets: files, symbolic
+    /// links, and directories whose names are not bucket names.
     pub async fn unserved(&self) -> Result<Vec<String>> {
         self.run(Who::Gateway, buckets::unserved).await
     }
 
-    /// [`Maintenance::sweep`](backend::Maintenance::sweep) with other options than the tree's.
+    /// Does the same as [`Maintenance::sweep`](backend::Maintenance::sweep) with other options than
+    /// the tree's.
     pub async fn sweep_with(&self, bucket: &BucketName, options: SweepOptions) -> Result<SweepReport> {
         let name = bucket.clone();
         self.run_in(bucket, Who::Gateway, move |store| sweep::sweep(store, &name, &options)).await
@@ -278,7 +280,8 @@ impl PosixBackend {
         blocking::run(turns, work).await
     }
 
-    /// Runs a copy into a bucket. A long one whose turn it is not is run again when it is.
+    /// Runs a copy into a bucket. If the copy is long and has to wait for its turn, it is run again
+    /// once it has its turn.
     async fn run_copy<T: Send + 'static>(
         &self,
         bucket: &BucketName,

@@ -3,7 +3,7 @@
 //!
 //! A file system that hangs never answers, and the thread that asked it is blocked until it does.
 //! So only one thread at a time asks each file system, and callers stop waiting after a time limit.
-//! A file system that hangs does not prevent others from being asked.
+//! A file system that hangs does not keep others from being asked.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -31,7 +31,7 @@ use crate::tree::store::Store;
 /// The name of DIR's own volume.
 const OWN: &str = ".";
 
-/// A volume's answer; `None` if it did not come in time.
+/// The answer of a volume; `None` if it did not come in time.
 type Answer = Option<Io<VolumeStatistics>>;
 
 /// The volumes' answers, and the volumes that are being asked.
@@ -43,12 +43,12 @@ pub(crate) struct Volumes {
     others: Shared<Vec<(String, Answer)>>,
     /// The volumes that a thread is asking at the moment.
     asked: Mutex<BTreeSet<String>>,
-    /// Permits for threads that ask buckets' volumes; DIR's is always asked.
+    /// The permits for threads that ask buckets' volumes; DIR's volume is asked without one.
     threads: Arc<Semaphore>,
 }
 
 impl Volumes {
-    /// The volumes of a tree.
+    /// Makes the volumes of a tree.
     pub fn new(store: Arc<Store>) -> Self {
         Self {
             store,
@@ -64,7 +64,7 @@ impl Volumes {
     }
 }
 
-/// A query whose result is shared by all callers that came before it began.
+/// A query whose result all callers share that came before it began.
 #[derive(Debug)]
 struct Shared<T>(tokio::sync::Mutex<Option<(Instant, T)>>);
 
@@ -158,8 +158,8 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
 }
 
 /// Tries the file system of a bucket if the server keeps something there already, or if the bucket
-/// is new. Where others keep files that may be meant only to be read, nothing is made before the
-/// first write.
+/// is new. Others may keep files there that are meant only to be read: then nothing is made before
+/// the first write.
 fn try_bucket(store: &Store, name: &str) {
     let Ok(name) = BucketName::new(name) else { return };
     let tried = retrying(|| {
@@ -203,7 +203,7 @@ async fn others(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     look.await.unwrap_or_default()
 }
 
-/// Asks all buckets' volumes at the same time.
+/// Asks the volumes of all buckets at the same time.
 async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     let of = Arc::clone(&volumes.store);
     let names = blocking::join(&mut blocking::spawn(move || Ok(of.presence.mounted_buckets()))).await;
@@ -227,7 +227,8 @@ async fn look(volumes: &Arc<Volumes>) -> Vec<(String, Answer)> {
     answers
 }
 
-/// Asks a volume on a thread of its own, unless a thread that asked before has not returned.
+/// Asks a volume on a thread of its own. If a thread that asked before has not returned, there is
+/// no answer.
 async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePermit>) -> Answer {
     if !volumes.asked().insert(name.to_owned()) {
         return None;
@@ -237,8 +238,9 @@ async fn ask(volumes: &Arc<Volumes>, name: &str, thread: Option<OwnedSemaphorePe
     timeout(VOLUMES_WAIT_MAX, blocking::join(&mut answer)).await.ok()?.ok()
 }
 
-/// True if what is mounted at a bucket's name can't be a bucket of this server: a mount that it may
-/// not enter (another user's FUSE mount), a file, or something that was unmounted again.
+/// True if the thing that is mounted at a bucket's name can't be a bucket of this server: a mount
+/// that it may not enter (another user's FUSE mount), a file, or something that was unmounted
+/// again.
 fn is_none_of_ours(errno: Errno) -> bool {
     matches!(errno, Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }

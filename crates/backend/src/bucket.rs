@@ -6,12 +6,12 @@ use s3_types::{BucketName, Timestamp};
 
 use crate::documents::{DocumentChanges, Documents};
 
-/// A bucket as ListBuckets shows it.
+/// A bucket in a list of buckets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketAttributes {
-    /// Its name.
+    /// The name of the bucket.
     pub name: BucketName,
-    /// When it was made.
+    /// The time at which the bucket was made.
     pub created: Timestamp,
 }
 
@@ -21,30 +21,30 @@ pub struct BucketAttributes {
 /// bucket.
 #[derive(Debug)]
 pub struct BucketState {
-    /// Its name.
+    /// The name of the bucket.
     pub name: BucketName,
-    /// When it was made.
+    /// The time at which the bucket was made.
     pub created: Timestamp,
-    /// The id of the account that owns it; `None` for the account that owns the storage.
+    /// The id of the account that owns the bucket; `None` for the account that owns the storage.
     pub owner: Option<Box<str>>,
-    /// Its documents of the kinds that are in states ([`crate::DocumentKind::is_in_state`]). A
-    /// damaged one is missing, and closes the bucket.
+    /// The bucket's documents of those kinds that states have
+    /// ([`crate::DocumentKind::is_in_state`]). A damaged one is missing, and closes the bucket.
     pub documents: Documents,
     /// The tag of these documents: a change of any of them gives the bucket another tag.
     pub tag: BucketTag,
-    /// The reason why only root may use the bucket, or `None`: its documents could not be read, or
-    /// not all of them, and a missing one may forbid something.
+    /// The reason why only root may use the bucket; `None` if others may. Some or all of its
+    /// documents could not be read, and a missing one may forbid something.
     pub closed: Option<Box<str>>,
-    /// The parsed form of the documents, once somebody has asked for it.
+    /// The parsed form of the documents, once it was needed.
     pub parsed: Parsed,
 }
 
-/// Distinguishes the documents of a bucket from those that it has at other times.
+/// A tag that distinguishes the documents of a bucket from those that it has at other times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketTag(Box<[u8]>);
 
 impl BucketTag {
-    /// A tag of these bytes, which only the storage interprets.
+    /// Makes a tag of these bytes, which only the storage interprets.
     pub fn new(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
@@ -69,19 +69,19 @@ impl fmt::Debug for Parsed {
     }
 }
 
-/// A bucket to be made.
+/// A request to make a bucket.
 #[derive(Debug, Clone)]
 pub struct CreateBucketRequest<'a> {
-    /// Its name.
+    /// The name of the bucket.
     pub name: &'a BucketName,
-    /// The id of the account that owns it; `None` for the account that owns the storage.
+    /// The id of the account that owns the bucket; `None` for the account that owns the storage.
     pub owner: Option<&'a str>,
-    /// The documents that it has from the beginning.
+    /// The documents that the bucket has from the beginning.
     pub documents: Documents,
 }
 
 impl<'a> CreateBucketRequest<'a> {
-    /// A bucket of the account that owns the storage, without documents.
+    /// Makes a request for a bucket of the account that owns the storage, without documents.
     pub const fn plain(name: &'a BucketName) -> Self {
         Self { name, owner: None, documents: Documents::new() }
     }
@@ -90,19 +90,19 @@ impl<'a> CreateBucketRequest<'a> {
 /// A change of a bucket's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OwnerChange<'a> {
-    /// It stays.
+    /// The owner stays.
     #[default]
     Kept,
     /// The account that owns the storage owns the bucket.
     Storage,
-    /// The account with this id owns it.
+    /// The account with this id owns the bucket.
     Account(&'a str),
 }
 
-/// Changes of a bucket's documents and its owner, all or none of which are made.
+/// A request to change a bucket's documents and its owner. All of the changes are made, or none.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangeBucketRequest<'a> {
-    /// Its name.
+    /// The name of the bucket.
     pub name: &'a BucketName,
     /// The tag of the state that the writer has read: with another one nothing is changed
     /// ([`crate::BackendError::BucketChanged`]).
@@ -116,23 +116,23 @@ pub struct ChangeBucketRequest<'a> {
 /// One page of buckets, sorted by name.
 #[derive(Debug, Clone, Default)]
 pub struct BucketPage {
-    /// The buckets, at most as many as were asked for.
+    /// The buckets, at most as many as the query asks for.
     pub buckets: Vec<BucketAttributes>,
     /// The last name of this page, if there are more.
     pub next: Option<BucketName>,
-    /// The number of buckets between those of this page that could not be read, and are left out.
-    /// The storage has logged them.
+    /// The number of buckets that could not be read, and are left out of this page. The storage has
+    /// logged them.
     pub unreadable: usize,
 }
 
-/// Which buckets to list.
+/// A query for a page of buckets.
 #[derive(Debug, Clone, Default)]
 pub struct ListBucketsQuery {
-    /// Only names that start with this.
+    /// The prefix that names must have.
     pub prefix: String,
-    /// Only names after this one.
+    /// The name after which the page begins.
     pub after: Option<String>,
-    /// At most this many, 1 to 10,000.
+    /// The largest number of buckets on the page, 1 to 10,000.
     pub max_buckets: usize,
 }
 

@@ -5,24 +5,27 @@ use s3_types::{ChecksumAlgorithm, ETagSource};
 /// The abilities of a storage, and its needs from its callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// False if every write is refused, so that its body need not be read.
+    /// True if writes are possible. If it is false, every write is refused, so that its body need
+    /// not be read.
     pub writes: bool,
-    /// True if bodies should be digested (for the ETag and a checksum). A backend that discards
-    /// bytes says no, so that only the gateway is measured.
+    /// True if the caller should digest bodies (for the ETag and a checksum). It is false for a
+    /// backend that discards bytes, so that only the gateway is measured.
     pub digests: bool,
-    /// The source of the ETags of bodies.
+    /// The source of the ETags of objects and parts.
     pub etag: ETagSource,
-    /// The checksum's algorithm for writes whose client chose none.
+    /// The algorithm of the checksum for writes whose client chose none.
     pub default_checksum: ChecksumAlgorithm,
-    /// When a change of a bucket's documents is seen, whoever made it.
+    /// The time within which a change of a bucket's documents is seen, also if another gateway made
+    /// it.
     pub freshness: Freshness,
 }
 
-/// When [`crate::Backend::known_bucket`] no longer returns a state that was changed.
+/// The time after which [`crate::Backend::known_bucket`] no longer returns a state from before a
+/// change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// At once: the next request sees the change.
+    /// The next request sees the change.
     NextRequest,
-    /// At most this long after the change, while the storage answers.
+    /// Requests see the change at most this long afterwards, while the storage answers.
     Within(Duration),
 }

@@ -6,7 +6,7 @@ use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType};
 use crate::error::{BackendError, Result};
 use crate::upload::{ChosenChecksum, CompleteUpload};
 
-/// Checks the algorithm of a part's checksum, `given`, which must be the upload's. If the upload's
+/// Checks that the algorithm of a part's checksum, `given`, is the upload's. If the upload's
 /// checksum is composite, each part needs one.
 pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgorithm>) -> Result<()> {
     match (chosen, given) {
@@ -17,18 +17,18 @@ pub fn check_part_algorithm(chosen: ChosenChecksum, given: Option<ChecksumAlgori
 }
 
 impl CompleteUpload {
-    /// Makes the checks that S3 makes of a completion before it looks for the parts. Returns the
-    /// checksum that the object is compared with. `default` is the algorithm if the upload chose
-    /// none.
+    /// Makes the checks of a completion that S3 makes before it looks for the parts. Returns the
+    /// checksum that the object is compared with, if there is one. `default` is the algorithm if
+    /// the upload chose none.
     pub fn check(&self, chosen: ChosenChecksum, default: ChecksumAlgorithm) -> Result<Option<Checksum>> {
         let whole = self.whole_checksum(chosen, default)?;
         self.check_parts(chosen)?;
         Ok(whole)
     }
 
-    /// The checksum of the whole, with its algorithm's default type if the client gave none. If the
-    /// upload chose no algorithm, S3 compares nothing; this compares the one that the object gets
-    /// anyway.
+    /// Returns the checksum of the whole object, with its algorithm's default type if the client
+    /// gave none. If the upload chose no algorithm, S3 compares nothing, but here the checksum that
+    /// the object gets anyway is compared.
     fn whole_checksum(&self, chosen: ChosenChecksum, default: ChecksumAlgorithm) -> Result<Option<Checksum>> {
         let expected = chosen.map(|(_, checksum_type)| checksum_type);
         if self.checksum_type.is_some() && self.checksum_type != expected {
@@ -47,8 +47,9 @@ impl CompleteUpload {
         Ok(Some(Checksum { checksum_type, ..given }))
     }
 
-    /// Requires at least one part. The parts' checksums must be given if the whole's is made from
-    /// them, must be of the upload's algorithm, and must not be given if the upload chose none.
+    /// Checks that there is at least one part, and checks the parts' checksums: they must be given
+    /// if the whole's is made from them, must be of the upload's algorithm, and must not be given
+    /// if the upload chose none.
     fn check_parts(&self, chosen: ChosenChecksum) -> Result<()> {
         if self.parts.is_empty() {
             return Err(BackendError::NoParts);

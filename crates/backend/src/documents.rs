@@ -9,16 +9,16 @@ macro_rules! kinds {
         pub enum DocumentKind { $(#[doc = concat!("The ", $name, ".")] $variant,)* }
 
         impl DocumentKind {
-            /// All of them.
+            /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name in the log and in reports.
+            /// Returns the name of the kind in the log and in reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// True if requests need the document before they are authorized, or to be performed as
-            /// they were meant. [`crate::BucketState`] has these; others are read with
+            /// True if the document is needed before requests are authorized, or for performing
+            /// them correctly. [`crate::BucketState`] has these documents; others are read with
             /// [`crate::Backend::bucket_document`].
             pub const fn is_in_state(self) -> bool {
                 match self { $(Self::$variant => $in_state,)* }
@@ -44,9 +44,10 @@ kinds! {
 /// Documents by kind, as bytes: the storage does not interpret them.
 pub type Documents = BTreeMap<DocumentKind, Bytes>;
 
-/// Changes of documents: the new one, or `None` to delete it. Documents of other kinds stay.
+/// Changes of documents by kind: the new document, or `None` to delete it. Documents of other kinds
+/// stay.
 pub type DocumentChanges = BTreeMap<DocumentKind, Option<Bytes>>;
 
-/// The most bytes that the documents of a bucket may have together
+/// The largest size of all documents of a bucket together, in bytes
 /// ([`crate::BackendError::TooLarge`]).
 pub const DOCUMENTS_BYTES_MAX: usize = 1 << 20;

@@ -8,13 +8,13 @@ use crate::object_check::NotAllowed;
 /// The result of a storage call.
 pub type Result<T, E = BackendError> = std::result::Result<T, E>;
 
-/// The reason why a storage call failed: facts of the domain, without HTTP.
+/// The reason why a storage call failed, in terms of the storage and not of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// No bucket of that name.
+    /// The bucket does not exist.
     #[error("the bucket does not exist")]
     NoSuchBucket,
-    /// There is a bucket of that name.
+    /// A bucket with the name exists already.
     #[error("the bucket already exists")]
     BucketExists,
     /// Something that is not a bucket has the bucket's name.
@@ -26,12 +26,12 @@ pub enum BackendError {
     /// The bucket contains no objects, but something else. The path begins with the bucket's name.
     #[error("the bucket contains something that is not an object: {path:?}: {why}")]
     BucketHoldsFiles {
-        /// The path from DIR.
+        /// The path, relative to DIR.
         path: String,
-        /// The reason why it is not an object.
+        /// The reason why the path is not an object.
         why: &'static str,
     },
-    /// The bucket has uploads in progress, with which it cannot be removed here.
+    /// The bucket has uploads in progress, and this storage cannot remove them with it.
     #[error(
         "the bucket has uploads in progress, which cannot be set aside while it is deleted, since it is a subvolume \
          or has a quota of its own (project)"
@@ -47,28 +47,28 @@ pub enum BackendError {
     /// The bucket's documents are no longer those that the writer has read.
     #[error("the bucket's documents have changed")]
     BucketChanged,
-    /// No object with that key.
+    /// The key has no object.
     #[error("the object does not exist")]
     NoSuchKey,
-    /// The key has no version of that id.
+    /// The key has no version with this id.
     #[error("the object has no version {0}")]
     NoSuchVersion(VersionId),
-    /// An id that no version here can have.
+    /// The id is one that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
     /// The requester may not do this with the object ([`crate::ObjectCheck`]), or may not know that
     /// the object does not exist.
     #[error("the requester may not do that, or may not know why it cannot be done")]
     NotAllowed,
-    /// No such upload of that key.
+    /// The key has no such upload.
     #[error("the upload does not exist")]
     NoSuchUpload,
-    /// A part named in a completion was never uploaded, or has another ETag.
+    /// A part in a completion's list was never uploaded, or has another ETag.
     #[error("part {part_number} is missing, or has another ETag than the one given")]
     InvalidPart {
-        /// Its number.
+        /// The number of the part.
         part_number: u32,
-        /// The ETag the client gave.
+        /// The ETag that the client gave.
         etag: String,
     },
     /// A completion's parts are not in ascending order.
@@ -77,23 +77,23 @@ pub enum BackendError {
     /// A part that is not the last is too small.
     #[error("part {part_number} is too small, and is not the last one")]
     PartTooSmall {
-        /// Its number.
+        /// The number of the part.
         part_number: u32,
-        /// Its size.
+        /// The size of the part, in bytes.
         size_bytes: u64,
-        /// Its ETag.
+        /// The ETag of the part.
         etag: String,
     },
-    /// The object has no part of this number.
+    /// The object has no part with this number.
     #[error("the object has no part of this number")]
     NoSuchPart {
-        /// The number of parts that it has.
+        /// The number of parts that the object has.
         parts: usize,
     },
     /// No byte of the object lies in the range.
     #[error("the range lies outside the object")]
     InvalidRange {
-        /// The object's size.
+        /// The object's size, in bytes.
         size_bytes: u64,
     },
     /// The object has not changed. Its attributes are needed for the answer.
@@ -106,38 +106,38 @@ pub enum BackendError {
     /// did not wait for it.
     #[error("another request is working on the {0}")]
     Busy(BusyResource),
-    /// The storage gave up after many attempts, each of which failed because of something else:
-    /// others that change the same names, or a file system that does not behave as it should.
+    /// The storage gave up after many attempts, each of which failed because of something else than
+    /// the request: others change the same names, or the file system does not behave as it should.
     /// Trying again may help.
     #[error(transparent)]
     Contended(Contention),
-    /// The object that a condition of a completion is about was replaced, deleted or made since the
+    /// The object that a condition of a completion is about was replaced, deleted or made after the
     /// upload was created.
     #[error("the object of the precondition {0:?} was changed after the upload was created")]
     ChangedSinceCreation(Condition),
-    /// The size given for the whole object is not that of its parts.
+    /// The size that the client gave for the whole object is not that of its parts.
     #[error("the size given by the client does not match that of the object")]
     WrongSize {
-        /// The size that the client gave.
+        /// The size that the client gave, in bytes.
         given_bytes: u64,
-        /// The sum of the parts' sizes.
+        /// The sum of the parts' sizes, in bytes.
         actual_bytes: u64,
     },
-    /// The checksum given for the whole object does not match its parts.
+    /// The checksum that the client gave for the whole object does not match its parts.
     #[error("the checksum given by the client does not match that of the object")]
     WrongChecksum {
-        /// The object's algorithm.
+        /// The algorithm of the object's checksum.
         algorithm: ChecksumAlgorithm,
     },
-    /// The type given for the whole object's checksum is not the one that the upload was created
-    /// with.
+    /// The type that the client gave for the whole object's checksum is not the one that the upload
+    /// was created with.
     #[error("the checksum has another type than the upload was created with")]
     WrongChecksumType {
         /// The type of the upload's checksum; `None` if the upload chose no checksum.
         expected: Option<ChecksumType>,
     },
-    /// A part comes with another checksum than its upload was created with, or without the one that
-    /// it needs.
+    /// A part is sent with a checksum of another algorithm than its upload was created with, or
+    /// without the checksum that it needs.
     #[error("the part has no checksum of the algorithm that the upload was created with")]
     WrongPartAlgorithm {
         /// The algorithm of the upload.
@@ -145,10 +145,10 @@ pub enum BackendError {
         /// The algorithm of the part, if it has a checksum.
         given: Option<ChecksumAlgorithm>,
     },
-    /// A completion names no part.
+    /// A completion has no parts in its list.
     #[error("the completion names no parts")]
     NoParts,
-    /// A completion leaves out the checksum of a part, from which the whole's is made.
+    /// A completion leaves out the checksum of a part, although the whole's is made from it.
     #[error("the completion names part {part_number} without its checksum")]
     PartWithoutChecksum {
         /// The part's number.
@@ -156,16 +156,16 @@ pub enum BackendError {
         /// The upload's algorithm.
         algorithm: ChecksumAlgorithm,
     },
-    /// A completion names a part with a checksum of another algorithm than the upload's.
+    /// A completion gives for a part a checksum of another algorithm than the upload's.
     #[error("the completion names part {part_number} with a checksum of another algorithm")]
     WrongPartChecksum {
         /// The part's number.
         part_number: u32,
-        /// The algorithm that was given.
+        /// The algorithm that the client gave.
         algorithm: ChecksumAlgorithm,
     },
-    /// A listing of uploads is to continue after an id that does not belong to any upload, or
-    /// belongs to one of another key.
+    /// A listing of uploads is to continue after an id that is not that of an upload, or that is
+    /// one of an upload of another key.
     #[error("the marker is not an upload of the given key")]
     InvalidUploadMarker,
     /// The result would be larger than an object may be.
@@ -175,10 +175,11 @@ pub enum BackendError {
     /// ([`s3_types::limits::PART_BYTES_MAX`]).
     #[error("the source of the copy is larger than S3 copies in one request")]
     CopySourceTooLarge,
-    /// The storage takes no file of this size, though an object may have it.
+    /// The storage cannot keep a file of this size, although an object may have it.
     #[error("the file would be larger than the file system or the process's limit (ulimit -f) allows")]
     FileTooLarge,
-    /// The key cannot be stored here (a path too long for the file system, ...).
+    /// The key cannot be stored here, for the reason in the text (a path too long for the file
+    /// system, ...).
     #[error("the key cannot be stored: {0}")]
     KeyNotStorable(&'static str),
     /// Something that is not an object has the name of the key's object.
@@ -188,13 +189,13 @@ pub enum BackendError {
     /// not deleted by this key, nor replaced if the last name of the key is the link.
     #[error("the key leads through a symbolic link to an object that has a key of its own")]
     OtherName,
-    /// An error that concerns one of the two objects of a copy, of a kind that both can have
+    /// An error about one of the two objects of a copy, of a kind that can concern either
     /// ([`BackendError::on`]).
     #[error("the {side} of a copy: {error}")]
     Copy {
         /// The object that the error concerns.
         side: CopySide,
-        /// The error of that object.
+        /// The error about that object.
         error: Box<BackendError>,
     },
     /// The source and the target of a copy are one object under two keys.
@@ -204,16 +205,16 @@ pub enum BackendError {
     /// object is neither served nor changed.
     #[error("the object's record is in a form that only a newer version of Slipway understands")]
     NewerRecord,
-    /// The process or machine has run out of something that the call needs (file descriptors, ...),
-    /// which the text names; trying again later helps.
+    /// The process or the machine has run out of something that the call needs (file descriptors,
+    /// ...), which the text names; trying again later may help.
     #[error("{0}")]
     OutOf(&'static str),
     /// Another program keeps a lease on the object's file, which it does not give up when it is
     /// told to; trying again later may help.
     #[error("another program holds a lease on the file")]
     Leased,
-    /// The storage is unavailable at the moment, for the reason in the text; an operator has to
-    /// act.
+    /// The storage is unavailable at the moment, for the reason in the text; an operator has to do
+    /// something.
     #[error("the storage is not available: {0}")]
     Unavailable(&'static str),
     /// The storage has no space left, or no room for another file; or a quota is exceeded.
@@ -252,7 +253,7 @@ pub enum BackendError {
 #[derive(Debug, thiserror::Error)]
 #[error("could not {operation} in {attempts} attempts{} (at {}:{})", repetition(*repeated), place.file(), place.line())]
 pub struct Contention {
-    /// The operation that the last attempt failed in.
+    /// The operation in which the last attempt failed.
     pub operation: &'static str,
     /// The place in the code where the last attempt failed, for the log.
     pub place: &'static Location<'static>,
@@ -260,9 +261,9 @@ pub struct Contention {
     pub source: Option<std::io::Error>,
     /// The number of attempts.
     pub attempts: u32,
-    /// True if each attempt failed in the same place and in the same way.
+    /// True if each attempt failed in the same place for the same reason.
     pub repeated: bool,
-    /// The condition that decides the write, if it has one ([`BackendError::of_write`]).
+    /// The condition on which the write depends, if it has one ([`BackendError::of_write`]).
     pub condition: Option<Condition>,
 }
 
@@ -270,7 +271,7 @@ fn repetition(repeated: bool) -> &'static str {
     if repeated { ", each time for the same reason" } else { "" }
 }
 
-/// The thing that another request holds ([`BackendError::Busy`]).
+/// The thing that another request holds, so that this one cannot have it ([`BackendError::Busy`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BusyResource {
     /// The bucket: objects are being written to it.
@@ -291,9 +292,9 @@ impl std::fmt::Display for BusyResource {
 /// One of the two objects of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopySide {
-    /// The one that is read.
+    /// The object that is read.
     Source,
-    /// The one that is written, or the upload whose part is.
+    /// The object that is written, or the upload whose part is written.
     Target,
 }
 
@@ -313,8 +314,8 @@ impl From<NotAllowed> for BackendError {
 }
 
 impl BackendError {
-    /// Turns an error of one object of a copy into the error of the copy. It names the side if the
-    /// error could concern either. All other errors can concern only one side, or the storage.
+    /// Turns an error about one object of a copy into the error of the copy. It names the side if
+    /// the error could concern either. All other errors can concern only one side, or the storage.
     #[must_use]
     pub fn on(self, side: CopySide) -> Self {
         match self {
@@ -386,8 +387,9 @@ impl BackendError {
         }
     }
 
-    /// Adds the condition that decides a write with `conditions` to [`BackendError::Contended`],
-    /// since S3's answer is then another one. Called by backends, which know the conditions.
+    /// Adds to [`BackendError::Contended`] the condition on which a write with `conditions`
+    /// depends, since S3's answer is then another one. Backends call it, since they know the
+    /// conditions.
     #[must_use]
     pub fn of_write(self, conditions: &Conditions) -> Self {
         match self {

@@ -3,32 +3,33 @@ use s3_types::{BucketName, Checksum, ETag, ObjectKey, Timestamp, VersionId};
 /// The position at which a listing continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListPosition {
-    /// After all versions of this key (which need not exist).
+    /// The position after all versions of this key, which need not exist.
     AfterKey(String),
-    /// After this version of this key. Where no versions are kept, after the key.
+    /// The position after this version of this key. If no versions are kept, it is after the key.
     AfterVersion {
         /// The key.
         key: String,
         /// The version.
         version: VersionId,
     },
-    /// After all keys that start with this: a common prefix that was already listed.
+    /// The position after all keys that start with this text: a common prefix that was already
+    /// listed.
     AfterPrefix(String),
 }
 
-/// Which keys to list.
+/// A query for a page of keys.
 #[derive(Debug, Clone)]
 pub struct ListObjectsQuery<'a> {
     /// The bucket.
     pub bucket: &'a BucketName,
-    /// Only keys that start with this; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'a str,
-    /// Keys that share what lies between the prefix and the first of these become one common
-    /// prefix. Any non-empty string.
+    /// The text that ends common prefixes: keys that have the same text between the prefix and the
+    /// first delimiter become one common prefix. It is not empty.
     pub delimiter: Option<&'a str>,
     /// The position at which the listing begins.
     pub start: Option<&'a ListPosition>,
-    /// At most this many keys and common prefixes together; at least 1.
+    /// The largest number of keys and common prefixes together, at least 1.
     pub max_items: usize,
 }
 
@@ -37,15 +38,15 @@ pub struct ListObjectsQuery<'a> {
 pub struct ObjectSummary {
     /// The key.
     pub key: ObjectKey,
-    /// Length.
+    /// The length of the object, in bytes.
     pub size_bytes: u64,
-    /// When it was last written.
+    /// The time at which the object was last written.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The object's ETag.
     pub etag: ETag,
-    /// Its checksum, if one is kept; listings show only algorithm and type.
+    /// The object's checksum, if one is kept; listings show only its algorithm and type.
     pub checksum: Option<Checksum>,
-    /// Its version, where versions are kept.
+    /// The object's version, if versions are kept.
     pub version: Option<VersionId>,
 }
 
@@ -54,14 +55,14 @@ pub struct ObjectSummary {
 pub enum ListItem {
     /// An object.
     Object(ObjectSummary),
-    /// A common prefix, including the delimiter. At least one object lies below it.
+    /// A common prefix, including the delimiter. At least one key begins with it.
     CommonPrefix(String),
 }
 
 /// One page, in the order of the keys' bytes.
 #[derive(Debug, Clone, Default)]
 pub struct ListPage {
-    /// Objects and common prefixes.
+    /// The objects and common prefixes.
     pub items: Vec<ListItem>,
     /// The position at which the next page begins; `None` if this was the last.
     pub next: Option<ListPosition>,

@@ -5,7 +5,7 @@ use crate::bucket::{BucketPage, ListBucketsQuery};
 use crate::context::Context;
 use crate::error::Result;
 
-/// Maintains a storage. All calls are safe while the storage is in use.
+/// The maintenance of a storage. All calls are safe while the storage is in use.
 #[async_trait]
 pub trait Maintenance: Send + Sync + 'static {
     /// Returns the buckets that the storage has, as [`Backend::list_buckets`] does, but all of
@@ -19,15 +19,16 @@ pub trait Maintenance: Send + Sync + 'static {
     async fn sweep_orphans(&self, cx: &Context) -> Result<SweepReport>;
 }
 
-/// The numbers of things that a sweep removed.
+/// The numbers of things that a sweep has removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Writes that were never published, with everything that they left.
+    /// The number of writes that were never published, with everything that belongs to them.
     pub staging: usize,
-    /// Receipts of completed uploads, and completions that a crash had interrupted.
+    /// The number of receipts of completed uploads, and of completions that a crash had
+    /// interrupted.
     pub completed: usize,
-    /// Uploads that were abandoned or half removed, or whose bucket is gone.
+    /// The number of uploads that were abandoned or half removed, or whose bucket is gone.
     pub uploads: usize,
-    /// Things that could not be swept. The log names each.
+    /// The number of things that could not be swept. The log names each.
     pub unswept: usize,
 }

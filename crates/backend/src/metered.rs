@@ -27,7 +27,8 @@ use crate::upload::{
 };
 use crate::writer::{ObjectWriter, PartWriter};
 
-/// Smaller writes are not timed: mostly they are gathered in memory, which costs less than timing.
+/// The size below which writes are not timed: mostly they are gathered in memory, which costs less
+/// than timing.
 const TIMED_WRITE_BYTES_MIN: usize = 16 << 10;
 
 macro_rules! calls {
@@ -37,10 +38,10 @@ macro_rules! calls {
         pub enum Call { $(#[doc = concat!("`", $name, "`")] $variant,)* }
 
         impl Call {
-            /// All of them.
+            /// All calls.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name in the trait.
+            /// Returns the name of the method in the trait.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -77,10 +78,10 @@ calls! {
 
 /// An observer of calls.
 pub trait CallObserver: Send + Sync + 'static {
-    /// Called when a call has ended after `time`, with `error` if it failed.
+    /// Observes that a call ended after `time`, with `error` if it failed.
     fn call_ended(&self, call: Call, time: Duration, error: Option<&BackendError>);
-    /// Called when a call has moved bytes of objects: those that `get_object` will return, that
-    /// `write` received, that `copy_object` has copied.
+    /// Observes that a call moved bytes of objects: those that `get_object` will return, that
+    /// `write` has received, or that `copy_object` has copied.
     fn bytes_moved(&self, call: Call, bytes: u64);
 }
 
@@ -91,7 +92,7 @@ pub struct Metered<O> {
 }
 
 impl<O: CallObserver> Metered<O> {
-    /// Notifies `observer` of calls to `inner`.
+    /// Makes a wrapper that notifies `observer` of calls to `inner`.
     pub fn new(inner: Arc<dyn Backend>, observer: Arc<O>) -> Self {
         Self { inner, observer }
     }
@@ -166,8 +167,8 @@ enum Stage {
 
 #[async_trait]
 impl<O: CallObserver> ObjectWriter for MeteredWriter<O> {
-    /// Written out in the form that `async_trait` generates, so that a small piece costs nothing
-    /// extra.
+    /// Passes a chunk on. It is written in the form that `async_trait` generates, so that a small
+    /// chunk costs nothing extra.
     fn write<'w, 'f>(&'w mut self, chunk: Bytes) -> BoxFuture<'f, Result<()>>
     where
         'w: 'f,

@@ -23,7 +23,7 @@ impl<'a> From<Option<&'a VersionId>> for VersionRef<'a> {
     }
 }
 
-/// Names an object.
+/// The name of an object: bucket, key and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectRef<'a> {
     /// The bucket.
@@ -35,7 +35,7 @@ pub struct ObjectRef<'a> {
 }
 
 impl<'a> ObjectRef<'a> {
-    /// The current version of a key.
+    /// Names the current version of a key.
     pub const fn current(bucket: &'a BucketName, key: &'a ObjectKey) -> Self {
         Self { bucket, key, version: VersionRef::Current }
     }
@@ -50,30 +50,31 @@ impl<'a> ObjectRef<'a> {
 /// One part of an object that was uploaded in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPart {
-    /// 1 to 10,000; numbers may be missing.
+    /// The number of the part, 1 to 10,000; an object may lack some numbers.
     pub part_number: u32,
-    /// Its size.
+    /// The object's size, in bytes.
     pub size_bytes: u64,
-    /// Its checksum, where one is kept.
+    /// The checksum of the part, if one is kept.
     pub checksum: Option<ChecksumValue>,
 }
 
-/// Everything that is known of an object beyond its bytes.
+/// Everything that the storage knows of an object beyond its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectAttributes {
-    /// Length.
+    /// The length of the object, in bytes.
     pub size_bytes: u64,
-    /// When it was last written.
+    /// The time at which the object was last written.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The object's ETag.
     pub etag: ETag,
-    /// Its checksum, where one is kept.
+    /// The object's checksum, if one is kept.
     pub checksum: Option<Checksum>,
-    /// Metadata that the client sent, or that is derived from the file.
+    /// The metadata that the client sent, or that are derived from the file.
     pub metadata: ObjectMetadata,
-    /// Its parts in order, if it was uploaded in parts. Shared, since reads do not change them.
+    /// The object's parts in order, if it was uploaded in parts. They are shared, since reads do
+    /// not change them.
     pub parts: Option<Arc<[ObjectPart]>>,
-    /// Its version, where versions are kept.
+    /// The object's version, if versions are kept.
     pub version: Option<VersionId>,
 }
 
@@ -84,14 +85,14 @@ pub struct WriteOptions {
     pub metadata: ObjectMetadata,
     /// Conditions on the object that is replaced.
     pub conditions: Conditions,
-    /// The number of bytes that will come, if that is known.
+    /// The number of bytes that will be written, if that is known.
     pub size_hint: Option<u64>,
 }
 
-/// A write that begins.
+/// A request to begin a write.
 #[derive(Debug, Clone)]
 pub struct PutRequest<'a> {
-    /// The object to be made or replaced.
+    /// The object that is made or replaced.
     pub object: ObjectRef<'a>,
     /// The options.
     pub options: WriteOptions,
@@ -104,13 +105,13 @@ pub struct PutRequest<'a> {
 pub struct WriteReceipt {
     /// The object's ETag.
     pub etag: ETag,
-    /// Its checksum, where one is kept.
+    /// The object's checksum, if one is kept.
     pub checksum: Option<Checksum>,
-    /// Its time.
+    /// The time of the write.
     pub last_modified: Timestamp,
-    /// Its size.
+    /// The object's size, in bytes.
     pub size_bytes: u64,
-    /// Its version, where versions are kept.
+    /// The object's version, if versions are kept.
     pub version: Option<VersionId>,
 }
 
@@ -119,18 +120,18 @@ pub struct WriteReceipt {
 pub struct Copied<T> {
     /// The result of writing the target: an object or a part.
     pub receipt: T,
-    /// The version of the source that was copied, where versions are kept.
+    /// The version of the source that was copied, if versions are kept.
     pub source_version: Option<VersionId>,
 }
 
 impl<T> Copied<T> {
-    /// A copy in a storage that keeps no versions.
+    /// Makes the result for a storage that keeps no versions.
     pub const fn plain(receipt: T) -> Self {
         Self { receipt, source_version: None }
     }
 }
 
-/// A delete.
+/// A request to delete an object.
 #[derive(Debug, Clone, Copy)]
 pub struct DeleteRequest<'a> {
     /// The object.
@@ -144,9 +145,9 @@ pub struct DeleteRequest<'a> {
 /// The result of a delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeleteReceipt {
-    /// True if there was an object.
+    /// True if the object existed.
     pub existed: bool,
-    /// The version that was removed or, where versions are kept and none was named, the delete
+    /// The version that was removed. If versions are kept and none was named, it is the delete
     /// marker that was made.
     pub version: Option<VersionId>,
     /// True if `version` is a delete marker.
@@ -164,19 +165,19 @@ pub struct CopySource<'a> {
     pub check: Check<'a>,
 }
 
-/// A copy inside one backend.
+/// A request to copy an object inside one backend.
 #[derive(Debug, Clone)]
 pub struct CopyRequest<'a> {
     /// The source.
     pub source: CopySource<'a>,
-    /// The target; may be the source itself if something is replaced.
+    /// The target. It may be the source itself, if the request changes something.
     pub target: ObjectRef<'a>,
     /// Metadata for the copy; `None` keeps the source's, except `website_redirect_location`.
     pub metadata: Option<ObjectMetadata>,
     /// The copy's redirect location if the source's metadata is kept. It is never copied.
     pub website_redirect_location: Option<String>,
-    /// The algorithm of the copy's checksum; `None` keeps the source's (a composite checksum
-    /// becomes one of the whole object), or takes the default if it had none.
+    /// The algorithm of the copy's checksum. `None` keeps the source's checksum (a composite one
+    /// becomes one of the whole object); if the source has none, the default algorithm is used.
     pub checksum_algorithm: Option<ChecksumAlgorithm>,
     /// Conditions on the target.
     pub conditions: Conditions,

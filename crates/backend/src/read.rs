@@ -14,17 +14,18 @@ use crate::object_check::Check;
 /// The bytes of an object to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadSelector {
-    /// All bytes.
+    /// The selection of all bytes.
     #[default]
     Whole,
-    /// A range. Selects all bytes if [`Conditions::if_range`](s3_types::Conditions::if_range) does
-    /// not hold, or if the last bytes of an empty object are asked for.
+    /// A range of bytes. All bytes are selected if
+    /// [`Conditions::if_range`](s3_types::Conditions::if_range) does not hold, or if the request
+    /// asks for the last bytes of an empty object.
     Range(ByteRange),
     /// One part, by its number. An object that was not uploaded in parts is its own part 1.
     Part(u32),
 }
 
-/// A read of an object, or of its attributes.
+/// A request to read an object, or its attributes.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRequest<'a> {
     /// The object.
@@ -41,13 +42,14 @@ pub struct ReadRequest<'a> {
 /// pieces of any length. The read that reaches the end fails with [`crate::BackendError::Changed`]
 /// if the file has changed. So bytes of two versions are never taken for one object.
 pub trait FileBody: Send + 'static {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn length(&self) -> u64;
-    /// The file, and the place of `range` in it, if all of that can be sent without waiting for a
-    /// disk. Sending is not reading and detects no change, so the end must not be sent.
+    /// Returns the file, and the position of `range` in it, if all of the range can be sent without
+    /// waiting for a disk. Sending does not read the bytes and so detects no change: the end must
+    /// not be sent in this way.
     fn sendable(&mut self, range: Range<u64>) -> Option<(Arc<File>, Range<u64>)>;
     /// Reads bytes from `offset` on that can be read without waiting, at most as many as fit.
-    /// Returns how many; 0 if reading might wait, or fails.
+    /// Returns how many were read; 0 if reading might wait, or fails.
     fn read_now(&mut self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
     /// Fills the buffer with the bytes from `offset` on. The storage limits how many such reads
     /// wait for disks at a time.
@@ -65,7 +67,7 @@ pub enum ObjectBody {
     Bytes(Bytes),
     /// Bytes in a file.
     File(Box<dyn FileBody>),
-    /// Bytes from elsewhere.
+    /// Bytes from another source.
     Stream(BoxStream<'static, Result<Bytes>>),
 }
 
@@ -80,7 +82,7 @@ pub struct ObjectRead {
 }
 
 impl ObjectRead {
-    /// The number of selected bytes, which is the length of the body, if there is one.
+    /// Returns the number of selected bytes, which is the length of the body, if there is one.
     pub fn length(&self) -> u64 {
         self.range.as_ref().map_or(self.attributes.size_bytes, |range| range.end - range.start)
     }

@@ -21,14 +21,14 @@ use crate::upload::{
 };
 use crate::writer::{ObjectWriter, PartWriter};
 
-/// A wrapper of a backend that passes reads on and refuses writes with [`BackendError::ReadOnly`],
-/// whatever they ask for. It offers no maintenance.
+/// A wrapper of a backend that passes reads on and refuses every write with
+/// [`BackendError::ReadOnly`]. It offers no maintenance.
 pub struct ReadOnly {
     inner: Arc<dyn Backend>,
 }
 
 impl ReadOnly {
-    /// Refuses writes to `inner`.
+    /// Makes a wrapper that refuses writes to `inner`.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self { inner }
     }

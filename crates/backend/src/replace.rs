@@ -8,7 +8,7 @@ use crate::documents::DocumentChanges;
 use crate::error::{BackendError, Result};
 use crate::storage::Backend;
 
-/// The number of attempts. One fails if others changed the documents between its read and its
+/// The number of attempts. An attempt fails if others change the documents between its read and its
 /// write.
 const ATTEMPTS: usize = 10;
 

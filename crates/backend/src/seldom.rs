@@ -19,7 +19,7 @@ impl Seldom {
         Self { most, said: Mutex::new(None) }
     }
 
-    /// True if the line may be logged now; then counts it.
+    /// True if the line may be logged now, which then counts it.
     pub fn is_due(&self) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let (began, times) =
@@ -36,8 +36,8 @@ pub struct SeldomEach<K> {
     said: Mutex<BTreeMap<K, Instant>>,
 }
 
-/// The number of things that are remembered. Lines about more of them are left out until their
-/// period has passed.
+/// The number of things that are remembered. Lines about further things are left out until the
+/// period of one of these has passed.
 const THINGS_MAX: usize = 1000;
 
 impl<K: Ord> SeldomEach<K> {
@@ -51,7 +51,7 @@ impl<K: Ord> SeldomEach<K> {
         Self { pause, said: Mutex::new(BTreeMap::new()) }
     }
 
-    /// True if a line about `thing` may be logged now; then counts it.
+    /// True if a line about `thing` may be logged now, which then counts it.
     pub fn is_due(&self, thing: K) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.retain(|_, when| when.elapsed() < self.pause);

@@ -1,9 +1,9 @@
 /// Figures that a storage reports about itself.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
-    /// Its caches in memory.
+    /// The caches in memory.
     pub caches: Vec<CacheStatistics>,
-    /// The volumes on which it keeps objects.
+    /// The volumes on which the storage keeps objects.
     pub volumes: Vec<VolumeStatistics>,
     /// The names of volumes that did not report their space: they hang, or fail.
     pub silent_volumes: Vec<String>,
@@ -12,32 +12,33 @@ pub struct Statistics {
 /// The figures of a cache since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CacheStatistics {
-    /// The cache's name.
+    /// The name of the cache.
     pub name: &'static str,
-    /// Look-ups that it could answer.
+    /// The number of look-ups that the cache could answer.
     pub hits: u64,
-    /// Look-ups that it could not answer.
+    /// The number of look-ups that the cache could not answer.
     pub misses: u64,
-    /// Bytes that it holds.
+    /// The number of bytes that the cache holds.
     pub bytes: u64,
-    /// Bytes that it may hold.
+    /// The number of bytes that the cache may hold.
     pub bytes_max: u64,
 }
 
 /// The space of a volume.
 #[derive(Debug, Clone, Default)]
 pub struct VolumeStatistics {
-    /// Its place in the storage: `.` for the whole storage, or the bucket that has a volume of its
-    /// own.
+    /// The place of the volume in the storage: `.` for the whole storage, or the name of a bucket
+    /// that has a volume of its own.
     pub name: String,
-    /// Its size.
+    /// The size of the volume, in bytes.
     pub bytes: u64,
-    /// Bytes that may still be written.
+    /// The number of bytes that may still be written.
     pub bytes_free: u64,
-    /// Files that it can hold; 0 if there is no such limit.
+    /// The number of files that the volume can hold; 0 if there is no such limit.
     pub files: u64,
-    /// Files that it can still take.
+    /// The number of files that the volume can still take.
     pub files_free: u64,
-    /// True if nothing can be written there: it is mounted read-only, or its file system failed.
+    /// True if nothing can be written to the volume: it is mounted read-only, or its file system
+    /// failed.
     pub read_only: bool,
 }

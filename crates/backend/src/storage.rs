@@ -39,17 +39,18 @@ use crate::writer::{ObjectWriter, PartWriter};
 /// exist does not call it.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// One page of buckets, by name.
+    /// Returns one page of buckets, sorted by name.
     async fn list_buckets(&self, cx: &Context, query: &ListBucketsQuery) -> Result<BucketPage>;
     /// Makes a bucket; [`crate::BackendError::BucketExists`] if it exists.
     async fn create_bucket(&self, cx: &Context, request: CreateBucketRequest<'_>) -> Result<()>;
-    /// True if there is a bucket of this name.
+    /// True if a bucket with this name exists.
     async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> Result<bool>;
-    /// The state of a bucket that was read before and still counts, according to
-    /// [`crate::Capabilities::freshness`]. Never waits. `None` does not mean that the bucket does
-    /// not exist, but that its state has to be loaded.
+    /// Returns the state of a bucket that was read before and is still valid, according to
+    /// [`crate::Capabilities::freshness`]. It never waits. `None` does not mean that the bucket
+    /// does not exist, but that its state has to be loaded.
     fn known_bucket(&self, bucket: &BucketName) -> Option<Arc<BucketState>>;
-    /// Reads the state of a bucket. One whose documents cannot be read is closed, and not an error.
+    /// Reads the state of a bucket. If its documents cannot be read, that is not an error: the
+    /// state says that the bucket is closed.
     async fn load_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<Arc<BucketState>>;
     /// Reads a document of a bucket; `None` if it has none of this kind. Fails if the document is
     /// damaged.
@@ -70,49 +71,51 @@ pub trait Backend: Send + Sync + 'static {
     /// Uploads in progress end with it, as in S3; a delete that fails leaves them unchanged.
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()>;
 
-    /// An object's attributes. The selector may name a part (its size and place are then in the
-    /// answer's [`ObjectRead::range`]); the body of the answer is
+    /// Returns an object's attributes. The selector may name a part, whose size and position are
+    /// then in the answer's [`ObjectRead::range`]. The body of the answer is
     /// [`crate::ObjectBody::Empty`].
     async fn head_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead>;
-    /// An object's attributes and its bytes, or the part of them that the selector names.
+    /// Returns an object's attributes and its bytes, or those bytes that the selector names.
     async fn get_object(&self, cx: &Context, request: ReadRequest<'_>) -> Result<ObjectRead>;
     /// Begins a write. Conditions that already fail are reported here, before any byte is received;
-    /// [`ObjectWriter::commit`] decides them finally.
+    /// [`ObjectWriter::commit`] makes the final decision about them.
     async fn put_object(&self, cx: &Context, request: PutRequest<'_>) -> Result<Box<dyn ObjectWriter>>;
     /// Removes an object. A missing object is not an error, unless a condition requires it.
     async fn delete_object(&self, cx: &Context, request: DeleteRequest<'_>) -> Result<DeleteReceipt>;
-    /// Copies an object inside this backend, and replaces attributes if asked. Errors say whether
-    /// they concern the source or the target ([`crate::BackendError::on`]). A source that is larger
-    /// than one request may write is refused ([`crate::BackendError::CopySourceTooLarge`]).
+    /// Copies an object inside this backend, and replaces its attributes if the request says so.
+    /// Errors say whether they concern the source or the target ([`crate::BackendError::on`]). A
+    /// source that is larger than one request may write is refused
+    /// ([`crate::BackendError::CopySourceTooLarge`]).
     async fn copy_object(&self, cx: &Context, request: CopyRequest<'_>) -> Result<Copied<WriteReceipt>>;
-    /// One page of keys in the order of their bytes.
+    /// Returns one page of keys in the order of their bytes.
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage>;
 
     /// Begins a multipart upload.
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt>;
     /// Begins a part, after [`crate::check_part_algorithm`].
     async fn put_part(&self, cx: &Context, request: PutPartRequest<'_>) -> Result<PartWriter>;
-    /// Makes a part from an object or a range of one. Errors say which side they concern, and the
-    /// size is limited, like those of copies.
+    /// Makes a part from an object or a range of one. As for copies, errors say which side they
+    /// concern, and the size is limited.
     async fn copy_part(&self, cx: &Context, request: CopyPartRequest<'_>) -> Result<Copied<PartReceipt>>;
     /// Makes the object from the named parts, after [`crate::CompleteUpload::check`], and ends the
     /// upload.
     async fn complete_upload(&self, cx: &Context, request: CompleteRequest<'_>) -> Result<WriteReceipt>;
     /// Removes an upload and its parts.
     async fn abort_upload(&self, cx: &Context, request: AbortRequest<'_>) -> Result<()>;
-    /// One page of parts, by number.
+    /// Returns one page of parts, sorted by number.
     async fn list_parts(&self, cx: &Context, query: ListPartsQuery<'_>) -> Result<PartPage>;
-    /// One page of uploads in progress, by key and then by time of creation.
+    /// Returns one page of uploads in progress, sorted by key and then by time of creation.
     async fn list_uploads(&self, cx: &Context, query: &ListUploadsQuery<'_>) -> Result<UploadPage>;
 
-    /// The maintenance of the storage; `None` if it needs none.
+    /// Returns the maintenance of the storage; `None` if it needs none.
     fn maintenance(self: Arc<Self>) -> Option<Arc<dyn Maintenance>>;
-    /// Figures of the storage, for monitoring. May query its volumes.
+    /// Returns figures of the storage, for monitoring. It may query the storage's volumes.
     async fn statistics(&self) -> Statistics;
-    /// Checks whether requests can be served now; the error is the reason for an operator. May
-    /// check that the storage's main volume answers and has the required space; does not check
-    /// volumes that hold only some buckets. Does not promise that writes would succeed: a volume
-    /// that became read-only can still be read from, and so can a full one if no space is required.
+    /// Checks whether requests can be served now; the error is the reason, for an operator. It may
+    /// check that the storage's main volume answers and has the required space; it does not check
+    /// volumes that hold only some buckets. Success does not mean that writes would succeed: a
+    /// volume that became read-only can still be read from, and so can a full one if no space is
+    /// required.
     async fn ready(&self) -> std::result::Result<(), String>;
     /// Returns the abilities of the storage, and its needs from its callers.
     fn capabilities(&self) -> Capabilities;

@@ -8,29 +8,31 @@ use s3_types::{
 use crate::object::{CopySource, ObjectRef};
 use crate::object_check::Check;
 
-/// Names an upload.
+/// The name of an upload: its object and its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UploadRef<'a> {
-    /// The object it will make.
+    /// The object that the upload will make.
     pub object: ObjectRef<'a>,
-    /// Its id.
+    /// The id of the upload.
     pub id: &'a UploadId,
 }
 
-/// Algorithm and type of an upload's checksum, if its client chose them. Otherwise the object gets
-/// a full-object CRC of the default algorithm, and parts may have a checksum of any algorithm.
+/// The algorithm and the type of an upload's checksum, if its client chose them. Otherwise the
+/// object gets a full-object CRC of the default algorithm, and parts may have a checksum of any
+/// algorithm.
 pub type ChosenChecksum = Option<(ChecksumAlgorithm, ChecksumType)>;
 
 /// The requester who began an upload, as answers show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initiator {
-    /// The canonical id of an account whose root it was, or the ARN of another principal.
+    /// The canonical id of an account if its root began the upload, or the ARN of another
+    /// principal.
     pub id: Box<str>,
     /// The name for people.
     pub name: Box<str>,
 }
 
-/// The most bytes that id and name of an initiator have together
+/// The largest length of id and name of an initiator together, in bytes
 /// ([`crate::BackendError::TooLarge`]): more than the longest path and name of a user.
 pub const INITIATOR_BYTES_MAX: usize = 2 << 10;
 
@@ -44,50 +46,51 @@ impl Initiator {
 /// The options of an upload.
 #[derive(Debug, Clone, Default)]
 pub struct NewUpload {
-    /// Metadata for the object.
+    /// The metadata for the object.
     pub metadata: ObjectMetadata,
-    /// The checksum that its client chose.
+    /// The checksum that the client chose.
     pub checksum: ChosenChecksum,
     /// The requester; `None` for the root of the account that owns the storage.
     pub initiator: Option<Box<Initiator>>,
 }
 
-/// An upload that begins.
+/// A request to begin an upload.
 #[derive(Debug, Clone)]
 pub struct CreateUploadRequest<'a> {
-    /// The object it will make.
+    /// The object that the upload will make.
     pub object: ObjectRef<'a>,
-    /// The upload's options.
+    /// The options of the upload.
     pub upload: NewUpload,
 }
 
 /// The result of creating an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadReceipt {
-    /// The id that names it from now on.
+    /// The id of the new upload.
     pub id: UploadId,
 }
 
-/// A part that begins. When it is committed, it replaces an earlier part of the same number.
+/// A request to begin a part. When the part is committed, it replaces an earlier part with the same
+/// number.
 #[derive(Debug, Clone, Copy)]
 pub struct PutPartRequest<'a> {
     /// The upload.
     pub upload: UploadRef<'a>,
-    /// Its number.
+    /// The number of the part.
     pub part_number: u32,
-    /// The number of bytes that will come, if that is known.
+    /// The number of bytes that will be written, if that is known.
     pub size_hint: Option<u64>,
-    /// The algorithm of the checksum that comes with the part, if one does.
+    /// The algorithm of the checksum that is sent with the part, if there is one. It is
     /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
     pub checksum: Option<ChecksumAlgorithm>,
 }
 
-/// A request to drop an upload.
+/// A request to abort an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct AbortRequest<'a> {
     /// The upload.
     pub upload: UploadRef<'a>,
-    /// When the upload must have been created, to the second; otherwise
+    /// The time at which the upload must have been created, to the second; otherwise
     /// [`Condition::InitiatedTime`](s3_types::Condition::InitiatedTime) fails.
     pub if_initiated: Option<Timestamp>,
 }
@@ -97,10 +100,10 @@ pub struct AbortRequest<'a> {
 pub struct PartReceipt {
     /// The part's ETag.
     pub etag: ETag,
-    /// Its checksum. If the upload chose no algorithm, the part's checksum is kept only to compute
-    /// the object's, and is not shown here.
+    /// The part's checksum. If the upload chose no algorithm, the part's checksum is kept only to
+    /// compute the object's, and is not returned here.
     pub checksum: Option<ChecksumValue>,
-    /// Its time.
+    /// The time of the upload.
     pub last_modified: Timestamp,
 }
 
@@ -109,8 +112,8 @@ pub struct PartReceipt {
 pub struct CopyPartRequest<'a> {
     /// The source.
     pub source: CopySource<'a>,
-    /// The range to copy; `None` for all bytes. [`crate::BackendError::InvalidRange`] if it reaches
-    /// beyond the end.
+    /// The range to copy; `None` for all bytes. It is [`crate::BackendError::InvalidRange`] if it
+    /// reaches beyond the end.
     pub range: Option<Range<u64>>,
     /// The upload.
     pub upload: UploadRef<'a>,
@@ -121,20 +124,21 @@ pub struct CopyPartRequest<'a> {
 /// The contents of a completion.
 #[derive(Debug, Clone, Default)]
 pub struct CompleteUpload {
-    /// The parts of the object. Checked by the backend: checksums ([`CompleteUpload::check`]),
+    /// The list of the object's parts. The backend checks checksums ([`CompleteUpload::check`]),
     /// ascending order ([`crate::BackendError::InvalidPartOrder`]), existence and ETag
-    /// ([`crate::BackendError::InvalidPart`]), size of all but the last
+    /// ([`crate::BackendError::InvalidPart`]), and the size of all but the last
     /// ([`crate::BackendError::PartTooSmall`]).
     pub parts: Vec<CompletedPart>,
-    /// Conditions on the object to be replaced. If there are any, it must also be the one that the
-    /// key had when the upload was created ([`crate::BackendError::ChangedSinceCreation`]).
+    /// The conditions on the object that is replaced. If there are any, this must also be the
+    /// object that the key had when the upload was created
+    /// ([`crate::BackendError::ChangedSinceCreation`]).
     pub conditions: Conditions,
     /// The checksum that the object must have, as the client gave it. [`CompleteUpload::check`]
     /// decides what is compared ([`crate::BackendError::WrongChecksum`]).
     pub checksum: Option<Checksum>,
     /// The type of that checksum, if the client named one.
     pub checksum_type: Option<ChecksumType>,
-    /// The size that the object must have, if the client gave one
+    /// The size in bytes that the object must have, if the client gave one
     /// ([`crate::BackendError::WrongSize`]).
     pub size_bytes: Option<u64>,
 }
@@ -150,38 +154,38 @@ pub struct CompleteRequest<'a> {
     pub check: Check<'a>,
 }
 
-/// Which parts to list.
+/// A query for a page of parts.
 #[derive(Debug, Clone, Copy)]
 pub struct ListPartsQuery<'a> {
     /// The upload.
     pub upload: UploadRef<'a>,
-    /// Only parts with larger numbers.
+    /// The number after which the page begins.
     pub after: u32,
-    /// At most this many; at least 1.
+    /// The largest number of parts on the page, at least 1.
     pub max_parts: usize,
 }
 
 /// A part in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartSummary {
-    /// Its number.
+    /// The number of the part.
     pub part_number: u32,
-    /// Length.
+    /// The length of the part, in bytes.
     pub size_bytes: u64,
-    /// When it was uploaded.
+    /// The time at which the part was uploaded.
     pub last_modified: Timestamp,
-    /// Its ETag.
+    /// The part's ETag.
     pub etag: ETag,
-    /// Its checksum, where one is kept.
+    /// The part's checksum, if one is kept.
     pub checksum: Option<ChecksumValue>,
 }
 
 /// One page of parts.
 #[derive(Debug, Clone, Default)]
 pub struct PartPage {
-    /// Sorted by number.
+    /// The parts, sorted by number.
     pub parts: Vec<PartSummary>,
-    /// True if there are more.
+    /// True if there are more parts.
     pub truncated: bool,
     /// The checksum that the upload was created with.
     pub chosen: ChosenChecksum,
@@ -192,57 +196,57 @@ pub struct PartPage {
 /// The position at which a listing of uploads continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadPosition {
-    /// After all uploads of this key.
+    /// The position after all uploads of this key.
     AfterKey(String),
-    /// After this upload of this key (by time of creation).
+    /// The position after this upload of this key (by time of creation). It is
     /// [`crate::BackendError::InvalidUploadMarker`] if this backend cannot have made the id, or if
-    /// it belongs to an upload of another key.
+    /// the id is that of an upload of another key.
     AfterUpload {
         /// The key.
         key: String,
-        /// The upload; if it no longer exists, the listing continues by the order of ids.
+        /// The id of the upload; if it no longer exists, the listing continues by the order of ids.
         id: UploadId,
     },
-    /// After all keys that start with this.
+    /// The position after all keys that start with this text.
     AfterPrefix(String),
 }
 
-/// Which uploads to list.
+/// A query for a page of uploads.
 #[derive(Debug, Clone)]
 pub struct ListUploadsQuery<'a> {
     /// The bucket.
     pub bucket: &'a BucketName,
-    /// Only keys that start with this; may be empty.
+    /// The text that keys must start with; may be empty.
     pub prefix: &'a str,
-    /// As in [`crate::ListObjectsQuery::delimiter`].
+    /// The delimiter, as in [`crate::ListObjectsQuery::delimiter`].
     pub delimiter: Option<&'a str>,
     /// The position at which the listing begins.
     pub start: Option<&'a UploadPosition>,
-    /// At most this many uploads and common prefixes together; at least 1.
+    /// The largest number of uploads and common prefixes together, at least 1.
     pub max_items: usize,
 }
 
 /// An upload in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadSummary {
-    /// The key of the object that it will make.
+    /// The key of the object that the upload will make.
     pub key: ObjectKey,
-    /// Its id.
+    /// The id of the upload.
     pub id: UploadId,
-    /// When it was created.
+    /// The time at which the upload was created.
     pub initiated: Timestamp,
-    /// The checksum that it was created with.
+    /// The checksum that the upload was created with.
     pub checksum: ChosenChecksum,
-    /// The requester who began it, as in [`NewUpload::initiator`].
+    /// The requester who began the upload, as in [`NewUpload::initiator`].
     pub initiator: Option<Box<Initiator>>,
 }
 
 /// One page of uploads.
 #[derive(Debug, Clone, Default)]
 pub struct UploadPage {
-    /// Sorted by key, then by time.
+    /// The uploads, sorted by key, then by time.
     pub uploads: Vec<UploadSummary>,
-    /// Sorted.
+    /// The common prefixes, sorted.
     pub common_prefixes: Vec<String>,
     /// The position at which the next page begins; `None` if this was the last.
     pub next: Option<UploadPosition>,

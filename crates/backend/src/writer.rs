@@ -18,7 +18,7 @@ pub trait ObjectWriter: Send {
 
 /// A part that is being written.
 pub struct PartWriter {
-    /// The writer for its bytes.
+    /// The writer for the part's bytes.
     pub writer: Box<dyn ObjectWriter>,
     /// The checksum that the upload was created with.
     pub chosen: ChosenChecksum,

@@ -1,40 +1,40 @@
-//! An HTTP/1.1 answer, read as it comes in (RFC 9112, section 6). Bodies are counted; if a request
-//! needs the body, its beginning is kept.
+//! Reads an HTTP/1.1 answer as it comes in (RFC 9112, section 6). Counts the bytes of the body, and
+//! keeps the beginning of the body if a request needs it.
 
 use s3_client::http1::{Framing, Malformed, read_head};
 
-/// The bytes of an error's document that are kept, for its code.
+/// The number of bytes of an error's document that are kept, to find the error's code.
 const ERROR_MAX: usize = 4 << 10;
 
-/// The parts of an answer that are wanted beyond its status.
+/// The parts of an answer that a request needs beyond the status.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted {
-    /// True if there is no body, whatever the head says: the answer to HEAD.
+    /// True if the answer has no body, whatever its head says: the answer to HEAD.
     pub no_body: bool,
     /// The number of bytes of the body to keep. The beginning of an error's body is kept in any
     /// case.
     pub keep_bytes: usize,
-    /// True if the ETag is wanted.
+    /// True if the ETag is needed.
     pub etag: bool,
 }
 
-/// An answer, as far as it has come in.
+/// The part of an answer that has come in.
 #[derive(Debug)]
 pub(crate) struct Answer {
     wanted: Wanted,
-    /// The rest of the body; `None` in the head.
+    /// The state of reading the body; `None` until the head has come in.
     body: Option<Framing>,
-    /// The beginning of a head that came in pieces.
+    /// The part of the head that has come in, if the head is not complete.
     pending: Vec<u8>,
     /// The status; 0 until the head has come in.
     pub status: u16,
-    /// True if the server lets the connection be used again.
+    /// True if the server allows another request on the connection.
     pub keep_alive: bool,
-    /// The length of the body.
+    /// The number of bytes of the body that have come in.
     pub body_bytes: u64,
-    /// The beginning of the body, if wanted.
+    /// The beginning of the body, if it is needed.
     pub kept: Vec<u8>,
-    /// The ETag, if wanted.
+    /// The ETag, if it is needed.
     pub etag: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Default for Answer {
 }
 
 impl Answer {
-    /// An answer of which nothing has come in yet.
+    /// Makes an answer of which nothing has come in yet.
     pub fn new() -> Self {
         Self {
             wanted: Wanted::default(),
@@ -59,7 +59,7 @@ impl Answer {
         }
     }
 
-    /// Begins the next answer on a connection.
+    /// Prepares for the next answer on the connection.
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
         self.body = None;
@@ -70,8 +70,8 @@ impl Answer {
         self.etag = None;
     }
 
-    /// Takes bytes that came in; true once the answer is complete. Nothing may come after that: no
-    /// two requests are sent at once.
+    /// Reads bytes that came in. Returns true once the answer is complete. Bytes after its end are
+    /// an error, since only one request is sent at a time.
     pub fn push(&mut self, input: &[u8]) -> Result<bool, Malformed> {
         if let Some(framing) = self.body {
             return self.read_body(framing, input);
@@ -84,12 +84,12 @@ impl Answer {
         self.read_head(&pending)
     }
 
-    /// Handles that the server has closed the connection: true if that ends the answer properly.
+    /// True if the answer is complete when the server closes the connection now.
     pub fn end(&self) -> bool {
         self.body.is_some_and(Framing::may_end)
     }
 
-    /// True once the status is known.
+    /// True once the head has come in, so that the status is known.
     pub fn has_head(&self) -> bool {
         self.body.is_some()
     }
@@ -134,7 +134,7 @@ impl Answer {
         Ok(framing.is_done())
     }
 
-    /// Counts bytes of the body, and keeps them as far as they are wanted.
+    /// Counts bytes of the body, and keeps those that are needed.
     fn keep(&mut self, data: &[u8]) {
         let keep =
             if self.status >= 300 { self.wanted.keep_bytes.max(ERROR_MAX) } else { self.wanted.keep_bytes };

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::summary::{FIGURES, Row, Spread, rows};
 
-/// A table of ratios, second to first: medians of all rounds. `~` marks those that may be noise.
-/// Fails if there is nothing to compare.
+/// Returns a table of ratios: the medians of the second report divided by those of the first. `~`
+/// marks ratios that may be noise. Fails if the reports have no results in common.
 pub fn compare(first: &Report, second: &Report) -> Result<String> {
     let (first_rows, second_rows) = (rows(first), rows(second));
     if !first_rows.iter().any(|a| second_rows.iter().any(|b| a.key == b.key)) {

@@ -1,4 +1,4 @@
-//! A connection to an endpoint, with one request on it at a time.
+//! A connection to an endpoint, which carries one request at a time.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,8 +18,8 @@ use crate::request::{Block, Body, Prepared};
 /// The number of bytes that are read at a time.
 const BUFFER: usize = 256 << 10;
 
-/// The memory that all connections of a thread share: the buffer for answers, and the bytes of
-/// bodies.
+/// The memory that all connections of a thread share: a buffer for reading answers, and the bytes
+/// that bodies are made of.
 #[derive(Debug)]
 pub(crate) struct Shared {
     buffer: RefCell<Box<[u8]>>,
@@ -32,7 +32,7 @@ impl Shared {
     }
 }
 
-/// The reason why there is no answer.
+/// The reason why a request got no answer.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Io(io::Error),
@@ -55,7 +55,7 @@ impl Trouble {
         }
     }
 
-    /// Its name in reports.
+    /// Returns the error's name in reports.
     pub fn name(&self) -> String {
         match self {
             Self::Io(e) => match e.kind() {
@@ -72,11 +72,11 @@ impl Trouble {
     }
 }
 
-/// A connection, and the answer that came in last.
+/// A connection, and the answer that came in last on it.
 pub(crate) struct Connection {
     transport: Transport,
     pub answer: Answer,
-    /// True if another request may be sent.
+    /// True if another request may be sent on the connection.
     pub reusable: bool,
 }
 
@@ -121,8 +121,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends until the whole request is sent, or the answer is there; true if the answer is
-    /// complete.
+    /// Sends until the whole request is sent, or until the head of the answer has come in. Returns
+    /// true if the answer is complete.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -147,7 +147,7 @@ impl Connection {
         Poll::Ready(Ok(false))
     }
 
-    /// Reads once; true if the answer is complete.
+    /// Reads once. Returns true if the answer is complete.
     fn poll_receive(&mut self, cx: &mut Context<'_>, shared: &Shared) -> Poll<Result<bool, Trouble>> {
         let mut buffer = shared.buffer.borrow_mut();
         let mut buffer = ReadBuf::new(&mut buffer);
@@ -165,7 +165,7 @@ struct Sending<'a> {
     head: &'a [u8],
     text: &'a [u8],
     block: &'a [u8],
-    /// The position in the block at which the body continues.
+    /// The position in the block from which the body continues.
     at: usize,
     left: u64,
 }

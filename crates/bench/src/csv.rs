@@ -1,5 +1,5 @@
-//! Writes results for spreadsheets (RFC 4180): a line for each operation of each step and round.
-//! Columns whose figures cover all operations of a step say so in their names.
+//! Writes results for spreadsheets (RFC 4180), with one line for each operation of each step and
+//! round. Columns whose figures cover all operations of a step say so in their names.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::device::DeviceUse;
 use crate::process::{ProcessIo, ProcessUse};
 use crate::report::{Report, Round};
 
-/// All of a report's figures.
+/// Returns all figures of a report as CSV.
 pub fn csv(report: &Report) -> String {
     let mut out = String::from(
         "title,concurrency,endpoints,round,rate_asked,seconds,operation,answers,per_second,bytes_per_second,min_us,mean_us,p50_us,p90_us,p99_us,\
@@ -60,7 +60,7 @@ pub fn csv(report: &Report) -> String {
     out
 }
 
-/// The columns of the resources that a step used, and of what limited it.
+/// Returns the columns about the resources that a step used, and about the limit of the step.
 fn resources(round: &Round) -> String {
     let of_servers = |figure: fn(&ProcessUse) -> u64| round.servers.iter().map(figure).sum::<u64>();
     // None at all if those of one server are not known.
@@ -93,7 +93,7 @@ fn resources(round: &Round) -> String {
     .join(",")
 }
 
-/// A text, in quotes if it needs them.
+/// Returns a text as a field, in quotes if it needs them.
 fn field(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::units::float;
 
-/// The unit of /proc/diskstats, whatever the device's own is.
+/// The unit of sizes in /proc/diskstats, in bytes, whatever the device's own sector size is.
 const SECTOR: u64 = 512;
 const DISKSTATS: &str = "/proc/diskstats";
 
-/// A block device whose work is to be shown.
+/// A block device whose work the report shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// The kernel's name for it: `sda`, `nvme0n1`, `dm-0`.
+    /// The kernel's name for the device: `sda`, `nvme0n1`, `dm-0`.
     pub(crate) name: String,
 }
 
-/// The work of a device in a step, whichever program caused it.
+/// The work of a device during a step, whichever program caused it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceUse {
-    /// The kernel's name for it.
+    /// The kernel's name for the device.
     pub name: String,
-    /// The share of the measured time in which it was busy.
+    /// The share of the measured time in which the device was busy, from 0 to 1.
     pub busy: f64,
-    /// Read requests in the whole step. A flush of all file systems comes before the step and
-    /// another one after it, so that everything that was written has reached the device.
+    /// The number of read requests in the whole step. All file systems are flushed before the step
+    /// and after it, so that the counts include everything that the step wrote.
     pub read_requests: u64,
-    /// Bytes that the read requests read.
+    /// The number of bytes that the read requests read.
     pub read_bytes: u64,
-    /// Write requests in the whole step.
+    /// The number of write requests in the whole step.
     pub write_requests: u64,
-    /// Bytes that the write requests wrote.
+    /// The number of bytes that the write requests wrote.
     pub write_bytes: u64,
-    /// Flushes of its cache in the whole step.
+    /// The number of flushes of the device's cache in the whole step.
     pub flushes: u64,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Counters {
 
 impl Device {
     /// Finds a device by the kernel's name for it, by its file in /dev, or by a directory that is
-    /// on it.
+    /// stored on it.
     pub fn find(text: &str) -> Result<Self> {
         let table = fs::read_to_string(DISKSTATS).map_err(|e| format!("{DISKSTATS}: {e}"))?;
         if !text.contains('/') {
@@ -76,8 +76,8 @@ impl Device {
         Counters::of(&table, &self.name).unwrap_or_default()
     }
 
-    /// The work from `before` to `after`, and the share of the time from `begin` to `end`
-    /// (`seconds` long) in which the device was busy.
+    /// Returns the work of the device during `step`, between its two readings. The share of time in
+    /// which the device was busy is that between the two readings `measured`, `seconds` apart.
     pub(crate) fn used(
         &self,
         step: (Counters, Counters),
@@ -99,7 +99,7 @@ impl Device {
 }
 
 impl Counters {
-    /// Finds a device in /proc/diskstats.
+    /// Finds a device's counters in the text of /proc/diskstats.
     fn of(table: &str, name: &str) -> Option<Self> {
         let fields: Vec<&str> = table
             .lines()

@@ -1,4 +1,4 @@
-//! The endpoints that requests go to.
+//! The endpoints to which requests are sent.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
@@ -6,21 +6,22 @@ use s3_client::Trust;
 
 use crate::error::Result;
 
-/// The advice in the error of a system without trusted certificates.
+/// The advice in the error for a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
 
-/// A server, by the URL of its S3 endpoint.
+/// A server, named by the URL of its S3 endpoint.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The URL as it was given.
     pub url: String,
     pub(crate) server: s3_client::Endpoint,
-    /// Its addresses.
+    /// The addresses of the server.
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
 impl Endpoint {
-    /// Reads `http://host:port` or `https://...`, and looks the name up, once for all connections.
+    /// Reads `http://host:port` or `https://...`. Looks up the host's name once, for all
+    /// connections.
     pub fn new(url: &str, trust: &Trust) -> Result<Self> {
         let server = s3_client::Endpoint::new(url, trust, WITHOUT_ROOTS)?;
         let Some((host, port)) = server.host_and_port() else {
@@ -35,12 +36,13 @@ impl Endpoint {
         Ok(Self { url: server.url().to_owned(), server, addresses })
     }
 
-    /// The value of `Host`.
+    /// Returns the value of the header `Host`.
     pub(crate) fn authority(&self) -> &str {
         self.server.host_header()
     }
 
-    /// The port, if the server is on this machine's loopback.
+    /// Returns the port if one of the server's addresses is this machine's loopback; `None`
+    /// otherwise.
     pub fn local_port(&self) -> Option<u16> {
         self.addresses.iter().find(|address| address.ip().is_loopback()).map(SocketAddr::port)
     }

@@ -1,8 +1,9 @@
 //! A load generator for S3 servers.
 //!
 //! Requests are signed before the clock starts and sent over plain HTTP/1.1 connections, so that a
-//! load costs little compared to the server it measures. A [`Plan`] has steps; [`run`] makes a
-//! [`Report`] of them. The reasons are in `docs/decisions/0011-bench.md`.
+//! load takes little CPU time compared to the server that it measures. A [`Plan`] has steps;
+//! [`run`] measures them and returns a [`Report`]. The reasons for the design are in
+//! `docs/decisions/0011-bench.md`.
 
 #![forbid(unsafe_code)]
 

@@ -4,16 +4,16 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine that the load came from.
+/// The machine on which the load generator ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The kernel's release.
     pub kernel: String,
     /// The processor's name.
     pub processor: String,
-    /// Processors that this process may use.
+    /// The number of processors that this process may use.
     pub processors: usize,
-    /// The size of the memory.
+    /// The size of the memory in bytes.
     pub memory_bytes: u64,
     /// The load average of the last minute at the beginning of the run.
     pub load: String,
@@ -39,7 +39,7 @@ impl Machine {
         }
     }
 
-    /// The facts on one line.
+    /// Returns the facts on one line.
     pub fn sentence(&self) -> String {
         format!(
             "{} x {}, {} memory, Linux {}, load {}",

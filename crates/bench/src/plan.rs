@@ -1,4 +1,4 @@
-//! The plan of a run: what is measured, where and how.
+//! The plan of a run: the steps to measure, the servers, and the settings.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::request::Payload;
 use crate::units::{Mix, Rate, show_size};
 use s3_client::Credentials;
 
-/// The most requests that are signed beforehand for one step.
+/// The largest number of requests that are signed beforehand for one step.
 pub const SIGNED_MAX: u64 = 20_000;
-/// The approximate amount of data that is put into a bucket for one step, unless each object is
-/// large, or the number of objects is given.
+/// The approximate number of bytes that are put into a bucket for one step, unless the number of
+/// objects is given, or each object is large.
 const DATA: u64 = 1 << 30;
 
-/// The length of the ranges of streams, unless it is given.
+/// The length of the ranges of streams in bytes, unless it is given.
 pub(crate) const STREAM_RANGE: u64 = 128 << 10;
 
 /// The kind of a step.
@@ -35,21 +35,21 @@ pub enum Test {
     Multipart,
     /// Several operations.
     Mixed,
-    /// A number of objects, all of which are put, then read, then deleted.
+    /// A number of objects: all are put, then all are read, then all are deleted.
     Burst,
     /// Objects that are written, read once, and deleted, while other objects exist.
     Churn,
-    /// Readers that go through a large object each.
+    /// Readers, each of which reads a large object from its beginning to its end.
     Streams,
 }
 
 impl Test {
-    /// True if it changes no objects.
+    /// True if the step changes no objects.
     pub(crate) fn only_reads(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::List | Self::Streams)
     }
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Put => "put",
@@ -66,33 +66,36 @@ impl Test {
     }
 }
 
-/// One thing to measure, and its settings.
+/// One measurement, and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The kind.
+    /// The kind of the step.
     pub test: Test,
-    /// The size of the objects.
+    /// The size of the objects in bytes.
     pub size: u64,
-    /// For GetObject and streams: read in ranges of this length.
+    /// The length of the ranges in bytes, for GetObject and streams. `None` if whole objects are
+    /// read, or for the default length of streams.
     pub range: Option<u64>,
-    /// For uploads: the size of the parts.
+    /// The size of the parts of uploads in bytes.
     pub part_size: u64,
-    /// For a mix: how often each operation occurs.
+    /// The weight of each operation in a mix.
     pub mix: Mix,
-    /// Keys on a page of a listing.
+    /// The number of keys on a page of a listing.
     pub page: usize,
     /// The number of requests at once.
     pub concurrency: usize,
-    /// True if the fastest number of requests at once is searched first, and then measured.
+    /// True if the run first searches for the number of requests at once that is fastest, and then
+    /// measures with it.
     pub fastest: bool,
     /// The number of endpoints that take part.
     pub endpoints: usize,
-    /// The most requests, or uploads.
+    /// The largest number of requests, or uploads; `None` for no such limit.
     pub most: Option<u64>,
 }
 
 impl Step {
-    /// The step in words, without the number of requests at once: `get 10 GiB in 64 MiB`.
+    /// Describes the step in words, without the number of requests at once: `get 10 GiB in ranges
+    /// of 64 MiB`.
     pub fn title(&self) -> String {
         let size = show_size(self.size);
         match (self.test, self.range) {
@@ -113,7 +116,8 @@ impl Step {
         }
     }
 
-    /// The number of objects that it needs: `given`, if there is such a number.
+    /// Returns the number of objects that the step needs: `given`, if it is a number, or else a
+    /// default.
     pub(crate) fn objects(&self, given: Option<usize>) -> usize {
         let lanes = self.concurrency as u64;
         let fitting = DATA / self.size.max(1);
@@ -130,20 +134,20 @@ impl Step {
         given.unwrap_or_else(|| usize::try_from(default).unwrap_or(usize::MAX))
     }
 
-    /// The number of keys that a mix writes: at least two for each lane, one that is being written
-    /// and one that is being deleted.
+    /// Returns the number of keys that a mix writes: at least two for each lane, one for an object
+    /// that is written and one for an object that is deleted.
     pub(crate) fn keys_of_mix(&self, objects: usize) -> usize {
         objects.max(2 * self.concurrency)
     }
 
-    /// The number of keys for a churn with `alive` objects: each lane needs a free one, and with
-    /// more of them, a name is not used again at once.
+    /// Returns the number of keys for a churn with `alive` objects. Each lane needs a key without
+    /// an object; with more of them, a key is not used again at once.
     pub(crate) fn keys_of_churn(&self, alive: usize) -> usize {
         (2 * alive).max(alive + self.concurrency)
     }
 
-    /// The ranges of one object: first byte and last. If there are too many to sign, only some of
-    /// them, at equal distances.
+    /// Returns the first and the last byte of each range of one object. If there are too many
+    /// ranges to sign, returns only some of them, at equal distances.
     pub(crate) fn ranges(&self, objects: usize) -> Vec<(u64, u64)> {
         let length = self.range.unwrap_or(self.size).clamp(1, self.size.max(1));
         let count = self.size.div_ceil(length);
@@ -153,39 +157,39 @@ impl Step {
     }
 }
 
-/// The steps to measure, where and how.
+/// The steps to measure, the servers, and the settings.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The servers. Connections go to them in turn.
+    /// The servers. Connections are distributed over them in turn.
     pub endpoints: Vec<Endpoint>,
-    /// The keys.
+    /// The keys that requests are signed with.
     pub credentials: Credentials,
-    /// An existing bucket, instead of one that is made and removed.
+    /// The name of an existing bucket to use; `None` if the run makes a bucket and removes it.
     pub bucket: Option<String>,
-    /// True if the objects and the bucket that were made are kept.
+    /// True if the run does not remove the objects and the bucket that it made.
     pub keep: bool,
     /// Whether the signature covers the body
     pub payload: Payload,
     /// The number of threads that send requests.
     pub threads: usize,
-    /// The number of objects, if it is given.
+    /// The number of objects; `None` for the default of each step.
     pub objects: Option<usize>,
     /// The time for which each step is measured.
     pub duration: Duration,
-    /// The time that each step runs before it is measured.
+    /// The time for which each step runs before it is measured.
     pub warm_up: Duration,
-    /// The rate of an open loop.
+    /// The rate of an open loop; `None` for a closed loop.
     pub rate: Option<Rate>,
     /// The number of times that all steps are run.
     pub repeat: u32,
-    /// The time after which the wait for an answer ends.
+    /// The longest time that a request waits for its answer.
     pub timeout: Duration,
-    /// The servers' processes. If there are none, those that listen on the endpoints' ports of this
-    /// machine.
+    /// The ids of the servers' processes. If it is empty, the processes that listen on the
+    /// endpoints' ports of this machine are watched.
     pub server_pids: BTreeSet<u32>,
-    /// The devices whose work is to be shown.
+    /// The devices whose work the report shows.
     pub devices: Vec<Device>,
-    /// The name of the preset.
+    /// The name of the preset, if the steps come from one.
     pub preset: Option<String>,
     /// The steps.
     pub steps: Vec<Step>,

@@ -1,5 +1,5 @@
-//! Loads that published studies of S3 servers used, so that their figures can be set beside one's
-//! own.
+//! Loads that published studies of S3 servers used, so that their figures can be compared with
+//! one's own.
 
 use crate::plan::{Step, Test};
 use crate::units::{Mix, float, whole};
@@ -7,21 +7,21 @@ use crate::units::{Mix, float, whole};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// Parts of large objects, and ranges of them.
+/// The size of the parts of large objects, and of ranges of them, in bytes.
 const PART: u64 = 64 * MIB;
-/// The sizes of small objects.
+/// The sizes of small objects, in bytes.
 const SMALL: [u64; 4] = [KIB, 4 * KIB, 16 * KIB, 128 * KIB];
 
-/// A load by name.
+/// A preset: a load with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name.
+    /// The name of the preset.
     pub name: &'static str,
-    /// A sentence about what it measures.
+    /// A sentence about what the preset measures.
     pub about: &'static str,
 }
 
-/// All of them.
+/// All presets.
 pub const PRESETS: [Preset; 12] = [
     Preset { name: "put-1m", about: "PutObject of 1 MiB with 100 to 350 at once" },
     Preset {
@@ -61,8 +61,9 @@ pub const PRESETS: [Preset; 12] = [
     },
 ];
 
-/// The steps of a preset, for this many endpoints; large objects are made smaller by `scale`.
-/// `concurrency` replaces the preset's own.
+/// Returns the steps of a preset for this many endpoints; `None` if there is no such preset.
+/// `scale` is the factor by which the sizes of large objects are multiplied. `concurrency` replaces
+/// the preset's own numbers of requests at once.
 pub fn steps(name: &str, endpoints: usize, scale: f64, concurrency: Option<&[usize]>) -> Option<Vec<Step>> {
     let of = Asked { endpoints, scale, concurrency };
     Some(match name {
@@ -130,18 +131,18 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// A size that is scaled down to a number of whole parts.
+    /// Returns the size multiplied by the scale, and rounded to a number of whole parts.
     fn scaled(&self, size: u64, part: u64) -> u64 {
         whole(float(size / part) * self.scale).max(1) * part
     }
 
-    /// One step for each number of requests at once.
+    /// Makes one step for each number of requests at once.
     fn swept(&self, own: &[usize], one: &dyn Fn(usize) -> Step) -> Vec<Step> {
         self.concurrency.unwrap_or(own).iter().map(|at_once| one(*at_once)).collect()
     }
 
-    /// Steps over one endpoint, over two, up to all, with each of these numbers of requests at once
-    /// per endpoint.
+    /// Makes steps for one endpoint, for two, up to all of them, with each of these numbers of
+    /// requests at once per endpoint.
     fn over_endpoints(&self, own: &[usize], one: &dyn Fn(usize, usize) -> Step) -> Vec<Step> {
         (1..=self.endpoints).flat_map(|n| self.swept(own, &|c| one(c * n, n))).collect()
     }
@@ -157,7 +158,7 @@ impl Asked<'_> {
     }
 
     /// Drops steps with more parts at once than an object has after scaling, unless the user gave
-    /// the numbers. Steps with up to two parts at once per endpoint stay.
+    /// the numbers. Steps with up to two parts at once per endpoint are not dropped.
     fn with_parts_enough(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let enough = |step: &Step| (step.size / PART).max(2 * step.endpoints as u64);
         steps.retain(|step| self.concurrency.is_some() || step.concurrency as u64 <= enough(step));

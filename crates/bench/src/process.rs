@@ -1,4 +1,4 @@
-//! Measures what processes use, from /proc.
+//! Measures the resources that processes use, from /proc.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,66 +10,68 @@ use serde::{Deserialize, Serialize};
 use crate::processors;
 use crate::units::float;
 
-/// The time between two readings of the context switches of all threads, of which each has a file.
+/// The time between two readings of the context switches. Each reading takes one file for every
+/// thread.
 const SWITCHES_EVERY: Duration = Duration::from_secs(1);
 
-/// The resources that a server's process used while it was measured.
+/// The resources that a server's process used during the measured time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
-    /// The process.
+    /// The id of the process.
     pub pid: u32,
-    /// The name of its program.
+    /// The name of the process's program.
     pub name: String,
-    /// User and system time.
+    /// The CPU time in seconds: user time and system time.
     pub cpu_seconds: f64,
-    /// The kernel's part of the CPU time.
+    /// The part of the CPU time that was system time, in seconds.
     #[serde(default)]
     pub system_cpu_seconds: f64,
-    /// Processors that it may use at once: those of its mask, or fewer by the quota of its control
-    /// groups.
+    /// The number of processors that the process may use at once, by its CPU mask and the quota of
+    /// its control groups.
     #[serde(default)]
     pub processors: f64,
-    /// The most resident memory that was seen.
+    /// The largest resident memory that was seen, in bytes.
     pub resident_bytes_max: u64,
-    /// Page faults that did not wait for a disk.
+    /// The number of page faults that did not wait for a disk.
     pub minor_faults: u64,
-    /// Page faults that waited for a disk.
+    /// The number of page faults that waited for a disk.
     pub major_faults: u64,
-    /// Context switches of threads that had to wait for something. For a thread that ended, those
-    /// of its last second may be missing.
+    /// The number of context switches of threads that had to wait for something. Those in the last
+    /// second of a thread that ended may be missing.
     #[serde(default)]
     pub voluntary_switches: u64,
-    /// Context switches of threads that could have continued.
+    /// The number of context switches of threads that could have continued.
     #[serde(default)]
     pub involuntary_switches: u64,
-    /// The most threads that were seen.
+    /// The largest number of threads that was seen.
     pub threads_max: u64,
-    /// The most open files that were seen.
+    /// The largest number of open files that was seen.
     pub open_files_max: u64,
-    /// The bytes that it read and wrote; `None` if this user may not read /proc/PID/io.
+    /// The calls and bytes of the process's reads and writes; `None` if this user may not read
+    /// /proc/PID/io.
     #[serde(default)]
     pub io: Option<ProcessIo>,
     /// True if the process has ended.
     pub ended: bool,
 }
 
-/// The bytes that a process read and wrote, as /proc/PID/io counts it: by read(2), write(2) and
-/// similar calls, on files and sockets. Data that sockets receive and send by recv(2) and send(2)
-/// is not included.
+/// The reads and writes of a process, as /proc/PID/io counts them: by read(2), write(2) and similar
+/// calls, on files and sockets. Data that sockets receive and send by recv(2) and send(2) is not
+/// included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIo {
-    /// Calls that read.
+    /// The number of calls that read.
     pub read_calls: u64,
-    /// Bytes that the reading calls returned.
+    /// The number of bytes that these calls returned.
     pub read_bytes: u64,
-    /// Calls that write.
+    /// The number of calls that write.
     pub write_calls: u64,
-    /// Bytes that the writing calls took.
+    /// The number of bytes that these calls took.
     pub write_bytes: u64,
-    /// Bytes fetched from storage.
+    /// The number of bytes that were fetched from storage.
     pub storage_read_bytes: u64,
-    /// Bytes in pages of files that were to be written to storage, less those that were deleted
-    /// before.
+    /// The number of bytes in pages of files that were to be written to storage, less those of
+    /// pages that were discarded before.
     pub storage_write_bytes: u64,
 }
 
@@ -85,7 +87,7 @@ struct Sample {
     io: Option<ProcessIo>,
 }
 
-/// Watches processes from a beginning to an end.
+/// Measures processes, from the beginning of the measured time to its end.
 pub(crate) struct Watch {
     watched: Vec<Watched>,
     own: Duration,
@@ -115,7 +117,7 @@ impl Watch {
         watch
     }
 
-    /// Takes a sample; the largest values are kept.
+    /// Takes a sample, and keeps the largest values so far.
     pub fn look(&mut self) {
         let with_switches = self.switches_read.elapsed() >= SWITCHES_EVERY;
         if with_switches {
@@ -126,7 +128,8 @@ impl Watch {
         }
     }
 
-    /// Ends the measurement. Returns what the processes used, and the CPU seconds of this process.
+    /// Ends the measurement. Returns what the processes used, and the CPU time of this process in
+    /// seconds.
     pub fn end(mut self) -> (Vec<ProcessUse>, f64) {
         let own = own_cpu().saturating_sub(self.own).as_secs_f64();
         for watched in &mut self.watched {
@@ -187,8 +190,8 @@ impl ProcessIo {
     }
 }
 
-/// Voluntary and involuntary context switches. The kernel counts them for each thread, and forgets
-/// them when it ends.
+/// The counts of voluntary and involuntary context switches. The kernel counts them for each
+/// thread, and discards a thread's counts when the thread ends.
 struct Switches {
     total: (u64, u64),
     last: BTreeMap<u32, (u64, u64)>,
@@ -222,7 +225,7 @@ fn switches_of_threads(pid: u32) -> BTreeMap<u32, (u64, u64)> {
     switches.collect()
 }
 
-/// The number that follows a name on a line.
+/// Returns the number that follows `name` on its line.
 fn number_of_line(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
@@ -240,7 +243,8 @@ fn sample(pid: u32) -> Option<Sample> {
     Some(sample)
 }
 
-/// Reads /proc/PID/stat. The name, in parentheses, may contain any characters.
+/// Reads the text of /proc/PID/stat. The process's name, in parentheses, may contain any
+/// characters.
 fn parse_stat(text: &str) -> Option<Sample> {
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     // A zombie has ended.
@@ -260,12 +264,13 @@ fn parse_stat(text: &str) -> Option<Sample> {
     })
 }
 
-/// True if there is such a process.
+/// True if a process with this id runs.
 pub fn exists(pid: u32) -> bool {
     sample(pid).is_some()
 }
 
-/// The processes that listen on a TCP port of this machine, as far as this user may see them.
+/// Returns the processes that listen on a TCP port of this machine, as far as this user may see
+/// them.
 pub fn listening_on(port: u16) -> BTreeSet<u32> {
     let mut inodes = BTreeSet::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {

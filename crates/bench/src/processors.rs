@@ -1,15 +1,15 @@
-//! The number of processors that a process may use.
+//! Finds the number of processors that a process may use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::units::float;
 
-/// The places of the control groups of version 2, alone or beside those of version 1.
+/// The directories of the control groups of version 2, alone or beside those of version 1.
 const UNIFIED: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-/// The processors that a process may use at once: those of its mask, or fewer by the quota of its
-/// control groups. 0 if there is no such process.
+/// Returns the number of processors that a process may use at once, by its CPU mask and the quota
+/// of its control groups. Returns 0 if there is no such process.
 pub(crate) fn usable_by(pid: u32) -> f64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -18,7 +18,7 @@ pub(crate) fn usable_by(pid: u32) -> f64 {
     quota(&groups).map_or(masked, |quota| quota.min(masked))
 }
 
-/// The number of numbers in a list such as `0-3,8`.
+/// Returns how many numbers a list such as `0-3,8` stands for.
 fn count_list(text: &str) -> u64 {
     let count = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -28,7 +28,8 @@ fn count_list(text: &str) -> u64 {
     text.split(',').filter_map(count).sum()
 }
 
-/// The smallest quota of the groups that /proc/PID/cgroup names and of those above them.
+/// Returns the smallest quota, in processors, of the groups in the text of /proc/PID/cgroup and of
+/// the groups above them.
 fn quota(groups: &str) -> Option<f64> {
     let quotas = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -45,7 +46,7 @@ fn quota(groups: &str) -> Option<f64> {
     quotas.reduce(f64::min)
 }
 
-/// The smallest quota of a group and of those above it.
+/// Returns the smallest quota, in processors, of a group and of the groups above it.
 fn least_quota(base: &Path, path: &str) -> Option<f64> {
     let group = base.join(path.trim_start_matches('/'));
     let quotas = group.ancestors().take_while(|group| group.starts_with(base)).filter_map(quota_of);
@@ -60,8 +61,8 @@ fn quota_of(group: &Path) -> Option<f64> {
     }
 }
 
-/// The number of processors in the text `quota period`; `None` if there is no quota: `max`, or a
-/// negative number.
+/// Reads the text `quota period` as a number of processors; `None` if there is no quota: `max`, or
+/// a negative number.
 fn parse_quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.trim().parse().ok()?);

@@ -1,4 +1,4 @@
-//! The results of a run, as they are kept (JSON) and compared.
+//! The results of a run, in the form in which they are kept (JSON) and compared.
 
 use std::collections::BTreeMap;
 
@@ -13,50 +13,50 @@ use crate::system::SystemUse;
 use crate::units::{float, show_percent};
 use crate::verdict::Verdict;
 
-/// The version of the format.
+/// The version of the report's format.
 pub const FORMAT: u32 = 2;
 
 /// The results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// The version of the format, [`FORMAT`].
+    /// The version of the report's format, [`FORMAT`].
     pub format: u32,
     /// The version of the program.
     pub version: String,
-    /// The time at which it began.
+    /// The time at which the run began.
     pub began: String,
-    /// The machine that the load came from.
+    /// The machine on which the load generator ran.
     pub machine: Machine,
     /// The settings of all steps.
     pub settings: Settings,
-    /// The steps, in the order in which they were run.
+    /// The results of the steps, in the order in which they were run.
     pub rounds: Vec<Round>,
-    /// True if it was ended early.
+    /// True if the run was ended early.
     pub interrupted: bool,
-    /// Errors other than those of measured requests.
+    /// Errors besides those of measured requests.
     pub problems: Vec<String>,
 }
 
 /// The settings of all steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The URLs.
+    /// The URLs of the endpoints.
     pub endpoints: Vec<String>,
-    /// The preset.
+    /// The name of the preset, if there is one.
     pub preset: Option<String>,
-    /// True if bodies were signed.
+    /// True if the signatures covered the bodies.
     pub signed_payload: bool,
     /// The number of threads that sent requests.
     pub threads: usize,
     /// The bucket in which the run worked.
     pub bucket: String,
-    /// Milliseconds that each step was to take.
+    /// The time for which each step was to be measured, in milliseconds.
     pub duration_ms: u64,
-    /// Milliseconds that each step ran before it was measured.
+    /// The time for which each step ran before it was measured, in milliseconds.
     pub warm_up_ms: u64,
-    /// Requests a second, in an open loop.
+    /// The rate of an open loop, in requests a second.
     pub rate: Option<u64>,
-    /// The share of each step's own peak that was the rate, in an open loop.
+    /// The rate of an open loop, as a share of each step's own peak.
     #[serde(default)]
     pub rate_of_peak: Option<f64>,
     /// The number of times that all steps were run.
@@ -66,7 +66,7 @@ pub struct Settings {
 /// The results of one step in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// The step in words: `get 1 KiB`.
+    /// The step in words, such as `get 1 KiB`.
     pub title: String,
     /// The number of requests at once.
     pub concurrency: usize,
@@ -74,90 +74,91 @@ pub struct Round {
     pub endpoints: usize,
     /// The number of the round, from 1.
     pub round: u32,
-    /// In an open loop, the rate at which requests were due, per second; `None` in a closed loop.
+    /// The rate at which requests of an open loop were due, per second; `None` in a closed loop.
     #[serde(default)]
     pub rate: Option<f64>,
     /// The measured time in seconds.
     pub seconds: f64,
     /// The results by operation.
     pub operations: Vec<OperationResult>,
-    /// Answers of all operations.
+    /// The number of answers of all operations.
     pub answers: u64,
-    /// CPU time that the load itself took, per answer.
+    /// The CPU time that the load generator itself took per answer, in microseconds.
     pub client_cpu_us: Option<f64>,
-    /// CPU time of all servers that were watched, per answer.
+    /// The CPU time that all watched servers took per answer, in microseconds.
     pub server_cpu_us: Option<f64>,
-    /// The servers that were watched.
+    /// The resources that the watched servers used.
     pub servers: Vec<ProcessUse>,
     /// The resources that all programs of this machine used.
     #[serde(default)]
     pub system: SystemUse,
-    /// The devices that were watched.
+    /// The work of the watched devices.
     #[serde(default)]
     pub devices: Vec<DeviceUse>,
-    /// The objects and bytes that were stored in the whole step, with its warm-up: the devices'
-    /// bytes are compared with these.
+    /// The objects and bytes that were stored in the whole step, including its warm-up. The
+    /// devices' bytes are compared with these.
     #[serde(default)]
     pub stored: Stored,
-    /// The verdict: what limited the step.
+    /// The verdict about what limited the step.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The results by endpoint, if there are several.
     #[serde(default)]
     pub by_endpoint: Vec<PartResult>,
-    /// The results by stream, if each lane reads an object of its own.
+    /// The results by stream, if each lane reads its own object.
     #[serde(default)]
     pub by_stream: Vec<PartResult>,
-    /// If the fastest number of requests at once was searched: the numbers that were tried, and the
-    /// answers a second of each.
+    /// The numbers of requests at once that were tried to find the fastest, each with its answers a
+    /// second. Empty if there was no search.
     #[serde(default)]
     pub trials: Vec<(usize, f64)>,
-    /// Errors before the measured time, and requests that were due in it but never sent.
+    /// The number of failed requests before the measured time, and of requests that were due in it
+    /// but never sent, by the name of the error.
     pub errors_outside: BTreeMap<String, u64>,
 }
 
-/// The result of a part of a load, all operations together.
+/// The result of one endpoint or one stream, for all operations together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartResult {
     /// The name of the endpoint or of the stream.
     pub name: String,
-    /// The number of its connections.
+    /// The number of connections to the endpoint, or of the stream.
     pub connections: usize,
-    /// Successful answers.
+    /// The number of successful answers.
     pub answers: u64,
-    /// Answers a second.
+    /// The number of answers a second.
     pub per_second: f64,
-    /// Bytes of bodies per second.
+    /// The number of bytes of bodies a second.
     pub bytes_per_second: f64,
-    /// Requests that failed.
+    /// The number of failed requests.
     pub errors: u64,
-    /// The latencies, for endpoints.
+    /// The latencies, for endpoints only.
     pub latency: Option<Latency>,
 }
 
-/// The objects and bytes that were stored.
+/// The number of objects and bytes that were stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// Objects, and parts of uploads.
+    /// The number of objects, and of parts of uploads.
     pub objects: u64,
-    /// Their bytes.
+    /// The number of their bytes.
     pub bytes: u64,
 }
 
-/// The result of an operation.
+/// The result of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationResult {
     /// The operation.
     pub operation: Operation,
-    /// Successful answers.
+    /// The number of successful answers.
     pub answers: u64,
-    /// Answers a second.
+    /// The number of answers a second.
     pub per_second: f64,
-    /// Bytes of bodies per second.
+    /// The number of bytes of bodies a second.
     pub bytes_per_second: f64,
-    /// Latencies, if there are any.
+    /// The latencies, if any were measured.
     pub latency: Option<Latency>,
-    /// Failed requests by the name of the error.
+    /// The number of failed requests by the name of the error.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -173,7 +174,7 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
-    /// Quantiles and their latencies, for a curve.
+    /// Quantiles, each with its latency, for a curve.
     pub distribution: Vec<(f64, f64)>,
 }
 
@@ -205,7 +206,7 @@ impl Latency {
 }
 
 impl Settings {
-    /// Describes the kind of loop, and from when latencies count.
+    /// Describes the kind of loop, and the time from which latencies are counted.
     pub fn kind(&self) -> String {
         match (self.rate, self.rate_of_peak) {
             (Some(rate), _) => {
@@ -224,29 +225,32 @@ impl Settings {
 }
 
 impl Round {
-    /// The number of failed requests, in the measured time and outside of it.
+    /// Returns the number of failed requests, including those before the measured time, and of
+    /// requests that were never sent.
     pub fn errors(&self) -> u64 {
         let inside = self.operations.iter().flat_map(|of| of.errors.values());
         inside.chain(self.errors_outside.values()).copied().fold(0, u64::saturating_add)
     }
 
-    /// Answers a second, of all operations.
+    /// Returns the number of answers a second, of all operations together.
     pub fn per_second(&self) -> f64 {
         self.operations.iter().map(|of| of.per_second).sum()
     }
 
-    /// Bytes a second, of all operations.
+    /// Returns the number of bytes of bodies a second, of all operations together.
     pub fn bytes_per_second(&self) -> f64 {
         self.operations.iter().map(|of| of.bytes_per_second).sum()
     }
 
-    /// Bytes that all devices wrote for each byte that was stored, if devices were watched.
+    /// Returns the number of bytes that all devices wrote for each byte that was stored; `None` if
+    /// no devices were watched, or nothing was stored.
     pub fn write_amplification(&self) -> Option<f64> {
         let written = self.devices.iter().map(|device| device.write_bytes).sum();
         self.per_stored(written, self.stored.bytes)
     }
 
-    /// Requests by which all devices wrote, for each object or part that was stored.
+    /// Returns the number of write requests of all devices for each object or part that was stored;
+    /// `None` if no devices were watched, or nothing was stored.
     pub fn writes_per_object(&self) -> Option<f64> {
         let requests = self.devices.iter().map(|device| device.write_requests).sum();
         self.per_stored(requests, self.stored.objects)
@@ -256,7 +260,7 @@ impl Round {
         (!self.devices.is_empty() && stored > 0).then(|| float(number) / float(stored))
     }
 
-    /// All failed requests by the name of the error.
+    /// Returns the number of all failed requests by the name of the error.
     pub fn all_errors(&self) -> BTreeMap<&str, u64> {
         let mut all = BTreeMap::new();
         let inside = self.operations.iter().flat_map(|of| &of.errors);
@@ -268,13 +272,13 @@ impl Round {
 }
 
 impl Report {
-    /// The number of failed requests.
+    /// Returns the number of failed requests.
     pub fn errors(&self) -> u64 {
         self.rounds.iter().map(Round::errors).fold(0, u64::saturating_add)
     }
 }
 
-/// The middle of some numbers; 0 if there are none.
+/// Returns the median of some numbers; 0 if there are none.
 pub(crate) fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = numbers.into_iter().collect();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Requests, signed and written out before they are sent.
+//! Makes requests: they are signed and written out as bytes before they are sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use crate::endpoint::Endpoint;
 use crate::error::Result;
 use crate::units::hex;
 
-/// The time that presigned requests may be used: the most that S3 allows.
+/// The time for which presigned requests are valid, in seconds: the longest that S3 allows.
 const EXPIRES_SECONDS: u32 = 7 * 24 * 3600;
-/// The length of the block that bodies are made of. It stays in a processor's cache.
+/// The length in bytes of the block that bodies are made of. The block fits into a processor's
+/// cache.
 const BLOCK: usize = 1 << 20;
 
-/// An operation, by AWS's name.
+/// An operation, named as AWS does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "AWS's names")]
 pub enum Operation {
@@ -40,10 +41,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The number of kinds.
+    /// The number of different operations.
     pub(crate) const COUNT: usize = 12;
 
-    /// Its name.
+    /// Returns the operation's name.
     pub fn name(self) -> String {
         format!("{self:?}")
     }
@@ -52,7 +53,7 @@ impl Operation {
         self as usize
     }
 
-    /// True for operations whose body is stored.
+    /// True for operations that store the request's body.
     pub(crate) fn stores(self) -> bool {
         matches!(self, Self::PutObject | Self::UploadPart)
     }
@@ -68,16 +69,17 @@ impl Operation {
     }
 }
 
-/// The way in which bodies are signed.
+/// The rule about whether signatures cover bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
-    /// They are not signed: requests are presigned.
+    /// Signatures do not cover bodies: requests are presigned.
     Unsigned,
-    /// They are signed by their SHA-256: the headers of requests with a body are signed.
+    /// Signatures cover the SHA-256 of bodies. Requests with a body have the signature in their
+    /// headers.
     Signed,
 }
 
-/// The random bytes that bodies are made of, over and over.
+/// The block of random bytes that bodies are made of. Longer bodies repeat it.
 #[derive(Debug, Clone)]
 pub(crate) struct Block(Arc<[u8]>);
 
@@ -112,32 +114,33 @@ impl Block {
 /// The body of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    /// This many bytes of the block.
+    /// A body of this many bytes, which repeat the block.
     Block(u64),
-    /// This text.
+    /// A body with this text.
     Text(Box<[u8]>),
 }
 
-/// A request, ready to be sent.
+/// A request that is ready to be sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub operation: Operation,
     pub head: Box<[u8]>,
     pub body: Body,
     pub wanted: Wanted,
-    /// The length that the answer's body must have, if it is known.
+    /// The length in bytes that the answer's body must have; `None` if it is not known.
     pub expected_bytes: Option<u64>,
 }
 
-/// The object or bucket that a request is about.
+/// The object or bucket that a request names.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Subject<'a> {
     pub bucket: &'a str,
-    /// The key, of letters, digits, `-`, `.` and `/` only, so that it needs no encoding.
+    /// The key. It consists of letters, digits, `-`, `.` and `/` only, so that it needs no
+    /// encoding.
     pub key: &'a str,
-    /// The query, encoded.
+    /// The query, percent-encoded.
     pub query: &'a str,
-    /// The range: its first byte and its last.
+    /// The first and the last byte of the range to read; `None` for the whole object.
     pub range: Option<(u64, u64)>,
 }
 
@@ -147,17 +150,17 @@ pub(crate) struct Signing<'a> {
     payload: Payload,
     time: Timestamp,
     block: &'a Block,
-    /// Digests of bodies by their length.
+    /// The SHA-256 of bodies in hex, by their length.
     digests: BTreeMap<u64, String>,
 }
 
 impl<'a> Signing<'a> {
-    /// A signer with the present time.
+    /// Makes a signer that uses the present time.
     pub fn new(credentials: &'a Credentials, payload: Payload, block: &'a Block) -> Self {
         Self { credentials, payload, time: Timestamp::now(), block, digests: BTreeMap::new() }
     }
 
-    /// The same signer, with digests that were computed before.
+    /// Returns the same signer with digests that were computed before.
     pub fn with(mut self, digests: BTreeMap<u64, String>) -> Self {
         self.digests = digests;
         self
@@ -168,12 +171,13 @@ impl<'a> Signing<'a> {
         self.time = Timestamp::now();
     }
 
-    /// The SHA-256 of a body of the block, computed once.
+    /// Returns the SHA-256, in hex, of a body with this length that is made of the block. It is
+    /// computed only once for each length.
     pub fn digest(&mut self, length: u64) -> String {
         self.digests.entry(length).or_insert_with(|| self.block.sha256(length)).clone()
     }
 
-    /// Makes a request. Its body is `body`, and its answer's body is dropped.
+    /// Makes a request with the body `body`. The body of its answer is not kept.
     pub fn request(
         &mut self,
         endpoint: &Endpoint,
@@ -233,8 +237,8 @@ impl<'a> Signing<'a> {
     }
 }
 
-/// True for a byte that needs no encoding in a request's target. Parts of targets come from
-/// servers.
+/// True for a byte that needs no encoding in a request's target. The check is needed since parts of
+/// targets come from servers.
 fn is_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~/%=&".contains(&byte)
 }

@@ -1,4 +1,4 @@
-//! The bucket in which a run works: made, filled, emptied, removed.
+//! The bucket in which a run works: makes it, fills it, empties it and removes it.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -21,36 +21,36 @@ use crate::xml;
 
 /// The number of requests at once while objects are made and removed.
 const AT_ONCE: usize = 16;
-/// The number of parts at once of an object that is made in parts.
+/// The number of parts at once while an object is made in parts.
 const PARTS_AT_ONCE: usize = 4;
-/// The size from which on objects are made in parts.
+/// The size in bytes from which on objects are made in parts.
 const PARTS_FROM: u64 = 256 << 20;
-/// The size of these parts.
+/// The size of these parts, in bytes.
 const PART: u64 = 32 << 20;
-/// The duration of preparations, which have no time limit.
+/// The time limit of preparations, which is longer than any of them takes.
 const ENDLESS: Duration = Duration::from_hours(24);
-/// Keys, or uploads, on a page of a listing.
+/// The number of keys, or uploads, on a page of a listing.
 const PAGE: usize = 1000;
-/// The longest document that is read.
+/// The largest document that is read, in bytes.
 const DOCUMENT_MAX: usize = 16 << 20;
 
-/// A bucket, or a prefix in one.
+/// The bucket that a run works in, or a prefix in an existing bucket.
 pub(crate) struct Store<'a> {
     plan: &'a Plan,
     pub block: Block,
     pub bucket: String,
-    /// The prefix of all keys.
+    /// The prefix of all keys, which is empty if the run has made the bucket.
     prefix: String,
     /// True if this run has made the bucket.
     own: bool,
     runtime: Runtime,
     never: Stop,
-    /// The number of keys that were made up, which is the most objects that can exist.
+    /// The number of keys that were generated: there can be no more objects.
     named: Cell<usize>,
 }
 
 impl<'a> Store<'a> {
-    /// Makes a bucket, or checks that the given one exists.
+    /// Makes a bucket, or checks that the given bucket exists.
     pub fn open(plan: &'a Plan) -> Result<Self> {
         let mut random = [0; 6];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
@@ -82,8 +82,8 @@ impl<'a> Store<'a> {
         self.call_at(endpoint, Operation::ListObjectsV2, "", "list-type=2&max-keys=1").map(drop)
     }
 
-    /// The key of an object in a group. The key contains the size, for servers that store nothing
-    /// (`slipway serve null:`).
+    /// Returns the key of an object in a group. The key contains the size, for servers that store
+    /// nothing (`slipway serve null:`).
     pub fn key(&self, group: &str, number: usize, size: u64) -> String {
         self.named.set(self.named.get() + 1);
         format!("{}{group}/{number:07}-{size}", self.prefix)
@@ -200,7 +200,7 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Sends each request of a set once, to these endpoints. Fails if one of the requests fails.
+    /// Sends each request of a set once, to these endpoints. Fails if a request fails.
     fn all(
         &self,
         sets: Sets,
@@ -240,12 +240,14 @@ impl<'a> Store<'a> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
     }
 
-    /// The number of an endpoint that answers, since some may have stopped.
+    /// Returns the number of an endpoint that answers, since some may have stopped. Returns 0 if
+    /// none answers.
     fn answering(&self) -> usize {
         self.all_endpoints().find(|endpoint| self.look(*endpoint).is_ok()).unwrap_or_default()
     }
 
-    /// Removes the objects of a group, and uploads in progress; of all groups if it is empty.
+    /// Removes the objects of a group, and its uploads in progress. If `group` is empty, removes
+    /// those of all groups.
     pub fn empty(&self, group: &str) -> Result<()> {
         let prefix = if group.is_empty() { self.prefix.clone() } else { format!("{}{group}/", self.prefix) };
         let endpoint = self.answering();
@@ -287,8 +289,8 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Fails for a key that this program cannot have made, or that is not below `prefix`: a server
-    /// may list other keys than it was asked for.
+    /// Fails for a key that this program cannot have made, or that does not begin with `prefix`.
+    /// The check is needed because a server may list other keys than it was asked for.
     fn check_ours(&self, key: &str, prefix: &str) -> Result<()> {
         let rest = key.strip_prefix(prefix).and(key.strip_prefix(&*self.prefix));
         if rest.is_some_and(is_made_by_us) {
@@ -300,7 +302,7 @@ impl<'a> Store<'a> {
         ))
     }
 
-    /// Removes the objects and the bucket that were made.
+    /// Removes the objects that the run has made, and the bucket if the run has made it.
     pub fn close(&self) -> Result<()> {
         let place = self.place();
         let left = |e| format!("what this run created in {place} could not be removed completely: {e}");
@@ -312,13 +314,13 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// The bucket that was made, or the prefix in the given one.
+    /// Returns the name of the bucket that was made, or the prefix in the given bucket.
     pub fn place(&self) -> String {
         if self.own { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
     }
 
     /// Sends one request to an endpoint. Returns the body of the answer, or a sentence about the
-    /// failure.
+    /// failure as an error.
     fn call_at(&self, endpoint: usize, operation: Operation, key: &str, query: &str) -> Result<Vec<u8>> {
         let endpoint = &self.plan.endpoints[endpoint];
         let subject = Subject { bucket: &self.bucket, key, query, range: None };
@@ -358,7 +360,7 @@ impl<'a> Store<'a> {
     }
 }
 
-/// True for what [`Store::key`] makes, without the prefix: `put-1/0000007-1024`.
+/// True for a key of the form that [`Store::key`] makes, without the prefix: `put-1/0000007-1024`.
 fn is_made_by_us(key: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let Some((group, name)) = key.split_once('/') else { return false };
@@ -367,7 +369,7 @@ fn is_made_by_us(key: &str) -> bool {
         && name.split_once('-').is_some_and(|(at, size)| number(at) && number(size))
 }
 
-/// The advice that an error ends with.
+/// Returns advice to put at the end of an error.
 fn hint(code: Option<&str>, own_bucket: bool) -> &'static str {
     match code {
         Some("InvalidAccessKeyId" | "SignatureDoesNotMatch") => {

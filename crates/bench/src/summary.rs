@@ -3,20 +3,20 @@
 use crate::report::{OperationResult, Report, Round, median};
 use crate::request::Operation;
 
-/// The properties that two results must share to be compared.
+/// The properties that two results must have in common to be compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub title: String,
     pub concurrency: usize,
-    /// True if the number of requests at once was found to be the fastest: another round, or
-    /// another server, may find another number.
+    /// True if the number of requests at once is the result of a search for the fastest one. Then
+    /// it does not count, since another round, or another server, may find another number.
     pub is_fastest: bool,
     pub endpoints: usize,
     pub operation: Operation,
 }
 
 impl Key {
-    /// True if both are operations of one step.
+    /// True if both keys are of the same step; the operations may differ.
     pub fn is_of_step(&self, other: &Self) -> bool {
         (&self.title, self.is_fastest, self.endpoints) == (&other.title, other.is_fastest, other.endpoints)
             && (self.is_fastest || self.concurrency == other.concurrency)
@@ -29,7 +29,7 @@ impl PartialEq for Key {
     }
 }
 
-/// A figure over all rounds.
+/// The smallest value, the median and the largest value of a figure over all rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub least: f64,
@@ -38,7 +38,8 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// The spread of these numbers; `None` if a round lacks the figure.
+    /// Computes the spread of a figure from its values in all rounds; `None` if a round lacks the
+    /// figure.
     fn of(numbers: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let numbers: Vec<f64> = numbers.into_iter().collect::<Option<_>>()?;
         let least = numbers.iter().copied().reduce(f64::min)?;
@@ -47,10 +48,10 @@ impl Spread {
     }
 }
 
-/// The column of [`Round::write_amplification`], which is a number, not a time.
+/// The name of the column for [`Round::write_amplification`], which is a number, not a time.
 pub(crate) const WRITE_AMPLIFICATION: &str = "write amp.";
 
-/// A function that finds a figure.
+/// A function that computes a figure of a row.
 type Figure = fn(&Row<'_>) -> Option<Spread>;
 
 /// The figures, by the names of their columns.
@@ -64,7 +65,7 @@ pub(crate) const FIGURES: [(&str, Figure); 7] = [
     (WRITE_AMPLIFICATION, |row| row.figure(|round, _| round.write_amplification())),
 ];
 
-/// An operation of a step, in all rounds.
+/// The results of one operation of a step in all rounds.
 pub(crate) struct Row<'a> {
     pub key: Key,
     pub rounds: Vec<(&'a Round, &'a OperationResult)>,
@@ -76,7 +77,7 @@ impl Row<'_> {
     }
 }
 
-/// All rows, in the order in which they were measured.
+/// Returns all rows of a report, in the order in which they were measured.
 pub(crate) fn rows(report: &Report) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for round in &report.rounds {

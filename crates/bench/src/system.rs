@@ -1,4 +1,4 @@
-//! Measures what all programs of this machine use, from /proc and /sys.
+//! Measures the resources that all programs of this machine use, from /proc and /sys.
 
 use std::fs;
 use std::time::Instant;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::float;
 
-/// The resources of this machine that all programs used in the measured time.
+/// The resources that all programs of this machine used in the measured time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SystemUse {
-    /// Its processors.
+    /// The number of processors of this machine.
     pub processors: f64,
     /// The number of processors that were busy, on average.
     pub processors_busy: f64,
-    /// The share of the time in which at least one task waited for storage (/proc/pressure/io), if
-    /// the kernel counts that.
+    /// The share of the time in which at least one task waited for storage (/proc/pressure/io);
+    /// `None` if the kernel does not count it.
     pub io_stalled: Option<f64>,
     /// The network interface with the most traffic.
     pub link: Option<LinkUse>,
@@ -24,36 +24,38 @@ pub struct SystemUse {
 /// The traffic of a network interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkUse {
-    /// Its name; `lo` is this machine's loopback.
+    /// The name of the interface; `lo` is this machine's loopback.
     pub name: String,
-    /// Bytes received a second.
+    /// The number of bytes received a second.
     pub received_per_second: f64,
-    /// Bytes sent a second.
+    /// The number of bytes sent a second.
     pub sent_per_second: f64,
-    /// Bits a second that it can transfer in each direction, if that is known.
+    /// The number of bits a second that the interface can transfer in each direction; `None` if it
+    /// is not known.
     pub bits_per_second: Option<f64>,
 }
 
 impl LinkUse {
-    /// True for this machine's loopback.
+    /// True for this machine's loopback interface.
     pub fn is_loopback(&self) -> bool {
         self.name == "lo"
     }
 
-    /// The share of its capacity that was used, in the busier direction.
+    /// Returns the share of the interface's capacity that was used in the busier direction; `None`
+    /// if the capacity is not known.
     pub fn share(&self) -> Option<f64> {
         Some(self.received_per_second.max(self.sent_per_second) * 8.0 / self.bits_per_second?)
     }
 }
 
-/// Counters since the machine's start.
+/// The kernel's counters, which count since the machine's start, at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     at: Instant,
-    /// Ticks in which a processor was busy, and all ticks.
+    /// The number of ticks in which a processor was busy, and of all ticks.
     ticks: Ticks,
     io_stalled_us: Option<u64>,
-    /// Name, bytes received, bytes sent.
+    /// The name of each network interface, with the bytes that it received and sent.
     links: Vec<(String, u64, u64)>,
 }
 
@@ -75,12 +77,12 @@ impl Sample {
         }
     }
 
-    /// Seconds since it was taken.
+    /// Returns the number of seconds since the sample was taken.
     pub fn seconds(&self) -> f64 {
         self.at.elapsed().as_secs_f64()
     }
 
-    /// The resources that were used since `first`.
+    /// Returns the resources that were used between the sample `first` and this one.
     pub fn since(&self, first: &Self) -> SystemUse {
         let seconds = (self.at - first.at).as_secs_f64().max(1e-9);
         let busy = float(self.ticks.busy.saturating_sub(first.ticks.busy));
@@ -114,7 +116,7 @@ impl Sample {
 }
 
 impl Ticks {
-    /// Reads /proc/stat.
+    /// Reads the text of /proc/stat.
     fn parse(text: &str) -> Option<Self> {
         let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         // user, nice, system, idle, iowait, irq, softirq, steal. What guests take is in user.
@@ -129,13 +131,14 @@ impl Ticks {
     }
 }
 
-/// The microseconds in which a task waited for storage.
+/// Returns the number of microseconds in which a task waited for storage, from the text of
+/// /proc/pressure/io.
 fn stalled(text: &str) -> Option<u64> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     some.rsplit_once("total=")?.1.trim().parse().ok()
 }
 
-/// Reads /proc/net/dev.
+/// Reads the text of /proc/net/dev.
 fn links(text: &str) -> Vec<(String, u64, u64)> {
     let of = text.lines().filter_map(|line| {
         let (name, counters) = line.split_once(':')?;

@@ -1,13 +1,13 @@
-//! Sizes, sweeps and mixes, as people write them and as tables show them.
+//! Sizes, sweeps and mixes, in the form in which people write them and tables show them.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The most requests at once. Each takes a descriptor here and one in the server.
+/// The largest number of requests at once. Each takes a file descriptor here and one in the server.
 pub const CONCURRENCY_MAX: usize = 10_000;
 
-/// A size in bytes: `4096`, `4k`, `1m`, `64MiB`, `10g`, which are powers of 1024; `1MB` and its
-/// like are powers of 1000.
+/// Reads a size in bytes. `4096`, `4k`, `1m`, `64MiB` and `10g` have units that are powers of 1024;
+/// `1MB` and similar units are powers of 1000.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let bad = || {
         format!(
@@ -32,15 +32,16 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(unit).filter(|&bytes| bytes <= 1 << 50).ok_or_else(bad)
 }
 
-/// A MiB, as a divisor.
+/// The number of bytes of a MiB, as a divisor.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
-/// Several sizes: `1k,4k,1m`.
+/// Reads several sizes, such as `1k,4k,1m`.
 pub fn parse_sizes(text: &str) -> Result<Vec<u64>, String> {
     text.split(',').map(parse_size).collect()
 }
 
-/// A sweep: `1,2,4..64` doubles from 4 to 64, `100..350+50` goes in steps.
+/// Reads a sweep of numbers: in `1,2,4..64` the numbers double from 4 to 64, and in `100..350+50`
+/// they grow by 50.
 pub fn parse_sweep(text: &str) -> Result<Vec<usize>, String> {
     let mut found = Vec::new();
     for part in text.split(',') {
@@ -76,7 +77,7 @@ fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time: `10`, `10s`, `500ms`, `2m`, `1h`.
+/// Reads a time: `10`, `10s`, `500ms`, `2m` or `1h`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is not a time of at most a day: expected one such as 10, 10s, 500ms, 2m");
     let lower = text.trim().to_ascii_lowercase();
@@ -96,13 +97,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 /// The rate of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// Requests a second.
+    /// A number of requests a second.
     PerSecond(u64),
-    /// This share of what each step reaches in a closed loop.
+    /// A share of the rate that each step reaches in a closed loop.
     OfPeak(f64),
 }
 
-/// A rate: `5000`, or `70%` of what is possible.
+/// Reads a rate: `5000` requests a second, or `70%` of the peak of each step.
 pub fn parse_rate(text: &str) -> Result<Rate, String> {
     let bad = || {
         format!("{text:?} is not a rate: expected one such as 5000 (requests a second) or 70% (of the peak)")
@@ -123,18 +124,18 @@ pub fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// The share of each operation in a mixed load.
+/// The weight of each operation in a mixed load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
-    /// GetObject.
+    /// The weight of GetObject.
     pub get: u32,
-    /// PutObject.
+    /// The weight of PutObject.
     pub put: u32,
-    /// HeadObject.
+    /// The weight of HeadObject.
     pub head: u32,
-    /// DeleteObject.
+    /// The weight of DeleteObject.
     pub delete: u32,
-    /// ListObjectsV2.
+    /// The weight of ListObjectsV2.
     pub list: u32,
 }
 
@@ -145,7 +146,8 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// Reads `get=45,put=15,head=30,delete=10`. Operations that are not named do not occur.
+    /// Reads a mix such as `get=45,put=15,head=30,delete=10`. Operations that the text does not
+    /// name do not occur.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut mix = Self { get: 0, put: 0, head: 0, delete: 0, list: 0 };
         for part in text.split(',') {
@@ -177,7 +179,7 @@ impl Mix {
     }
 }
 
-/// Bytes in hex.
+/// Writes bytes in hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -185,19 +187,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A number as a float. Exact below 2^53, which no count here reaches.
+/// Returns a number as a float. The result is exact below 2^53, which no count here reaches.
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// A float as a number of whole units, never below 0.
+/// Rounds a float to a whole number, which is 0 for negative floats.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
 pub(crate) fn whole(number: f64) -> u64 {
     number.clamp(0.0, 9e15).round() as u64
 }
 
-/// A size for people, to the byte: `1 MiB`, `1.5 KiB`, `100 B`, `1500 B`.
+/// Writes a size for people, exact to the byte: `1 MiB`, `1.5 KiB`, `100 B`, `1500 B`.
 pub fn show_size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
@@ -211,7 +213,7 @@ pub fn show_size(bytes: u64) -> String {
     }
 }
 
-/// Microseconds for people, in three digits: `850us`, `1.25ms`, `3.10s`.
+/// Writes microseconds for people, with three digits: `850us`, `1.25ms`, `3.10s`.
 pub fn show_time(us: f64) -> String {
     match us {
         0.0 => "0".to_owned(),
@@ -225,12 +227,12 @@ pub fn show_time(us: f64) -> String {
     }
 }
 
-/// A share for people: `70 %`, `12.5 %`.
+/// Writes a share for people: `70 %`, `12.5 %`.
 pub(crate) fn show_percent(share: f64) -> String {
     format!("{} %", (share * 1e3).round() / 10.0)
 }
 
-/// A rate or another number, in about three digits.
+/// Writes a rate or another number, with about three digits.
 pub fn show_number(number: f64) -> String {
     match number {
         0.0 => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! Decides what limited a step, by the resources that were measured during it; without I/O.
+//! Decides what limited a step, from the resources that were measured during it; does no I/O.
 //! `docs/BENCHMARKING.md` says how it decides, and what it can't see.
 
 use serde::{Deserialize, Serialize};
@@ -6,46 +6,50 @@ use serde::{Deserialize, Serialize};
 use crate::system::LinkUse;
 use crate::units::{MIB, show_number, whole};
 
-/// The share of use from which on something is full. The rest goes to the scheduler, and to clocks
-/// with steps of 10 ms.
+/// The share of use from which on a resource counts as full. The rest is lost to the scheduler, and
+/// to clocks that count in steps of 10 ms.
 const FULL: f64 = 0.9;
-/// The share from which on all processors together are full: their idle time is counted with the
-/// same steps.
+/// The share from which on all processors together count as full. Their idle time is counted in
+/// steps of 10 ms, too.
 const MACHINE_FULL: f64 = 0.95;
-/// The share of a machine's processors from which on other programs disturb a measurement.
+/// The share of a machine's processors from which on the work of other programs disturbs a
+/// measurement.
 const OTHERS: f64 = 0.25;
-/// The factor by which one side must use more of a full machine than the other to be its limit.
+/// The factor by which the servers must use more of a full machine than the load generator, or the
+/// reverse, to be the limit.
 const CLEARLY_MORE: f64 = 2.0;
 /// The share of busy processors above which tasks that wait for storage do not show that storage is
 /// the limit: other tasks use the processors in the meantime.
 const STALLED_BELOW: f64 = 0.7;
-/// The minimum share of the time that a device must be busy to be what tasks wait for.
+/// The smallest share of the time for which a device must be busy to count as the storage that
+/// tasks wait for.
 const DEVICE_USED: f64 = 0.5;
-/// The minimum measured time, in seconds: below it, clocks with steps of 10 ms mean nothing.
+/// The shortest measured time, in seconds, for a verdict: below it, clocks that count in steps of
+/// 10 ms are too coarse.
 const LONG_ENOUGH: f64 = 0.5;
-/// The share of a rate that has to be answered in time for the rate to count as kept.
+/// The share of the requested rate that must be answered for the rate to count as kept.
 const KEPT: f64 = 0.98;
 
-/// The limit of a step.
+/// The resource that limited a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The load generator, that is `slipway bench` itself.
+    /// The load generator, which is `slipway bench` itself.
     Client,
-    /// The servers' CPU.
+    /// The CPU time of the servers.
     Gateway,
-    /// The servers' disks.
+    /// The storage of the servers.
     Storage,
-    /// The link to the servers.
+    /// The network link to the servers.
     Network,
-    /// Nothing: the rate that the user gave was kept.
+    /// No resource: the rate that the user gave was kept.
     Rate,
-    /// It is not clear from the evidence.
+    /// A limit that is not clear from the evidence.
     NotClear,
 }
 
 impl Limit {
-    /// Its name in reports.
+    /// Returns the name of the limit in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -61,16 +65,16 @@ impl Limit {
 /// The limit of a step, and the reasons for that verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The limit.
+    /// The resource that limited the step.
     pub limit: Limit,
-    /// The evidence that decided.
+    /// The evidence that decided the verdict.
     pub reason: String,
-    /// All evidence.
+    /// All evidence, in words.
     pub evidence: Vec<String>,
 }
 
 impl Verdict {
-    /// The verdict in one sentence, without the evidence.
+    /// Returns the verdict in one sentence, without all the evidence.
     pub fn sentence(&self) -> String {
         match self.limit {
             Limit::NotClear => format!("what limits it is not clear: {}", self.reason),
@@ -79,7 +83,7 @@ impl Verdict {
     }
 }
 
-/// The processors that were used, of those that may be used.
+/// The number of processors that were used, and of those that may be used.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
     pub used: f64,
@@ -99,25 +103,25 @@ impl Share {
     }
 }
 
-/// The measurements of a step that the verdict is made from.
+/// The measurements of a step from which the verdict is made.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     /// The processors that the load's own threads used.
     pub client: Share,
-    /// The processors that the servers used, by their names; `None` if they are not known, or have
-    /// ended.
+    /// The processors that each server used, with the server's name; `None` if the servers are not
+    /// known, or one has ended.
     pub servers: Option<Vec<(String, Share)>>,
-    /// All processors of this machine, for all programs.
+    /// The processors that all programs of this machine used.
     pub machine: Share,
     /// The share of the time in which each device was busy.
     pub devices: Vec<(String, f64)>,
     /// The share of the time in which a task waited for storage.
     pub io_stalled: Option<f64>,
     pub link: Option<LinkUse>,
-    /// In an open loop: requests a second that were asked for, and those that were answered.
+    /// The rates of an open loop in requests a second: the requested rate, and the rate of answers.
     pub rate: Option<(f64, f64)>,
     pub answers: u64,
-    /// The measured time.
+    /// The measured time in seconds.
     pub seconds: f64,
 }
 
@@ -163,7 +167,8 @@ fn limit(evidence: &Evidence) -> (Limit, String) {
     (Limit::NotClear, unknown.to_owned())
 }
 
-/// The limits that were reached according to their own measurements.
+/// Returns the limits that were reached according to the measurements of each resource, with the
+/// reasons.
 fn full(evidence: &Evidence) -> Vec<(Limit, String)> {
     let mut full = Vec::new();
     if evidence.client.part() >= FULL {
@@ -184,8 +189,8 @@ fn full(evidence: &Evidence) -> Vec<(Limit, String)> {
     full
 }
 
-/// The limit on a machine whose processors are all busy: the side that uses clearly more than the
-/// other.
+/// Returns the limit for a machine whose processors are all busy: the servers or the load
+/// generator, if one of them uses clearly more than the other.
 fn of_full_machine(evidence: &Evidence) -> (Limit, String) {
     let client = evidence.client.used;
     let not_clear = |reason: &str| (Limit::NotClear, format!("this machine's processors are full, {reason}"));
@@ -218,7 +223,7 @@ fn is_stalled(evidence: &Evidence) -> bool {
         && evidence.io_stalled.is_some_and(|share| share >= FULL)
 }
 
-/// All measurements in words.
+/// Returns all measurements in words.
 fn facts(evidence: &Evidence) -> Vec<String> {
     let mut facts = vec![format!("load generator {}", evidence.client.shown())];
     match &evidence.servers {

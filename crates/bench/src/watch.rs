@@ -1,5 +1,5 @@
-//! Measures the resources that are used while a load runs: by servers, by this process, by the
-//! machine, by devices.
+//! Measures the resources that are used while a load runs: by the servers, by this process, by the
+//! machine and by devices.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::device::{Counters, Device};
 use crate::process::{self, ProcessUse};
 use crate::system::{Sample, SystemUse};
 
-/// A measurement from the beginning of the measured time to its end.
+/// A measurement of resources, from the beginning of the measured time to its end.
 pub(crate) struct Watch {
     processes: process::Watch,
     system: Sample,
@@ -19,10 +19,10 @@ pub(crate) struct Watch {
 pub(crate) struct Used {
     pub seconds: f64,
     pub servers: Vec<ProcessUse>,
-    /// CPU time of this process.
+    /// The CPU time of this process, in seconds.
     pub own_cpu_seconds: f64,
     pub system: SystemUse,
-    /// The counters of each device at the beginning and the end.
+    /// The counters of each device at the beginning and at the end.
     pub devices: Vec<(Counters, Counters)>,
 }
 
@@ -35,7 +35,7 @@ impl Watch {
         }
     }
 
-    /// Takes a sample of the figures that change during the measurement.
+    /// Takes a sample of the figures that must be read during the measurement.
     pub fn look(&mut self) {
         self.processes.look();
     }

@@ -1,19 +1,19 @@
-//! Reads the few elements of S3's documents that matter here.
+//! Reads the few elements of S3's documents that the load generator needs.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// The text of the first element of a name.
+/// Returns the text of the first element with this name.
 pub(crate) fn first(document: &[u8], name: &str) -> Option<String> {
     texts(document, name, 1).into_iter().next()
 }
 
-/// The texts of all elements of a name. They end where the document is not well-formed.
+/// Returns the texts of all elements with this name. Stops where the document is not well-formed.
 pub(crate) fn all(document: &[u8], name: &str) -> Vec<String> {
     texts(document, name, usize::MAX)
 }
 
-/// The name of the outermost element.
+/// Returns the name of the outermost element.
 pub(crate) fn root(document: &[u8]) -> Option<String> {
     let mut reader = Reader::from_reader(document);
     loop {

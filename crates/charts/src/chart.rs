@@ -1,4 +1,4 @@
-//! Charts as SVG, with the colours and fonts of the page.
+//! Draws charts as SVG, with the colours and fonts of the page.
 
 use std::fmt::Write as _;
 
@@ -10,41 +10,42 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 15.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 42.0;
-/// The number of colours.
+/// The number of colours in which series are drawn.
 pub const COLOURS: usize = 8;
 
-/// A series of points, with a name.
+/// A series of points, which a line joins.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// The name, for the legend.
+    /// The name of the series, for the legend.
     pub name: String,
-    /// The points, x and y, in the order in which a line joins them.
+    /// The points, as x and y, in the order in which the line joins them.
     pub points: Vec<(f64, f64)>,
 }
 
 /// The mapping of values to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// Linear; the axis begins at 0.
+    /// A linear scale, whose axis begins at 0.
     Linear,
-    /// Logarithmic, to the base 10.
+    /// A logarithmic scale, to the base 10.
     Log,
-    /// Logarithmic towards 1, for quantiles: 0.9, 0.99 and 0.999 are at equal distances.
+    /// A logarithmic scale for quantiles, which shows the distance from 1: 0.9, 0.99 and 0.999 are
+    /// at equal distances.
     Nines,
 }
 
-/// A chart of lines: values over a quantity that is swept.
+/// A chart of lines, which shows values over a quantity that is varied.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
-    /// The title.
+    /// The title of the chart.
     pub title: &'a str,
-    /// The name of the quantity that is swept.
+    /// The name of the quantity that is varied.
     pub x_name: &'a str,
-    /// The scale of that quantity.
+    /// The scale of the quantity that is varied.
     pub x: Scale,
     /// The scale of the values.
     pub y: Scale,
-    /// The function that writes a value.
+    /// The function that writes a value as text.
     pub show: fn(f64) -> String,
     /// The lines.
     pub series: Vec<Series>,
@@ -60,7 +61,7 @@ impl Scale {
         }
     }
 
-    /// Returns the values to write beside an axis that goes from `least` to `most`.
+    /// Returns the values to write beside an axis that shows the range from `least` to `most`.
     fn ticks(self, least: f64, most: f64) -> Vec<f64> {
         match self {
             Self::Linear => {
@@ -84,14 +85,14 @@ impl Scale {
     }
 }
 
-/// Returns 1, 2 or 5 times a power of ten that is at least `step`.
+/// Returns the smallest number of the form 1, 2 or 5 times a power of ten that is not below `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(1e-9).log10().floor());
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * 0.999);
     factor.unwrap_or(10.0) * power
 }
 
-/// An axis: its range of values, and its position.
+/// An axis: its range of values, and its position in the drawing.
 struct Axis {
     scale: Scale,
     least: f64,
@@ -206,7 +207,7 @@ impl Lines<'_> {
     }
 }
 
-/// Draws a bar for each name and value, for things that are not a sweep. `show` writes a value.
+/// Draws a chart with a bar for each pair of a name and a value. `show` writes a value as text.
 pub fn bars(title: &str, show: fn(f64) -> String, bars: &[(String, f64)]) -> String {
     const ROW: f64 = 26.0;
     const NAMES: f64 = 270.0;

@@ -1,5 +1,5 @@
-//! Draws reports: the beginning of a page, and charts as SVG. A page has no scripts, and refers to
-//! nothing outside it.
+//! Draws pages with charts: the beginning of an HTML page, and charts as SVG. A page has no
+//! scripts, and refers to nothing outside it.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,8 @@ svg{width:100%;height:auto;display:block}svg text{fill:var(--dim);font-size:12px
 polyline{fill:none;stroke-width:2}.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.1rem 1rem;padding:0;margin:.2rem 0;font-size:13px}\
 .legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}.bad{color:var(--c1);font-weight:600}";
 
-/// Writes the beginning of a page, with its heading. The caller adds the end, `</body></html>`.
+/// Writes the beginning of an HTML page, with its heading. The caller adds the end,
+/// `</body></html>`.
 pub fn begin_page(title: &str) -> String {
     let title = escaped(title);
     let mut out = format!(

@@ -1,5 +1,5 @@
-/// Escapes text for HTML and its attributes. Control characters, line breaks included, are replaced
-/// by U+FFFD.
+/// Escapes text for HTML and for attributes of HTML. Replaces control characters, including line
+/// breaks, by U+FFFD.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

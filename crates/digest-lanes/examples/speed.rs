@@ -1,5 +1,5 @@
-//! Measures the speed of each way that this machine has, by CPU time: `cargo run --release -p
-//! digest-lanes --example speed`.
+//! Measures the speed of each kernel that this machine can run, by CPU time: `cargo run --release
+//! -p digest-lanes --example speed`.
 
 #![expect(clippy::cast_precision_loss, reason = "figures of three digits")]
 
@@ -10,17 +10,19 @@ use digest_lanes::{Algorithm, Md5, Sha256, Stream, Update, update_together};
 use md5::Digest as _;
 
 const BYTES: usize = 64 << 10;
-/// The time of a round: the scheduler, which accounts for the time, counts in steps of up to 4 ms.
+/// The CPU time of a round in nanoseconds. It is long because the scheduler counts CPU time in
+/// steps of up to 4 ms.
 const ROUND_NS: f64 = 80e6;
 const ROUNDS: usize = 7;
 
-/// The CPU time of this thread in nanoseconds, without that of other programs.
+/// Returns the CPU time of this thread in nanoseconds, which excludes other programs.
 fn cpu_ns() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("this is Linux");
     text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds")
 }
 
-/// The speed in MB/s, in the best of several rounds, of work that digests `bytes`.
+/// Returns the speed of `work`, which digests `bytes` at each call, in MB/s: the best of several
+/// rounds.
 fn rate(bytes: usize, mut work: impl FnMut()) -> f64 {
     let mut round = || {
         let (begin, mut done, mut ns) = (cpu_ns(), 0, 0.0);

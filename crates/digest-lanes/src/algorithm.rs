@@ -7,35 +7,37 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// A digest of MD4's family, which takes blocks of 64 bytes, one after another, and at the end the
-/// length. (A digest that is parallel in itself, such as BLAKE3, does not belong in this crate.)
+/// A digest of MD4's family: it takes blocks of 64 bytes, one after another, and the length at the
+/// end. (A digest that can process the blocks of one stream in parallel, such as BLAKE3, does not
+/// belong in this crate.)
 ///
 /// It is the type parameter of a [`Stream`](crate::Stream), such as [`Md5`](crate::Md5) or
-/// [`Sha256`](crate::Sha256); there are no others.
+/// [`Sha256`](crate::Sha256); there are no other implementations.
 pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
-    /// The bytes of the digest.
+    /// The digest as an array of bytes.
     type Output: AsRef<[u8]> + Copy + Debug + Eq + Send + Sync;
-    /// The words that each block changes.
+    /// The words of the state, which each block changes. `W` is one word of one stream, or of
+    /// several streams.
     #[doc(hidden)]
     type State<W: Word>: AsRef<[W]> + AsMut<[W]> + Copy + Debug + Send + Sync;
 
     /// The state before the first block.
     #[doc(hidden)]
     const START: Self::State<u32>;
-    /// True if words, and the length at the end, have their high byte first, and false if it is
-    /// last.
+    /// True if the digest reads words, and writes the length at the end, with the high byte first;
+    /// false if the low byte is first.
     #[doc(hidden)]
     const BIG_ENDIAN: bool;
 
-    /// Makes a state of the words that `word` returns for their indices.
+    /// Makes a state. `word` returns the word with each index.
     #[doc(hidden)]
     fn state<W: Word>(word: impl FnMut(usize) -> W) -> Self::State<W>;
 
-    /// Computes the state after a block, from the state before it and the block's words.
+    /// Returns the state after a block, computed from the state before it and the block's words.
     #[doc(hidden)]
     fn block<W: Word>(state: Self::State<W>, words: &[W; 16]) -> Self::State<W>;
 
-    /// Adds blocks to one state, in the fastest way that this processor has for one state.
+    /// Adds blocks to one state, with the fastest code for a single state on this processor.
     #[doc(hidden)]
     fn add_alone(state: &mut Self::State<u32>, blocks: &[Block]);
 
@@ -45,11 +47,11 @@ pub trait Algorithm: Clone + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn add_together(kernel: Kernel, states: &mut [&mut Self::State<u32>], inputs: &[&[Block]], blocks: usize);
 
-    /// Returns the ways to add blocks to several states at once, best first.
+    /// Returns the kernels that can add blocks to several states at once, the fastest first.
     #[doc(hidden)]
     fn ways() -> &'static [Way];
 
-    /// Returns the digest, from the state after the last block.
+    /// Returns the digest that the state after the last block stands for.
     #[doc(hidden)]
     fn output(state: &Self::State<u32>) -> Self::Output;
 }

@@ -1,9 +1,10 @@
-//! The ways to digest several streams at once, and the processors that have them.
+//! The kernels that digest several streams at once, and the processors that can run them.
 
-/// The instructions, and the number of lanes.
+/// Code that digests several streams at once, named by the instructions that it uses and the number
+/// of its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
-    /// One stream, in the lowest lane of a register.
+    /// Digests one stream, in the lowest lane of a register.
     Avx512x1,
     Avx512x8,
     Avx512x16,
@@ -11,8 +12,8 @@ pub enum Kernel {
     Neonx8,
 }
 
-/// A kernel, and the least number of streams for which it is faster than the next way, or than one
-/// stream after the other.
+/// A kernel, and the smallest number of streams for which it is faster than the next entry of its
+/// list, or than digesting one stream after the other.
 #[derive(Debug)]
 pub struct Way {
     pub kernel: Kernel,

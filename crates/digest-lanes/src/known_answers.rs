@@ -1,4 +1,4 @@
-//! Tests each way that this machine has with the known answers of the standards.
+//! Tests each kernel that this machine can run with the known answers of the standards.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ fn check<A: Algorithm>(text: &str, expected: &str) {
     }
 }
 
-/// Digests the texts at once. Each is digested [`LANES`] times.
+/// Checks the digests of the texts, computed together. Each text is digested in [`LANES`] streams.
 fn check_together<A: Algorithm>(answers: &[(&str, &str)]) {
     let answers: Vec<_> = answers.iter().flat_map(|answer| [answer; LANES]).collect();
     let mut streams = vec![Stream::<A>::new(); answers.len()];

@@ -3,7 +3,7 @@
 //! Each step of a digest waits for the step before it, so that one stream leaves most of a core
 //! idle, however the code is written. Streams do not wait for each other: a vector register holds
 //! one word of each stream, and eight or sixteen streams take hardly longer than one. The
-//! instructions that the processor has are detected at run time. Without vectors that are of use,
+//! processor's instructions are detected at run time. If its vector instructions bring no gain,
 //! streams are digested one after the other.
 
 #![expect(clippy::inline_always, reason = "a vector that a call goes through memory for is none")]
@@ -27,8 +27,8 @@ pub use sha256::Sha256Steps;
 pub use stream::Stream;
 pub use together::{Update, update_together};
 
-/// An MD5 in progress.
+/// An MD5 digest of a stream of bytes.
 pub type Md5 = Stream<Md5Steps>;
 
-/// A SHA-256 in progress.
+/// A SHA-256 digest of a stream of bytes.
 pub type Sha256 = Stream<Sha256Steps>;

@@ -7,12 +7,12 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// The algorithm of [`Md5`](crate::Md5).
+/// The algorithm MD5, for [`Md5`](crate::Md5).
 #[derive(Debug, Clone)]
 pub struct Md5Steps;
 
-/// The ways to digest several streams. On x86, two lanes are already faster than one stream after
-/// the other. On aarch64 four lanes of NEON are, if the published latencies of its cores are right
+/// The kernels for several streams. On x86, two lanes are already faster than one stream after the
+/// other. On aarch64 four lanes of NEON are, if the published latencies of its cores are right
 /// (decision 0012).
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
@@ -62,8 +62,8 @@ impl Algorithm for Md5Steps {
     }
 }
 
-/// Computes the function F of three words, plus `sum`. Of the three words, `x` is computed last,
-/// and the step waits for it: the part that does not depend on `x` comes first.
+/// Computes the function F of three words, plus `sum`. The step before computes `x`, the last of
+/// the three words to be known. So the code computes first what does not depend on `x`.
 #[inline(always)]
 fn f<W: Word>(sum: W, x: W, y: W, z: W) -> W {
     sum.add(W::choose(x, y, z))

@@ -7,11 +7,11 @@ use crate::block::Block;
 use crate::kernel::{Kernel, Way};
 use crate::word::Word;
 
-/// The algorithm of [`Sha256`](crate::Sha256).
+/// The algorithm SHA-256, for [`Sha256`](crate::Sha256).
 #[derive(Debug, Clone)]
 pub struct Sha256Steps;
 
-/// The ways to digest several streams on processors without instructions for SHA-256. The least
+/// The kernels for several streams on processors without instructions for SHA-256. The smallest
 /// numbers of streams were measured (decision 0012).
 const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx512x16, fewest: 9 },
@@ -19,8 +19,8 @@ const WAYS: &[Way] = &[
     Way { kernel: Kernel::Avx2x8, fewest: 3 },
 ];
 
-/// The ways on processors with instructions for SHA-256, by which five streams one after another
-/// take as long as eight lanes. AVX2 is never faster than those instructions.
+/// The kernels for processors with instructions for SHA-256. With these instructions, five streams
+/// one after another take as long as eight lanes do. AVX2 is never faster than these instructions.
 const WAYS_BESIDE_INSTRUCTIONS: &[Way] =
     &[Way { kernel: Kernel::Avx512x16, fewest: 11 }, Way { kernel: Kernel::Avx512x8, fewest: 6 }];
 

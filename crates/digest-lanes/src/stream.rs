@@ -1,13 +1,13 @@
-//! One stream: the block that has begun, and the padding at the end.
+//! One stream: the block whose bytes have not all come in, and the padding at the end.
 
 use crate::algorithm::Algorithm;
 use crate::block::{BLOCK_BYTES, Block};
 
-/// A digest in progress.
+/// A digest to which bytes are added piece by piece.
 #[derive(Debug, Clone)]
 pub struct Stream<A: Algorithm> {
     pub(crate) state: A::State<u32>,
-    /// The block that has begun, and the number of its bytes that have been added.
+    /// The current block, which is not complete, and the number of its bytes that have been added.
     begun: Block,
     begun_bytes: usize,
     pub(crate) length_bytes: u64,
@@ -20,7 +20,7 @@ impl<A: Algorithm> Default for Stream<A> {
 }
 
 impl<A: Algorithm> Stream<A> {
-    /// Starts with no bytes.
+    /// Makes the digest of no bytes yet.
     pub const fn new() -> Self {
         Self { state: A::START, begun: [0; BLOCK_BYTES], begun_bytes: 0, length_bytes: 0 }
     }
@@ -55,8 +55,8 @@ impl<A: Algorithm> Stream<A> {
         stream.finish()
     }
 
-    /// Adds bytes to the block that has begun. Returns the rest of `bytes`, which is empty if the
-    /// block is not complete yet.
+    /// Adds bytes to the current block. Returns the rest of `bytes`, which is empty if the block is
+    /// not complete yet.
     pub(crate) fn end_block<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let begun = self.begun_bytes;
         if begun == 0 {
@@ -78,7 +78,7 @@ impl<A: Algorithm> Stream<A> {
         self.length_bytes += blocks.as_flattened().len() as u64;
     }
 
-    /// Keeps the beginning of a block, which is not complete.
+    /// Keeps `bytes` as the beginning of the current block.
     pub(crate) fn begin_block(&mut self, bytes: &[u8]) {
         let begun = self.begun_bytes;
         self.begun[begun..begun + bytes.len()].copy_from_slice(bytes);

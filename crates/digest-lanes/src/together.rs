@@ -5,17 +5,17 @@ use crate::block::{BLOCK_BYTES, Block, LANES};
 use crate::kernel::Kernel;
 use crate::stream::Stream;
 
-/// Bytes to be added to a stream: an [`Md5`](crate::Md5) or a [`Sha256`](crate::Sha256).
+/// Bytes to add to a stream, which is an [`Md5`](crate::Md5) or a [`Sha256`](crate::Sha256).
 #[derive(Debug)]
 pub struct Update<'s, 'b, D> {
     /// The stream.
     pub stream: &'s mut D,
-    /// The stream's next bytes. After [`update_together`], those that were not added.
+    /// The stream's next bytes. After [`update_together`] it has those bytes that were not added.
     pub bytes: &'b [u8],
 }
 
-/// Adds bytes to several streams, until those of one are used up. They are added at once if that is
-/// faster than one stream after the other.
+/// Adds bytes to several streams, until the bytes of one stream are used up. Uses vectors if that
+/// is faster than one stream after the other.
 pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) {
     for update in &mut *updates {
         update.bytes = update.stream.end_block(update.bytes);
@@ -42,8 +42,8 @@ pub fn update_together<A: Algorithm>(updates: &mut [Update<'_, '_, Stream<A>>]) 
     }
 }
 
-/// Returns the best kernel for the first of this many streams; `None` if one after the other is
-/// faster.
+/// Returns the best kernel if this many streams have bytes; `None` if one stream after the other is
+/// faster. The kernel may have fewer lanes than there are streams.
 fn kernel_for<A: Algorithm>(streams: usize) -> Option<Kernel> {
     let mut ways = A::ways().iter();
     ways.find(|way| streams >= way.fewest && way.kernel.is_available()).map(|way| way.kernel)

@@ -1,9 +1,9 @@
-//! The values that the steps of a digest compute with: one word of one stream in a register, or one
-//! word of each stream in a vector.
+//! The values that a digest computes with: one word of one stream in a register, or one word of
+//! each stream in a vector.
 
 use std::fmt::Debug;
 
-/// One word of each of one or more streams.
+/// One word of one stream, or one word of each of several streams.
 pub trait Word: Copy + Debug + Send + Sync {
     /// Makes a value that has the same word for all streams.
     fn splat(constant: u32) -> Self;
@@ -20,17 +20,17 @@ pub trait Word: Copy + Debug + Send + Sync {
     /// Returns the bits of `x` where `by` has ones, and those of `y` where it has zeros.
     fn choose(by: Self, x: Self, y: Self) -> Self;
 
-    /// Returns the bits that at least two of the words have.
+    /// Returns the bits that are set in at least two of the words.
     fn majority(x: Self, y: Self, z: Self) -> Self;
 
-    /// Returns the bits that one or all three of the words have. A step waits for `x`: the part
-    /// that does not depend on it comes first.
+    /// Returns the bits that are set in one or in all three of the words. A step waits for `x`, so
+    /// that the code computes first what does not depend on `x`.
     fn parity(x: Self, y: Self, z: Self) -> Self;
 
     /// Computes MD5's function I, `y ^ (x | !z)`.
     fn md5_i(x: Self, y: Self, z: Self) -> Self;
 
-    /// Adds `sum` and the result of [`Word::choose`]. A step waits for `x`.
+    /// Returns `sum` plus the result of [`Word::choose`]. A step waits for `x`.
     #[inline(always)]
     fn add_chosen(sum: Self, by: Self, x: Self, y: Self) -> Self {
         sum.add(Self::choose(by, x, y))

@@ -18,10 +18,11 @@ struct AccountFile {
     account_id: String,
 }
 
-/// The account of the tree: the one in `state_dir/account.toml`, which is created if it does not
-/// exist, from `given` or from random digits. Fails if the file names another account than `given`:
-/// clients of this gateway would see another owner than those of other gateways. If there is no
-/// file and none can be written (a read-only tree), the account is for this run only.
+/// Returns the account of the tree, which is in `state_dir/account.toml`. If this file does not
+/// exist, it is created with `given`, or with random digits. Fails if the file names another
+/// account than `given`: clients of this gateway would see another owner than those of other
+/// gateways. If the file does not exist and cannot be written (a read-only tree), the account is
+/// for this run only.
 ///
 /// Without a `state_dir` nothing is stored, and the account is for this run only.
 pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access) -> Result<Account, String> {
@@ -33,8 +34,8 @@ pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access)
     Ok(Account::new(id))
 }
 
-/// True if the state directory at the path `own` below `above` names an account: gateways have
-/// served the directory that contains it.
+/// True if the state directory at the path `own` below `above` names an account, which means that
+/// gateways have served the directory that contains it.
 pub fn is_kept(above: &Path, own: &str) -> bool {
     matches!(state_dir::read_below(above, own, FILE), Ok(Some(text)) if parse(&text).is_ok())
 }

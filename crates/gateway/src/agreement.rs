@@ -17,13 +17,13 @@ const MODE: u32 = 0o644;
 const METADATA_FILE: &str = "metadata";
 /// The folder of records in a bucket whose records are in files.
 const RECORDS: &str = ".slipway,records";
-/// The number of directories in DIR that are searched for it.
+/// The largest number of directories in DIR that are searched for [`RECORDS`].
 const RECORDS_SEARCHED: usize = 1000;
-/// The number of those that have it which are named at most.
+/// The largest number of these directories that the error names.
 const RECORDS_SHOWN: usize = 8;
 
-/// The options in the tree's file, which also has its format. A newer gateway may add fields, which
-/// must be harmless to gateways that do not know them: others need a feature.
+/// The options in the tree's file, which also has its format. A newer gateway may add fields only
+/// if they are harmless to gateways that do not know them: any other change needs a feature.
 #[derive(Debug, Deserialize)]
 struct OptionsFile {
     format: u32,
@@ -48,7 +48,7 @@ struct Value {
     theirs: fn(&OptionsFile) -> Option<&String>,
 }
 
-/// The options on which gateways have to agree because clients would see a difference.
+/// Returns the options on which gateways have to agree because clients would see a difference.
 fn values(options: &ServeOptions) -> [Value; 3] {
     [
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
@@ -61,9 +61,9 @@ fn values(options: &ServeOptions) -> [Value; 3] {
     ]
 }
 
-/// An error if `--metadata` differs from where the tree keeps its records: existing records would
-/// no longer be found. Called before the tree is opened, since opening writes the option to the
-/// tree.
+/// Fails if `--metadata` differs from the place where the tree keeps its records: existing records
+/// would no longer be found. It is called before the tree is opened, since that writes the option
+/// to the tree.
 pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), String> {
     // What can't be read is told of when the tree is opened.
     match (options.metadata, read(state_dir)) {
@@ -93,7 +93,7 @@ pub fn check_metadata(options: &ServeOptions, state_dir: &Path) -> Result<(), St
     }
 }
 
-/// The names of buckets that have records in files.
+/// Returns the names of the buckets that have records in files; `None` if there are none.
 fn with_records(state_dir: &Path) -> Option<String> {
     let children = std::fs::read_dir(state_dir.parent()?).ok()?.flatten().take(RECORDS_SEARCHED);
     let records = |bucket: &Path| std::fs::symlink_metadata(bucket.join(RECORDS));
@@ -109,7 +109,7 @@ fn with_records(state_dir: &Path) -> Option<String> {
     (!names.is_empty()).then(|| visible(&names.join(", "), false).into_owned())
 }
 
-/// Returns the place that the tree's file names for records, if that is elsewhere.
+/// Returns the place of records that the tree's file names, if it is another one than ours.
 fn differing_metadata(ours: Metadata, noted: &OptionsFile) -> Option<String> {
     let theirs = noted.metadata.as_ref().filter(|theirs| **theirs != ours.word())?;
     Some(visible(theirs, false).into_owned())
@@ -168,8 +168,8 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
     Ok(differing.chain(unused).collect())
 }
 
-/// Reads the options, or writes them; `None` if neither is possible. The account's warning has
-/// already said so.
+/// Reads the options from the tree, or writes them if there are none; `None` if neither is
+/// possible. The search for the account has already warned of that.
 fn read_or_note(
     state_dir: &Path,
     access: Access,

@@ -1,4 +1,4 @@
-//! A request on its way to its operation.
+//! A request that is passed to its operation.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::errors::{ErrorSite, from_backend};
 use crate::gateway::{Gateway, Settings};
 use crate::request::RequestContext;
 
-/// Everything an operation may need.
+/// Everything that an operation may need of a request and the gateway.
 pub struct Call<'a> {
     /// The state that all requests share.
     pub gateway: &'a Gateway,
@@ -35,7 +35,7 @@ pub struct Call<'a> {
     pub backend_cx: &'a Context,
     /// Method and URI.
     pub head: &'a Parts,
-    /// The headers, and those parameters of a presigned URL that stand for headers.
+    /// The headers, and the parameters of a presigned URL that replace headers.
     pub headers: &'a HeaderMap,
     /// The decoded query.
     pub query: &'a Query<'a>,
@@ -45,23 +45,25 @@ pub struct Call<'a> {
     pub rules: Option<&'a Arc<BucketRules>>,
     /// The operation that the request asks for.
     pub operation: Operation,
-    /// The requester, and how the request came.
+    /// The requester, with the facts about the request that conditions may need.
     pub asker: &'a Asker<'a>,
     /// The place of the requester's signature.
     pub signed: Signed,
     /// The body.
     pub body: &'a mut RequestBody,
-    /// The way in which the body will be verified; `None` once it is decoded.
+    /// The method by which the body will be verified; `None` once it is decoded.
     pub payload: Option<PayloadMode>,
 }
 
 impl<'a> Call<'a> {
-    /// The bucket. Requests without one are not routed to operations that call this.
+    /// Returns the bucket. The error never occurs, since requests without a bucket are not routed
+    /// to operations that call this.
     pub fn bucket(&self) -> Result<&'a BucketName> {
         self.target.bucket().ok_or_else(|| ErrorCode::InvalidBucketName.into())
     }
 
-    /// The object. Requests without one are not routed to operations that call this.
+    /// Returns the object. The error never occurs, since requests without an object are not routed
+    /// to operations that call this.
     pub fn object(&self) -> Result<ObjectRef<'a>> {
         match self.target {
             Target::Object(bucket, key) => Ok(ObjectRef::current(bucket, key)),
@@ -69,8 +71,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `NoSuchBucket` if the request's bucket does not exist: for operations that do not ask the
-    /// storage for anything in it. What is known of a bucket does not prove that it exists.
+    /// Fails with `NoSuchBucket` if the request's bucket does not exist. It is for operations that
+    /// do not ask the storage for anything in the bucket: that the bucket's state is in memory does
+    /// not prove that it exists.
     pub async fn require_bucket(&self) -> Result<()> {
         match self.gateway.storage.bucket_exists(self.backend_cx, self.bucket()?).await {
             Ok(true) => Ok(()),
@@ -79,21 +82,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The account that owns the bucket and its objects. Without a bucket, the requester's, or
-    /// without a requester, the one that owns the storage.
+    /// Returns the account that owns the bucket and its objects. For a request without a bucket it
+    /// is the requester's account, and for an anonymous one the account that owns the storage.
     pub fn account(&self) -> &'a Arc<Account> {
         let of_requester = || self.asker.requester.session().map(|session| &session.principal.account);
         let owner = self.rules.map(|rules| &rules.owner).or_else(of_requester);
         owner.unwrap_or(&self.settings.account)
     }
 
-    /// The account of [`Call::account`], as answers show it.
+    /// Returns [`Call::account`] in the form of answers.
     pub fn owner(&self) -> Owner<'a> {
         Owner::new(self.account().canonical_id())
     }
 
-    /// The requester, as the initiator of an upload; `None` for the root of the account that owns
-    /// the storage, and for an anonymous requester.
+    /// Returns the requester as the initiator of an upload; `None` for an anonymous requester, and
+    /// for the root of the account that owns the storage.
     pub fn new_initiator(&self) -> Option<Box<Initiator>> {
         let principal = &self.asker.requester.session()?.principal;
         let id = match principal.kind {
@@ -104,8 +107,8 @@ impl<'a> Call<'a> {
         Some(Box::new(Initiator { id: id.into(), name: principal.name.clone() }))
     }
 
-    /// The initiator of an upload, as answers show it: with a name, which S3 leaves out for owners.
-    /// `kept` is what the storage kept of it.
+    /// Returns the initiator of an upload in the form of answers: with a name, which S3 leaves out
+    /// for owners. `kept` is the initiator that the storage has kept.
     pub fn initiator<'i>(&self, kept: Option<&'i Initiator>) -> Owner<'i>
     where
         'a: 'i,
@@ -115,13 +118,13 @@ impl<'a> Call<'a> {
         Owner { display_name: Some(name), ..Owner::new(id) }
     }
 
-    /// The operation's own action.
+    /// Returns the operation's own action.
     pub fn action(&self) -> S3Action {
         self.operation.info().action
     }
 
-    /// The permission of the requester to do these actions with a resource, or `AccessDenied`.
-    /// `values` are those of the conditions that depend on what the operation was asked to do.
+    /// Returns the permission of the requester to do these actions with a resource, or fails with
+    /// `AccessDenied`. `values` has the values of the condition keys that depend on the operation.
     pub fn authorize<'r>(
         &self,
         subject: Subject<'r>,
@@ -142,8 +145,8 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The bucket or object that the operation acts on. A request may name a key although its
-    /// operation concerns the bucket.
+    /// Returns the bucket or object that the operation acts on. A request may name a key although
+    /// its operation concerns the bucket.
     pub fn subject(&self) -> Subject<'a> {
         let named = Subject { resource: resource(self.target), rules: self.rules };
         match self.operation.info().shape {
@@ -153,30 +156,31 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Turns an error of the storage, about this request's bucket, object or upload, into S3's.
+    /// Returns a function that turns an error of the storage, about this request's bucket, object
+    /// or upload, into S3's.
     pub fn failed(&self) -> impl Fn(BackendError) -> S3Error + Copy + Send + Sync + use<'a> {
         let (target, upload) = (self.target, self.query.get("uploadId"));
         move |error| about(error, target, upload)
     }
 
-    /// The error of S3 for one error of the storage, as by [`Call::failed`].
+    /// Turns one error of the storage into S3's, as [`Call::failed`] does.
     pub fn fail(&self, error: BackendError) -> S3Error {
         self.failed()(error)
     }
 
-    /// [`Call::failed`] for work that may outlive the call.
+    /// Returns the function of [`Call::failed`] in a form that may outlive the call.
     pub fn failed_later(&self) -> impl Fn(BackendError) -> S3Error + Send + Sync + use<> {
         let (target, upload) = (self.target.clone(), self.query.get("uploadId").map(str::to_owned));
         move |error| about(error, &target, upload.as_deref())
     }
 
-    /// The request that an error is about, for the log and the answer.
+    /// Returns the facts about the request that are needed to log and answer an error.
     pub fn site(&self) -> ErrorSite {
         ErrorSite::new(self.gateway, self.cx, self.head, Some(self.target))
     }
 
     /// Decodes the body as the bytes of an object or a part. Fails if the request does not state
-    /// their length, or if they are more than S3 takes in one request. Can be called once.
+    /// their number, or if it is more than S3 takes in one request. It can be called once.
     pub fn decode_body(&mut self) -> Result<DecodedBody<'_>> {
         // In HTTP a request with neither header has no body. S3 refuses it.
         if ![CONTENT_LENGTH, TRANSFER_ENCODING].iter().any(|name| self.headers.contains_key(name)) {
@@ -193,7 +197,7 @@ impl<'a> Call<'a> {
     }
 
     /// Reads the body as a document of at most `bytes_max` with the digests `expected`, and parses
-    /// it. Can be called once.
+    /// it. It can be called once.
     pub async fn read_document<T: Send + 'static>(
         &mut self,
         expected: ChecksumRequest,
@@ -211,14 +215,15 @@ impl<'a> Call<'a> {
         self.body.decode(mode, self.headers)
     }
 
-    /// Reads and drops a body that S3 ignores. A wrong signature or digest of it is still an error.
+    /// Reads and drops a body that S3 ignores. If its signature or digest is wrong, this is still
+    /// an error.
     pub async fn ignore_body(&mut self) -> Result<()> {
         let expected = ChecksumRequest::parse(self.headers)?;
         self.read_document(expected, s3_wire::limits::XML_BODY_BYTES_MAX, |_| Ok(())).await
     }
 }
 
-/// The bucket and key of a target.
+/// Returns the bucket and key of a target.
 pub fn resource(target: &Target) -> Resource<'_> {
     Resource { bucket: target.bucket(), key: target.key() }
 }

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use s3_types::ETagSource;
 
-/// Reads one of the values of a type that the storage has; `help` describes each of them.
+/// Returns a parser for one of the values of a type of the storage; `help` describes each value.
 pub fn choice<T>(all: &'static [T], help: impl Fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Display + FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Send + Sync + 'static,
@@ -18,7 +18,7 @@ where
     PossibleValuesParser::new(values).try_map(|text| text.parse::<T>())
 }
 
-/// Reads when a write is acknowledged.
+/// Returns a parser for the durability: when a write is acknowledged.
 pub fn durability() -> impl TypedValueParser<Value = Durability> {
     choice(Durability::ALL, |value| match value {
         Durability::Full => "Data, attributes and name are on disk",
@@ -27,7 +27,7 @@ pub fn durability() -> impl TypedValueParser<Value = Durability> {
     })
 }
 
-/// Reads where objects' records are kept.
+/// Returns a parser for the place where objects' records are kept.
 pub fn metadata() -> impl TypedValueParser<Value = Metadata> {
     choice(Metadata::ALL, |value| match value {
         Metadata::Xattr => "In extended attributes of their files",
@@ -37,7 +37,7 @@ pub fn metadata() -> impl TypedValueParser<Value = Metadata> {
     })
 }
 
-/// Reads what the ETags of objects and parts are made of.
+/// Returns a parser for the source of ETags of objects and parts.
 pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
     choice(ETagSource::ALL, |value| match value {
         ETagSource::Md5 => "The MD5 of their bytes, as in S3",
@@ -47,7 +47,7 @@ pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
     })
 }
 
-/// Reads what happens to symbolic links.
+/// Returns a parser for the treatment of symbolic links.
 pub fn symlinks() -> impl TypedValueParser<Value = Symlinks> {
     choice(Symlinks::ALL, |value| match value {
         Symlinks::FollowWithin => "Followed as long as they stay inside their bucket",
@@ -55,7 +55,7 @@ pub fn symlinks() -> impl TypedValueParser<Value = Symlinks> {
     })
 }
 
-/// Reads how files are mostly read.
+/// Returns a parser for the way in which files are mostly read.
 pub fn access_pattern() -> impl TypedValueParser<Value = AccessPattern> {
     choice(AccessPattern::ALL, |value| match value {
         AccessPattern::Automatic => {

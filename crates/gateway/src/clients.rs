@@ -20,7 +20,7 @@ pub enum TrustedProxy {
 }
 
 impl TrustedProxy {
-    /// [`Self::parse_any`], which also refuses networks of all addresses.
+    /// Reads the same forms as [`Self::parse_any`], but refuses networks of all addresses.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.parse::<IpNet>().is_ok_and(|net| canonical(net).prefix_len() == 0) {
             return Err(
@@ -91,7 +91,7 @@ impl Trusted {
     }
 }
 
-/// Finds the client of a connection or a request: its peer, by default.
+/// Finds the client of a connection or a request. By default it is the peer of the connection.
 #[derive(Debug, Clone, Default)]
 pub struct Clients {
     told_by: ClientAddress,
@@ -99,8 +99,8 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Takes the client's address from `told_by`, as the trusted proxies set it. An error if only
-    /// one of the two is given.
+    /// Makes the search: `told_by` is the source of the client's address, which the trusted proxies
+    /// set. It is an error if only one of the two is given.
     pub fn new(told_by: ClientAddress, trusted: &[TrustedProxy]) -> Result<Self, String> {
         let (asks, lists) = (told_by != ClientAddress::Connection, !trusted.is_empty());
         if asks != lists {
@@ -121,7 +121,7 @@ impl Clients {
             && self.trusted.contains(address.map(|address| address.ip()))
     }
 
-    /// The client of a request with these headers, on a connection from `peer`.
+    /// Returns the client of a request with these headers, on a connection from `peer`.
     pub fn of_request(&self, peer: Peer, headers: &HeaderMap) -> Peer {
         let told = match self.told_by {
             ClientAddress::Connection | ClientAddress::ProxyProtocol => return peer,
@@ -151,10 +151,10 @@ impl Clients {
         }))
     }
 
-    /// The farthest client that is known. Each proxy appends the address from which it got the
-    /// request. So the last entry, which the nearest proxy wrote, is true, and an entry before it
-    /// is true if the address behind it is that of a trusted proxy. An address that can't be read
-    /// ends the search.
+    /// Returns the farthest client that is known. Each proxy appends the address from which it got
+    /// the request. So the last entry, which the nearest proxy wrote, is true; an entry before it
+    /// is true if the entry after it is the address of a trusted proxy. An address that can't be
+    /// read ends the search.
     fn farthest(&self, from_the_end: impl Iterator<Item = (Option<IpAddr>, Option<bool>)>) -> ProxyReport {
         let mut told = ProxyReport::default();
         for (address, secure) in from_the_end {
@@ -175,8 +175,8 @@ struct ProxyReport {
     secure: Option<bool>,
 }
 
-/// The elements of a comma-separated list that may be spread over several headers, the last one
-/// first. `None` is an element that is not UTF-8.
+/// Returns the elements of a comma-separated list that may be spread over several headers, the last
+/// one first. `None` is an element that is not UTF-8.
 fn from_the_end<'h>(headers: &'h HeaderMap, name: &'static str) -> impl Iterator<Item = Option<&'h str>> {
     let values = headers.get_all(name).into_iter().rev();
     let elements = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
@@ -191,8 +191,8 @@ fn is_secure(scheme: &str) -> Option<bool> {
     }
 }
 
-/// An address, with a port or without: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::7`, `[2001:db8::7]`,
-/// `[2001:db8::7]:80` (RFC 7239, section 6).
+/// Reads an address, with a port or without: `192.0.2.7`, `192.0.2.7:80`, `2001:db8::7`,
+/// `[2001:db8::7]`, `[2001:db8::7]:80` (RFC 7239, section 6).
 fn node(text: &str) -> Option<IpAddr> {
     let address = text
         .parse::<IpAddr>()

@@ -1,5 +1,5 @@
-//! Buckets whose documents cannot be read: only root may use them, since it is not known what they
-//! forbid.
+//! Buckets whose documents cannot be read. Only root may use them, since it is not known what the
+//! documents forbid.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ impl std::error::Error for BucketClosed {}
 
 /// Refuses a requester other than root if the bucket is closed. `account` owns the storage.
 ///
-/// A bucket whose policy cannot be read is not closed: the authorizer denies everyone everything
-/// but the repair. Here the reason is logged.
+/// A bucket whose policy cannot be read is not closed: the authorizer denies everything, except
+/// that the owner's root may repair the policy. The reason is logged here.
 pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester) -> Result<()> {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
     let known = KnownRules::of(state, account);
@@ -53,7 +53,7 @@ pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester)
     }
 }
 
-/// Logs why the policy of a bucket cannot be read, if that is so.
+/// Logs the reason if the policy of a bucket cannot be read.
 fn log_bad_policy(state: &BucketState, known: &KnownRules) {
     static LOGGED: SeldomEach<BucketName> = SeldomEach::every_minute();
     let Err(why) = known.rules.compiled(&state.name) else { return };

@@ -1,5 +1,5 @@
-//! Configuration: one definition (below) that gives flags, environment variables, the keys of the
-//! TOML file, the help text and `docs/CONFIGURATION.md`.
+//! Configuration: one definition (below) from which flags, environment variables, the keys of the
+//! TOML file, the help text and `docs/CONFIGURATION.md` are made.
 //!
 //! A flag wins over the environment, the environment over the file, the file over the default. The
 //! file's keys are the flags' names.
@@ -385,7 +385,7 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Refuses options that contradict each other, and a DIR that cannot be meant.
+    /// Refuses options that contradict each other, and a DIR that cannot be what the user wants.
     pub fn check(&self) -> Result<(), String> {
         if Path::new(&self.dir).canonicalize().is_ok_and(|dir| dir == Path::new("/")) {
             return Err(

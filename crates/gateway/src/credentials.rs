@@ -16,15 +16,16 @@ use crate::text::{line_of, unreadable};
 /// The file in the state directory that holds generated keys.
 const FILE: &str = "credentials.toml";
 
-/// Variables that may hold root's keys: ours, and those that users of other servers have already
-/// set. Each entry is the access key's variable and the names that the secret's may have.
+/// The variables that may hold root's keys: ours, and those of other servers that users may have
+/// set already. Each entry is the variable of the access key, and the names that the variable of
+/// the secret key may have.
 const ENVIRONMENT: [(&str, &[&str]); 3] = [
     ("SLIPWAY_ROOT_ACCESS_KEY", &["SLIPWAY_ROOT_SECRET_KEY"]),
     ("MINIO_ROOT_USER", &["MINIO_ROOT_PASSWORD"]),
     ("ROOT_ACCESS_KEY", &["ROOT_SECRET_KEY", "ROOT_ACCESS_SECRET", "ROOT_SECRET"]),
 ];
 
-/// The former names of MinIO's variables, and their present ones.
+/// The former names of MinIO's variables, with their present names.
 const OLD_NAMES: [(&str, &str); 2] =
     [("MINIO_ACCESS_KEY", "MINIO_ROOT_USER"), ("MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD")];
 
@@ -33,7 +34,7 @@ const UID: &str = "SLIPWAY_ROOT_UID";
 /// The variable with root's gid on the file system.
 const GID: &str = "SLIPWAY_ROOT_GID";
 
-/// The variables read here whose names begin with `SLIPWAY_`.
+/// Returns the variables read here whose names begin with `SLIPWAY_`.
 pub fn own_variables() -> impl Iterator<Item = &'static str> {
     let (access_key, secret_keys) = ENVIRONMENT[0];
     [access_key, UID, GID].into_iter().chain(secret_keys.iter().copied())
@@ -69,13 +70,13 @@ impl Root {
             && one.secret_key.expose() == other.secret_key.expose()
     }
 
-    /// Root of `account`, with these keys.
+    /// Makes root of `account` with these keys.
     pub fn identity(&self, account: &Arc<Account>) -> RootIdentity {
         let root = Principal::root(Arc::clone(account), self.unix_account);
         RootIdentity::new(root, self.credential.clone())
     }
 
-    /// Warns if files cannot be given to root.
+    /// Warns if `chown` is on, and no uid and gid are known to which root's files can be given.
     pub fn warn_of_chown(&self, chown: bool) {
         if chown && self.unix_account.is_none() {
             tracing::warn!(
@@ -96,9 +97,9 @@ struct CredentialFile {
 }
 
 /// Finds root's keys: in `file`, otherwise in the environment, otherwise in
-/// `state_dir/credentials.toml`, which is created if it does not exist. Without a `state_dir`
-/// (nothing is stored) generated keys are not kept. The uid and gid are those in the file,
-/// otherwise those in the environment.
+/// `state_dir/credentials.toml`, which is created with random keys if it does not exist. Without a
+/// `state_dir` (nothing is stored), generated keys are not kept. The uid and gid are those in the
+/// file, otherwise those in the environment.
 pub fn find(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,
@@ -129,7 +130,7 @@ fn warn_of_old_names(env: impl Fn(&str) -> Option<String>) {
     }
 }
 
-/// [`find`] for a server that already has keys: generates none.
+/// Does the same as [`find`] for a server that already has keys: it generates none.
 pub fn find_again(
     file: Option<&Path>,
     env: impl Fn(&str) -> Option<String>,
@@ -178,7 +179,7 @@ fn find_keys(
     }
 }
 
-/// The keys that the operator gives, if any.
+/// Returns the keys that the operator gives; `None` if there are none.
 fn given(file: Option<&Path>, env: impl Fn(&str) -> Option<String>) -> Result<Option<Root>, String> {
     if let Some(file) = file {
         // The operator's own: a secret of Kubernetes is a link.
@@ -203,7 +204,7 @@ fn account_from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Opti
     account(id(UID)?, id(GID)?).map_err(|e| format!("{UID} and {GID}: {e}"))
 }
 
-/// The account, if both ids are given; an error if only one is.
+/// Returns the uid and gid if both are given; an error if only one is.
 fn account(uid: Option<u32>, gid: Option<u32>) -> Result<Option<UnixAccount>, String> {
     match (uid, gid) {
         (None, None) => Ok(None),
@@ -238,7 +239,7 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
     Ok(Credential { access_key, secret_key })
 }
 
-/// Fails for a file that other users may read, or write: it has `content` in it.
+/// Fails if other users may read or write a file. `content` says what is in it, for the error.
 pub fn check_private(file: &fs::File, content: &str) -> Result<(), String> {
     let metadata = file.metadata().map_err(|e| e.to_string())?;
     let (mode, owner) = (metadata.permissions().mode(), metadata.uid());

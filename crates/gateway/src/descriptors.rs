@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use crate::limits::{DESCRIPTORS_AGE_MAX, READY_TIME_MAX};
 
-/// The number of descriptors, out of each ten, that a ready gateway may have in use.
+/// The number of tenths of the allowed file descriptors that may be in use while the gateway is
+/// ready.
 const USED_OF_TEN_MAX: u64 = 9;
 
 /// Numbers of file descriptors.
@@ -18,12 +19,12 @@ const USED_OF_TEN_MAX: u64 = 9;
 pub struct Descriptors {
     /// The number of descriptors in use.
     pub used: u64,
-    /// The number that is allowed, if there is a limit.
+    /// The number of descriptors that are allowed; `None` if there is no limit.
     pub allowed: Option<u64>,
 }
 
 impl Descriptors {
-    /// True if less than a tenth of them is left.
+    /// True if less than a tenth of the allowed descriptors is free.
     pub fn run_out(self) -> bool {
         let few = |allowed: u64| self.used.saturating_mul(10) > allowed.saturating_mul(USED_OF_TEN_MAX);
         self.allowed.is_some_and(few)
@@ -39,12 +40,13 @@ pub fn raise_descriptor_limit() -> Option<u64> {
     if setrlimit(Resource::Nofile, most).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// The last count, shared by all callers.
+/// The last count, which all callers share.
 #[derive(Debug, Default)]
 pub struct Counter(Mutex<Option<(Instant, Option<u64>)>>);
 
 impl Counter {
-    /// The numbers, at most [`DESCRIPTORS_AGE_MAX`] old. `None` if they are not available.
+    /// Returns the numbers, which are at most [`DESCRIPTORS_AGE_MAX`] old; `None` if they are not
+    /// available.
     pub async fn get(&self) -> Option<Descriptors> {
         let used = timeout(READY_TIME_MAX, self.used()).await.ok()??;
         Some(Descriptors { used, allowed: allowed() })

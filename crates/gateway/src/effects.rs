@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use s3_types::VersionId;
 
-/// The effects of a request. Some answers begin before the work has ended, so that effects are
+/// The effects of a request. Some answers begin before the work has ended, so that the effects are
 /// known only later.
 #[derive(Debug, Clone)]
 pub enum Effects {
@@ -16,7 +16,7 @@ pub enum Effects {
 }
 
 impl Effects {
-    /// The effects so far.
+    /// Returns the effects that are known so far.
     pub fn so_far(&self) -> Option<&Did> {
         match self {
             Self::Done(did) => Some(did),
@@ -34,8 +34,8 @@ impl Default for Effects {
 /// The effects of an operation on objects that neither its request nor its answer shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Did {
-    /// Bytes of the whole object that was read or written.
+    /// The number of bytes of the whole object that was read or written.
     pub object_bytes: Option<u64>,
-    /// The version that was read, made or removed, where versions are kept.
+    /// The version that was read, made or removed, if versions are kept.
     pub version: Option<VersionId>,
 }

@@ -28,7 +28,7 @@ pub fn refusal(error: &S3Error) -> Refusal<'_> {
     Refusal { code: error.code().into(), is_of_file_system }
 }
 
-/// Which request an error belongs to.
+/// The request that an error belongs to, as logs and answers name it.
 #[derive(Debug, Clone)]
 pub struct ErrorSite {
     id: RequestId,
@@ -37,12 +37,13 @@ pub struct ErrorSite {
     method: Method,
     /// The bucket and key, once they are known.
     target: Option<Target>,
-    /// The path as it was sent, until then.
+    /// The path as it was sent, while the target is not known.
     path: Option<String>,
 }
 
 impl ErrorSite {
-    /// The request with this context and head, and its target, if that is known.
+    /// Makes the site of an error in the request with this context and head, and with its target if
+    /// that is known.
     pub fn new(gateway: &Gateway, cx: &RequestContext, head: &Parts, target: Option<&Target>) -> Self {
         let path = target.is_none().then(|| head.uri.path().to_owned());
         let trace = cx.trace.as_ref().map(|context| context.trace);
@@ -50,14 +51,14 @@ impl ErrorSite {
         Self { id: cx.id, trace, host_id: gateway.host_id.clone(), method, target, path }
     }
 
-    /// Logs an error, and writes its document.
+    /// Logs an error, and returns the XML document about it.
     pub fn document(&self, error: &S3Error) -> String {
         self.log(error);
         error.render(self.id.as_str(), self.host_id.as_str())
     }
 
-    /// Logs an error: as an error if it is the server's fault or its operator's, for information if
-    /// it has an [`Explanation`] that is due, otherwise for debugging.
+    /// Logs an error. It is logged as an error if it is a fault of the server or its operator, as
+    /// information if it has an [`Explanation`] that is due, and otherwise as a debug message.
     pub fn log(&self, error: &S3Error) {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -93,7 +94,7 @@ impl ErrorSite {
     }
 }
 
-/// The answer to a request that failed.
+/// Returns the answer to a request that failed.
 pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
     let mut reply = reply::xml(error.status(), site.document(error));
     for (name, value) in error.headers() {
@@ -102,7 +103,7 @@ pub fn render(site: &ErrorSite, error: &S3Error) -> Reply {
     reply
 }
 
-/// S3's error for an error of the storage about `resource`.
+/// Returns S3's error for an error of the storage about `resource`.
 pub fn from_backend(error: BackendError, resource: Resource<'_>) -> S3Error {
     let explanation = Explanation::of(&error, resource);
     let error = answer(error, resource);
@@ -180,7 +181,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
     }
 }
 
-/// The answer for a bucket that cannot be deleted although it may have no objects.
+/// Returns the error for a bucket that cannot be deleted although it may have no objects.
 fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
     match error {
         BackendError::BucketHasUploads => S3Error::with_message(
@@ -200,7 +201,7 @@ fn not_deleted(error: &BackendError, bucket: &str) -> S3Error {
     }
 }
 
-/// The answer for a key whose file would have to be where the tree cannot have it.
+/// Returns the error for a key whose file cannot be made at its place in the tree.
 fn not_in_this_tree(error: &BackendError) -> S3Error {
     let (code, message) = match error {
         BackendError::KeyNotStorable(_) => {
@@ -218,7 +219,7 @@ fn not_in_this_tree(error: &BackendError) -> S3Error {
     S3Error::with_message(code, message)
 }
 
-/// [`from_backend`] for an error for which [`BackendError::is_of_storage`] is true.
+/// Returns S3's error, as [`from_backend`] does, if [`BackendError::is_of_storage`] is true.
 fn from_state_of_storage(error: BackendError) -> S3Error {
     use BackendError as B;
     match error {
@@ -265,20 +266,20 @@ fn wrong_size(given_bytes: u64, actual_bytes: u64) -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
-/// The refusal of a write to a read-only storage. It has no cause, since nothing is to be logged
-/// where that is intended.
+/// Returns the error for a write to a read-only storage. It has no cause, so that nothing is
+/// logged: the storage is read-only on purpose.
 pub fn read_only() -> S3Error {
     S3Error::with_message(ErrorCode::AccessDenied, "The storage is read-only.")
 }
 
-/// The error for a condition on a copy's source: S3 names the header, with the prefix that sources
-/// have.
+/// Returns the error for a condition on a copy's source that does not hold. S3 names the header,
+/// with the prefix for sources.
 pub fn failed_of_source(condition: Condition) -> S3Error {
     let name = format!("x-amz-copy-source-{}", condition_name(condition));
     S3Error::new(ErrorCode::PreconditionFailed).detail("Condition", name)
 }
 
-/// The error for a copy of an object onto itself.
+/// Returns the error for a copy of an object onto itself.
 pub fn copy_onto_itself() -> S3Error {
     let message = "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.";
     S3Error::with_message(ErrorCode::InvalidRequest, message)
@@ -292,20 +293,20 @@ fn copy_source_too_large() -> S3Error {
     S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
-/// The error for an `upload-id-marker` that is not an upload of the `key-marker`.
+/// Returns the error for an `upload-id-marker` that is not the id of an upload of the `key-marker`.
 pub fn invalid_upload_marker(marker: &str) -> S3Error {
     S3Error::invalid_argument("upload-id-marker", marker, "Invalid uploadId marker")
 }
 
-/// The error for a conditional write of a key that someone else changed at the same time.
+/// Returns the error for a conditional write of a key that another writer changed at the same time.
 fn conflict(condition: Condition, key: Option<&str>) -> S3Error {
     S3Error::new(ErrorCode::ConditionalRequestConflict)
         .detail("Condition", condition_name(condition))
         .detail("Key", key.unwrap_or_default())
 }
 
-/// The error for wrong checksums in a completion or in an upload's parts. S3 writes the algorithm
-/// in small letters in these errors, and in capitals in those of other requests.
+/// Returns the error for wrong checksums in a completion or in an upload's parts. S3 writes the
+/// algorithm in lower case in these errors, and in capitals in those of other requests.
 fn wrong_checksum(error: &BackendError) -> S3Error {
     use BackendError as B;
     let name = |algorithm: ChecksumAlgorithm| algorithm.name().to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Explains in the log refusals that are caused by the contents of DIR, or by its file system: the
-//! client made no mistake, and cannot see the cause.
+//! Explanations in the log of refusals that are caused by the contents of DIR or by its file
+//! system. The client made no mistake, and cannot see the cause.
 
 use std::fmt;
 
@@ -38,9 +38,9 @@ enum Kind {
 }
 
 impl Explanation {
-    /// The explanation of an error of the storage that needs one. Errors of the storage itself
-    /// ([`BackendError::is_of_storage`]), and those that it logs itself, need none, but for those
-    /// that anyone can cause who may change the object's file.
+    /// Returns the explanation of an error of the storage; `None` if it needs none. That is so for
+    /// errors of the storage itself ([`BackendError::is_of_storage`]), and for those that it logs
+    /// itself, except errors that anyone can cause who may change the object's file.
     pub fn of(error: &BackendError, resource: Resource<'_>) -> Option<Self> {
         let kind = match error {
             BackendError::BucketHoldsFiles { .. } => Kind::BucketHoldsFiles,
@@ -61,7 +61,8 @@ impl Explanation {
         Some(Self { kind, bucket, key, cause: error.to_string() })
     }
 
-    /// True if it may be logged now, which is then counted, since a client may try again and again.
+    /// True if the explanation may be logged now. The number of log lines is limited, since a
+    /// client may try again and again.
     pub fn is_due(&self) -> bool {
         static LOGGED: SeldomEach<(Kind, Option<String>)> = SeldomEach::every(EXPLAINED_EVERY);
         LOGGED.is_due((self.kind, self.bucket.clone()))

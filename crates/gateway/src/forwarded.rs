@@ -13,8 +13,8 @@ pub struct Element<'h> {
     pub scheme: Option<&'h str>,
 }
 
-/// The elements of a header's value, the last one first. `None` is an element that is not as RFC
-/// 7239 requires, or has a parameter twice.
+/// Returns the elements of a header's value, the last one first. `None` is an element that is not
+/// as RFC 7239 requires, or has a parameter twice.
 pub fn elements_from_the_end(value: &[u8]) -> impl Iterator<Item = Option<Element<'_>>> {
     let mut left = Some(value);
     std::iter::from_fn(move || {
@@ -25,7 +25,7 @@ pub fn elements_from_the_end(value: &[u8]) -> impl Iterator<Item = Option<Elemen
     })
 }
 
-/// The position of the last comma that is not in a quoted string.
+/// Returns the position of the last comma that is not in a quoted string.
 fn last_comma(text: &[u8]) -> Option<usize> {
     let mut quoted = false;
     for (at, byte) in text.iter().enumerate().rev() {
@@ -71,9 +71,9 @@ fn parse(element: &[u8]) -> Option<Element<'_>> {
     }
 }
 
-/// A token or a quoted string, and the text behind it. Addresses with a port are accepted without
-/// quotation marks, as some proxies write them. Escapes are kept: no address and no scheme needs
-/// one.
+/// Returns a token or a quoted string, and the text after it. Addresses with a port are accepted
+/// without quotation marks, as some proxies write them. Escapes are kept, since no address and no
+/// scheme needs one.
 fn value(text: &[u8]) -> Option<(&str, &[u8])> {
     let (value, behind) = if let Some(text) = text.strip_prefix(b"\"") {
         let mut escaped = false;

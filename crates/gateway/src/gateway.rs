@@ -30,7 +30,7 @@ pub struct Settings {
     pub domains: Vec<String>,
 }
 
-/// A gateway: a storage, who may use it, and under which names.
+/// A gateway: its storage, settings, limits and counters.
 pub struct Gateway {
     /// The storage.
     pub storage: Storage,
@@ -38,11 +38,11 @@ pub struct Gateway {
     pub settings: ArcSwap<Settings>,
     /// All identities, which requests may change.
     pub registry: Arc<Registry>,
-    /// The results of the regular looks at them.
+    /// The results of the regular looks at the store of identities.
     pub looks: Arc<Looks>,
-    /// The actions of IAM and STS that may be performed at a time.
+    /// The places for actions of IAM and STS that are performed at the same time.
     pub actions: Places,
-    /// Such actions of those who do not sign.
+    /// The places for actions of IAM and STS whose requests are not signed.
     pub unsigned_actions: Places,
     /// The bytes of forms of such actions, a place each.
     pub unsigned_bytes: Places,
@@ -54,27 +54,27 @@ pub struct Gateway {
     pub secrets_in_clear: bool,
     /// The POSIX identities of requesters; `None` if they make no difference.
     pub unix: Option<UnixIdentities>,
-    /// Decides who may do what.
+    /// The authorizer, which decides who may do what.
     pub authorizer: Arc<dyn Authorizer>,
     /// The rules that signatures must follow.
     pub signing: SigningPolicy,
     /// Signing keys that were already derived.
     pub signing_keys: SigningKeyCache,
-    /// Places for requests in progress.
+    /// The places for requests in progress.
     pub requests: Places,
     /// Computes the MD5 and SHA-256 of bodies.
     pub digests: DigestServices,
     /// Permits for large documents.
     pub large_documents: Semaphore,
-    /// The time that a body may make no progress.
+    /// The time after which a body that makes no progress is given up.
     pub stall_timeout: std::time::Duration,
     /// Makes the ids of requests.
     pub request_ids: RequestIds,
-    /// Names this gateway in answers.
+    /// The id of this gateway in answers.
     pub host_id: HostId,
     /// Finds out who the client of a request is.
     pub clients: Clients,
-    /// Counters of its connections.
+    /// The counters of the gateway's connections.
     pub connections: Connections,
     /// The metrics, access log and traces that requests are reported to, if there are any.
     pub observers: Option<Arc<Observers>>,
@@ -96,12 +96,12 @@ impl Places {
         Self { free: Arc::new(Semaphore::new(count as usize)), count }
     }
 
-    /// The number of places.
+    /// Returns the number of places.
     pub const fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The number of places that are taken.
+    /// Returns the number of places that are taken.
     pub fn taken(&self) -> usize {
         self.count().saturating_sub(self.free.available_permits())
     }

@@ -21,8 +21,8 @@ pub fn unix_identities(options: &ServeOptions) -> Option<UnixIdentities> {
     matters.then(|| UnixIdentities::new(rules(options), options.anonymous_user.clone()))
 }
 
-/// Gives up what the process does not need to act as other users. An error if it cannot act. To be
-/// called before the process has other threads.
+/// Gives up the privileges that the process does not need to act as other users. Fails if it cannot
+/// act as others. It has to be called before the process has other threads.
 pub fn become_able_to_act(options: &ServeOptions) -> Result<(), String> {
     let failed = |why: String| format!("--impersonate: the server cannot act as other users: {why}");
     let trial = Identity { uid: options.uid_min, gid: options.uid_min, groups: &[] };
@@ -31,7 +31,7 @@ pub fn become_able_to_act(options: &ServeOptions) -> Result<(), String> {
         .map_err(|error| failed(format!("it cannot give up the capabilities that it does not need: {error}")))
 }
 
-/// Warns if users may not search DIR, below which all files are.
+/// Warns if users have no search permission (x) for DIR, below which all files are.
 pub fn warn_of_closed_tree(options: &ServeOptions) {
     if !options.impersonate {
         return;
@@ -49,7 +49,7 @@ pub fn warn_of_closed_tree(options: &ServeOptions) {
     }
 }
 
-/// Refuses an identity of root's that nobody may have; warns if root has none.
+/// Refuses a POSIX identity of root's that is not allowed; warns if root has none.
 pub fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
     if !options.impersonate {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Writes fields of JSON objects that are lines of a log. `name` is what stands before a value:
-//! `,"user":"`.
+//! Writes fields of JSON objects that are lines of a log. `name` is the text before a value, such
+//! as `,"user":"`.
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -76,7 +76,8 @@ fn push_text(out: &mut Vec<u8>, value: &[u8]) {
     out.push(b'"');
 }
 
-/// True for ASCII that JSON does not escape. Looks at eight bytes at a time.
+/// True for text that has only ASCII characters which JSON does not escape. It looks at eight bytes
+/// at a time.
 #[inline]
 pub fn is_plain(value: &[u8]) -> bool {
     // The last eight bytes are looked at as one word, some of them for the second time.
@@ -115,8 +116,9 @@ const fn all(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Not zero if one of these bytes is not printable ASCII, or is `"` or `\`. A byte that is too
-/// small borrows from the next one, which may then be reported too, but only in addition.
+/// Returns a number that is not zero if one of these bytes is not printable ASCII, or is `"` or
+/// `\`. A byte that is too small borrows from the next one, which may then be reported, too, but
+/// only in addition.
 fn specials(word: [u8; 8]) -> u64 {
     let word = u64::from_ne_bytes(word);
     let control = word.wrapping_sub(all(b' '));

@@ -1,4 +1,4 @@
-//! The LDAP directory that people log in by: its options, checked, and its password.
+//! The LDAP directory through which people log in: its options and its password.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use zeroize::Zeroizing;
 use crate::config::ServeOptions;
 use crate::secret_text::{of_command, of_file};
 
-/// The variable that may have the password itself.
+/// The environment variable that may have the password itself.
 pub const VARIABLE: &str = "SLIPWAY_LDAP_BIND_PASSWORD";
 /// The name of the password in messages about its sources.
 const WHAT: &str = "the password of --ldap-bind-dn";
 
-/// The directory that options name, checked as far as it can be without asking it. It is made by
-/// [`Found::open`].
+/// The settings of the directory that the options name, checked as far as that is possible without
+/// a request to it. [`Found::open`] makes the directory.
 #[derive(Debug)]
 pub struct Found {
     settings: LdapSettings,
@@ -25,21 +25,21 @@ pub struct Found {
 }
 
 impl Found {
-    /// Makes the directory, which the registry then asks about sessions.
+    /// Makes the directory, and sets it in the registry, which asks it about sessions.
     pub fn open(self, registry: &Registry) -> Result<Arc<Ldap>, String> {
         let ldap = Arc::new(Ldap::new(self.settings, self.password)?);
         registry.set_directory(ldap.clone());
         Ok(ldap)
     }
 
-    /// Takes the password, of a reload.
+    /// Returns the password, which a reload applies.
     pub fn into_password(self) -> Option<SecretText> {
         self.password
     }
 }
 
-/// Checks the options about the directory, and reads the files that they name. `None` without a
-/// directory.
+/// Checks the options about the directory, and reads the files that they name. Returns `None` if no
+/// directory is named.
 pub fn find(options: &ServeOptions, env: impl Fn(&str) -> Option<String>) -> Result<Option<Found>, String> {
     if options.ldap.ldap_server.is_empty() {
         return Ok(None);
@@ -126,7 +126,7 @@ fn key_attributes(options: &ServeOptions) -> Result<Option<KeyAttributes>, Strin
     Ok(Some(KeyAttributes { access_key: access_key.as_str().into(), secret_key: secret_key.as_str().into() }))
 }
 
-/// Finds the password: in the file, in what the command prints, or in the environment.
+/// Reads the password: from the file, from the output of the command, or from the environment.
 fn password(
     options: &ServeOptions,
     env: impl Fn(&str) -> Option<String>,

@@ -25,8 +25,8 @@
 
 use std::time::Duration;
 
-/// The actions of IAM and STS that are performed at a time (`Throttling`). Each holds a form of at
-/// most 64 KiB.
+/// The largest number of actions of IAM and STS that are performed at a time (`Throttling`). Each
+/// holds a form of at most 64 KiB.
 pub const ACTIONS_MAX: usize = 128;
 /// The actions that are performed at a time for those who do not sign, and prove who they are
 /// otherwise (`Throttling`): they have places of their own, so that strangers hold none of the
@@ -35,8 +35,8 @@ pub const UNSIGNED_ACTIONS_MAX: usize = 32;
 /// The bytes of forms that unsigned actions hold together (`Throttling`). A form has a place among
 /// [`UNSIGNED_ACTIONS_MAX`] only once it is whole: a client that sends slowly keeps nobody out.
 pub const UNSIGNED_BYTES_MAX: usize = 8 << 20;
-/// The longest time in which the form of an action has to arrive (`ValidationError`): until then it
-/// has a place among [`ACTIONS_MAX`].
+/// The longest time that the form of an action may take to arrive (`ValidationError`). Meanwhile it
+/// holds a place among [`ACTIONS_MAX`].
 pub const ACTION_BODY_TIME_MAX: Duration = Duration::from_secs(10);
 /// The statements that a page of SimulatePrincipalPolicy or SimulateCustomPolicy looks at, counted
 /// once for each result; with more, the page ends early. An answer names each twice, in some 600
@@ -46,58 +46,63 @@ pub const SIMULATED_STATEMENTS_MAX: usize = 5_000;
 /// (`RequestHeaderSectionTooLarge`, connection closed). A body costs a sixth less CPU than with
 /// half of this.
 pub const READ_BUFFER_BYTES: usize = 64 << 10;
-/// [`READ_BUFFER_BYTES`] while more than [`CONNECTIONS_FEW`] are open. A body that is being
-/// received holds about three of these.
+/// The same limit as [`READ_BUFFER_BYTES`], while more than [`CONNECTIONS_FEW`] connections are
+/// open. A body that is being received holds about three of these buffers.
 pub const READ_BUFFER_BYTES_CROWDED: usize = 36 << 10;
-/// The bytes that are read at a time while more than [`CONNECTIONS_FEW`] are open, also on
-/// connections that were opened before: one byte less than the size at which hyper allocates more.
-/// A whole buffer is held as long as any piece of it is needed.
+/// The number of bytes that are read at a time while more than [`CONNECTIONS_FEW`] connections are
+/// open, also on connections that were opened before. It is one less than the size at which hyper
+/// allocates more. A whole buffer is held as long as any piece of it is needed.
 pub const READ_BYTES_CROWDED: u64 = (32 << 10) - 1;
-/// Above this number of connections, they get smaller buffers ([`READ_BUFFER_BYTES_CROWDED`]).
+/// The number of connections above which new ones get smaller buffers
+/// ([`READ_BUFFER_BYTES_CROWDED`]).
 pub const CONNECTIONS_FEW: usize = 100;
-/// The bytes of a request that are read first, after its connection waited for it without buffers.
+/// The number of bytes of a request that are read first, after its connection waited for it without
+/// buffers.
 pub const FIRST_BYTES_MAX: usize = 2 << 10;
-/// An idle connection gives up its buffers after one to two times this.
+/// The time after which an idle connection gives up its buffers; it may also take twice as long.
 pub const PARK_AFTER: Duration = Duration::from_millis(500);
-/// Above this number of connections, each gives up its buffers after every answer, which costs some
-/// CPU: memory that so many have used is never returned to the system.
+/// The number of connections above which each gives up its buffers after every answer. This costs
+/// some CPU, but memory that so many connections have used is never returned to the system.
 pub const CONNECTIONS_MANY: usize = 1000;
-/// The most header lines of a request; more are refused (`RequestHeaderSectionTooLarge`, connection
-/// closed).
+/// The largest number of header lines of a request; more are refused
+/// (`RequestHeaderSectionTooLarge`, connection closed).
 pub const HEADER_LINES_MAX: usize = 200;
-/// The largest map of headers that a thread keeps for its next answer, in headers: 4 KiB.
+/// The largest map of headers that a thread keeps for its next answer, in headers; its memory is 4
+/// KiB.
 pub const SPARE_HEADERS_MAX: usize = 32;
-/// The most attempts to change a bucket's documents, each of which lost against another change
-/// (`OperationAborted`).
+/// The largest number of attempts to change a bucket's documents, if each loses against another
+/// change (`OperationAborted`).
 pub const DOCUMENT_CHANGES_MAX: usize = 10;
-/// The most buckets that one page of ListBuckets looks at, for a requester who may not see all.
-/// Then the page ends, with a token.
+/// The largest number of buckets that are looked at for one page of ListBuckets, for a requester
+/// who may not see all. Then the page ends, with a token.
 pub const LIST_BUCKETS_LOOKED_AT_MAX: usize = 10_000;
-/// The fewest buckets that ListBuckets asks the storage for at a time, for such a requester.
+/// The smallest number of buckets that ListBuckets requests from the storage at a time, for such a
+/// requester.
 pub const LIST_BUCKETS_ASKED_FOR_MIN: usize = 1000;
 /// The size up to which the MD5 and SHA-256 of a body are computed where it is received; a larger
 /// one goes to `body::digest_service`.
 pub const DIGEST_INLINE_BYTES_MAX: u64 = 32 << 10;
-/// Smaller chunks are gathered before they are digested, since each may hold a large network
-/// buffer.
+/// The size below which chunks are gathered before they are digested, since each may hold a large
+/// network buffer.
 pub const DIGEST_SMALL_CHUNK_BYTES: usize = 4 << 10;
-/// The bytes of one body that may wait for its MD5, or for its SHA-256, beside one chunk. The body
-/// is read no further until there is room.
+/// The number of bytes of one body that may wait for its MD5, or for its SHA-256, in addition to
+/// one chunk. The body is not read further until there is room.
 pub const DIGEST_STREAM_BYTES_MAX: usize = 1 << 20;
-/// The bytes of one body that may wait in any case, however many bodies there are.
+/// The number of bytes of one body that may wait in any case, however many bodies there are.
 pub const DIGEST_STREAM_BYTES_MIN: usize = 32 << 10;
-/// A body is digested once this much waits, or half of what may wait if that is less.
+/// The number of waiting bytes at which a body is digested; half of the bytes that may wait, if
+/// that is less.
 pub const DIGEST_DUE_BYTES: usize = 256 << 10;
-/// The bytes of all bodies that may wait for their MD5, or for their SHA-256; more only if each
-/// body has no more than [`DIGEST_STREAM_BYTES_MIN`].
+/// The number of bytes of all bodies that may wait for their MD5, or for their SHA-256. It may be
+/// more only if each body has no more than [`DIGEST_STREAM_BYTES_MIN`].
 pub const DIGEST_WAITING_BYTES_MAX: usize = 8 << 20;
-/// The number of cores for each thread that digests, for MD5 and SHA-256 each. It digests several
-/// times faster than they receive.
+/// The number of cores for each thread that digests, separately for MD5 and SHA-256. Such a thread
+/// digests several times faster than these cores receive.
 pub const DIGEST_CORES_PER_PASS: usize = 4;
-/// Larger documents are parsed while they arrive, each on a thread ([`LARGE_DOCUMENTS_MAX`] at a
-/// time; the others wait).
+/// The size above which documents are parsed while they arrive, each on a thread
+/// ([`LARGE_DOCUMENTS_MAX`] at a time; the others wait).
 pub const SMALL_DOCUMENT_BYTES_MAX: usize = 1 << 20;
-/// The number of documents that are parsed while they arrive. Few compared to
+/// The largest number of documents that are parsed while they arrive. It is small compared to
 /// [`BLOCKING_THREADS_MAX`], since a slow client holds its thread.
 pub const LARGE_DOCUMENTS_MAX: usize = 32;
 /// The minimum interval between two log lines that explain refusals of one kind for one bucket.
@@ -108,36 +113,36 @@ pub const LARGE_DOCUMENT_WAIT: Duration = Duration::from_secs(20);
 pub const LARGE_DOCUMENT_TIME: Duration = Duration::from_mins(1);
 /// The size of the pieces in which a large document goes to its thread.
 pub const DOCUMENT_HOP_BYTES: usize = 64 << 10;
-/// A document with many entries (a listing) that is longer than this is sent in pieces of about
-/// this length.
+/// The length above which a document with many entries (a listing) is sent in pieces, which have
+/// about this length.
 pub const DOCUMENT_PIECE_BYTES: usize = 512 << 10;
 /// The number of pieces of a download that may be kept to be filled again.
 pub const FILE_CHUNKS_KEPT: usize = 2;
 /// The bytes of an object that are read from its file at a time.
 pub const FILE_CHUNK_BYTES: u64 = 256 << 10;
-/// A download with at least this much left to send is sent from the page cache, if its file is
-/// there.
+/// The number of remaining bytes from which on a download is sent from the page cache, if its file
+/// is there.
 pub const SENDFILE_BYTES_MIN: u64 = 256 << 10;
-/// The bytes of a file that go to the socket at a time without being read (`sendfile`).
+/// The number of bytes of a file that go to the socket at a time without being read (`sendfile`).
 pub const FILE_PART_BYTES: usize = 1 << 20;
 /// [`FILE_PART_BYTES`] for file systems without `sendfile`.
 pub const FILE_COPY_BYTES: usize = 64 << 10;
-/// The bytes at the end of each download that are always read, and held back until it is known that
-/// the file has not changed.
+/// The number of bytes at the end of each download that are always read, and held back until it is
+/// known that the file has not changed.
 pub const FILE_END_BYTES: u64 = 64 << 10;
-/// The bytes of an unwanted request body that are read and dropped to keep the connection; with
-/// more, it is closed.
+/// The number of bytes of an unwanted request body that are read and dropped to keep the
+/// connection; if there are more, it is closed.
 pub const DRAIN_BYTES_MAX: usize = 64 << 10;
-/// The time that this may take.
+/// The time that reading and dropping an unwanted body may take.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(2);
-/// The bytes that are read and dropped after the last response of a connection that is closed
-/// early, so that the client can read that response instead of a reset.
+/// The number of bytes that are read and dropped after the last response of a connection that is
+/// closed early, so that the client can read that response instead of getting a reset.
 pub const LINGER_BYTES_MAX: usize = 4 << 20;
-/// The time that this may take.
+/// The time that reading and dropping bytes after the last response may take.
 pub const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
-/// When the server is stopping: how long it waits for the first request of a connection, for the
-/// rest of a request's head, for a TLS handshake and for a body that is read and dropped, and how
-/// long a client has to read error answers. None of these is a request in progress.
+/// The time that a stopping server waits for the first request of a connection, for the rest of a
+/// request's head, for a TLS handshake and for a body that is read and dropped, and that a client
+/// has to read error answers. None of these is a request in progress.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(1);
 /// The number of connections beyond `--max-connections` that may linger at a time, each with a
 /// descriptor, for [`LINGER_TIME_MAX`]. Others are closed as soon as they are answered.
@@ -145,39 +150,40 @@ pub const REFUSED_LINGERING_MAX: usize = 64;
 /// The rate at which a body must arrive on average once [`BODY_GRACE`] has passed
 /// (`RequestTimeout`), and at which a response must be read (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
-/// The time that a body may take whatever its rate.
+/// The time that a body may take at any rate.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
-/// The most connections to `--ops-listen` at a time. A further one replaces the oldest that waits
-/// for its client.
+/// The largest number of connections to `--ops-listen` at a time. A further one replaces the oldest
+/// that waits for its client.
 pub const OPERATIONS_CONNECTIONS_MAX: usize = 64;
-/// The time limit for such a connection to send its head.
+/// The time limit for a connection to `--ops-listen` to send its head.
 pub const OPERATIONS_HEAD_TIME_MAX: Duration = Duration::from_secs(3);
-/// The time that such a connection may last.
+/// The time that a connection to `--ops-listen` may last.
 pub const OPERATIONS_TIME_MAX: Duration = Duration::from_secs(30);
-/// The greatest age of the count of file descriptors that operators see: counting many takes
-/// milliseconds.
+/// The largest age of the count of file descriptors that operators see. Counting many takes
+/// milliseconds, so that it is not done each time.
 pub const DESCRIPTORS_AGE_MAX: Duration = Duration::from_secs(1);
 /// The memory that unread lines of the log may take, and as much again while they are written.
 /// Further lines are lost, and counted.
 pub const LOG_BUFFER_BYTES_MAX: usize = 1 << 20;
-/// The interval at which writing them is tried if the kernel does not report that there is room.
+/// The interval at which writing the log is tried again if the kernel does not report that there is
+/// room.
 pub const LOG_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest time between two writes of a log of lines to its file.
 pub const ACCESS_LOG_INTERVAL: Duration = Duration::from_millis(200);
-/// A buffer with this many bytes is written at once.
+/// The number of bytes in a buffer at which it is written at once.
 pub const ACCESS_LOG_WAKE_BYTES: usize = 64 << 10;
-/// A buffer with this many bytes takes no more lines: the file does not keep up, and lines are
-/// dropped. There are at most sixteen buffers.
+/// The number of bytes in a buffer at which it takes no more lines: the file is too slow, and lines
+/// are dropped. There are at most sixteen buffers.
 pub const ACCESS_LOG_BUFFER_BYTES_MAX: usize = 4 << 20;
 /// The size of such a buffer of an audit log that must lose nothing. When it has half of
 /// [`ACCESS_LOG_BUFFER_BYTES_MAX`], no request begins any more; those in progress have the rest: a
 /// DeleteObjects may leave 12 MiB of lines, and at most [`LARGE_DOCUMENTS_MAX`] are read at a time.
 pub const KEPT_LOG_BUFFER_BYTES_MAX: usize = 512 << 20;
-/// The bytes of a header's value that are logged.
+/// The number of bytes of a header's value that are logged.
 pub const ACCESS_LOG_FIELD_BYTES_MAX: usize = 1 << 10;
-/// The bytes of a method that are logged.
+/// The number of bytes of a method that are logged.
 pub const ACCESS_LOG_METHOD_BYTES_MAX: usize = 32;
-/// The capacity that a line starts with: most need no more.
+/// The initial capacity of a line in bytes: most lines need no more.
 pub const ACCESS_LOG_LINE_BYTES: usize = 1 << 10;
 /// The largest memory of a line that a thread keeps for its next line.
 pub const ACCESS_LOG_SPARE_BYTES_MAX: usize = 4 << 10;
@@ -185,16 +191,16 @@ pub const ACCESS_LOG_SPARE_BYTES_MAX: usize = 4 << 10;
 pub const ACCESS_LOG_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest time between two transfers of spans to the collector.
 pub const TRACES_INTERVAL: Duration = Duration::from_secs(1);
-/// A buffer with this many bytes, about 800 spans, is sent at once.
+/// The number of bytes in a buffer, about 800 spans, at which it is sent at once.
 pub const TRACES_WAKE_BYTES: usize = 512 << 10;
-/// A buffer with this many bytes takes no more spans: the collector does not keep up, and spans are
-/// dropped. There are at most sixteen buffers, and as much again is on its way.
+/// The number of bytes in a buffer at which it takes no more spans: the collector is too slow, and
+/// spans are dropped. There are at most sixteen buffers, and the same amount may be on its way.
 pub const TRACES_BUFFER_BYTES_MAX: usize = 4 << 20;
-/// The capacity that a span starts with: most need no more.
+/// The initial capacity of a span in bytes: most spans need no more.
 pub const TRACES_SPAN_BYTES: usize = 1 << 10;
 /// The time that a collector may take for one request.
 pub const TRACES_POST_TIME_MAX: Duration = Duration::from_secs(10);
-/// For how long spans that a collector did not accept are sent again.
+/// The time for which spans that a collector did not accept are sent again.
 pub const TRACES_RETRY_TIME_MAX: Duration = Duration::from_mins(1);
 /// The first pause before spans are sent again.
 pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -202,44 +208,45 @@ pub const TRACES_PAUSE_MIN: Duration = Duration::from_secs(1);
 pub const TRACES_PAUSE_MAX: Duration = Duration::from_secs(10);
 /// The time that a stop waits for the collector to accept the remaining spans.
 pub const TRACES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// The bytes of a collector's answer that are read, including its head.
+/// The number of bytes of a collector's answer that are read, including its head.
 pub const TRACES_ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The shortest time between two log lines that spans are not accepted, or are accepted again.
 pub const TRACES_WARN_INTERVAL: Duration = Duration::from_mins(1);
 /// The number of characters of a collector's reason that are logged.
 pub const TRACES_WHY_CHARACTERS_MAX: usize = 500;
-/// A longer `tracestate` is not passed on. W3C requires at least 512 bytes.
+/// The length in bytes above which `tracestate` is not passed on. W3C requires at least 512.
 pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// The time limit for the storage to report that it is ready.
 pub const READY_TIME_MAX: Duration = Duration::from_secs(2);
-/// Threads for calls that may block on a file system.
+/// The number of threads for calls that may block on a file system.
 pub const BLOCKING_THREADS_MAX: usize = 256;
-/// The number of those threads that may wait for documents of identities: there is one look and one
-/// change at a time, and looks that nobody waits for any more. Further calls wait.
+/// The number of those threads that may wait for documents of identities; further calls wait. At
+/// most one look and one change run at a time, besides looks that were given up.
 pub const IDENTITIES_THREADS_MAX: usize = 4;
-/// The age of the state of identities at which a gateway is not ready: some looks have failed, or
-/// one takes very long.
+/// The age of the state of identities from which on a gateway is not ready: some looks have failed,
+/// or one takes very long.
 pub const IDENTITIES_READY_AGE_MAX: Duration = Duration::from_secs(5);
-/// The time that trying a store beside the tree may take at the start.
+/// The time that the check of a store outside the tree may take at the start.
 pub const IDENTITIES_TRIAL_TIME_MAX: Duration = Duration::from_secs(5);
-/// The time that a stopping server has to write when keys were last used.
+/// The time that a stopping server has to write the last uses of keys.
 pub const IDENTITIES_STOP_TIME_MAX: Duration = Duration::from_secs(2);
-/// The number of new faults in documents of identities are logged at once.
+/// The number of new errors in documents of identities that are logged at once.
 pub const IDENTITIES_TROUBLES_SHOWN: usize = 20;
-/// The most bytes of a text with secrets: master keys, those for a store of identities, or the
-/// password for a directory.
+/// The largest number of bytes of a text with secrets: master keys, credentials for a store of
+/// identities, or the password for a directory.
 pub const SECRET_TEXT_BYTES_MAX: usize = 64 << 10;
-/// The time that a command has which prints a secret, such as `--master-key-command`.
+/// The time that a command may take which prints a secret, such as `--master-key-command`.
 pub const SECRET_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
-/// The time between two looks whether it has ended.
+/// The time between two checks whether such a command has ended.
 pub const SECRET_COMMAND_PAUSE: Duration = Duration::from_millis(20);
-/// Objects deleted at the same time for one DeleteObjects.
+/// The number of objects that are deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
 /// The keys of a DeleteObjects about which policies decide before other requests of the thread have
 /// their turn. A decision by a hundred policies takes some 5 ms.
 pub const DECISIONS_IN_A_ROW: usize = 16;
-/// A CompleteMultipartUpload or copy that takes longer than this starts its response with white
-/// space, and sends more at this interval, to keep the connection from timing out.
+/// The time after which a CompleteMultipartUpload or a copy starts its response with white space,
+/// if it still runs. It sends more white space at this interval, to keep the connection from timing
+/// out.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 const _: () = assert!(

@@ -25,36 +25,38 @@ use crate::request_id::RequestId;
 use crate::secrets::{REDACTED, is_secret, misplaced_secret, without_misplaced_secret};
 use crate::trace_context::SpanContext;
 
-/// A request that was answered, as far as it is known before the answer's body has left.
+/// A request that was answered, with the facts that are known before the answer's body is sent.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// When its head had arrived.
+    /// The time at which the request's head had arrived.
     pub time: Timestamp,
-    /// Its id.
+    /// The id of the request.
     pub id: RequestId,
     /// The gateway that answered.
     pub host_id: &'a str,
     /// The client that the request came from.
     pub peer: Peer,
-    /// Its head.
+    /// The head of the request.
     pub head: &'a Parts,
-    /// Facts that became known while it was performed, such as the operation and the requester.
+    /// The facts that became known while the request was performed, such as the operation and the
+    /// requester.
     pub known: &'a Known<'a>,
     /// The canonical id of the account that owns all buckets.
     pub owner: &'a str,
     /// The answer's status.
     pub status: StatusCode,
-    /// S3's code, if it is an error.
+    /// S3's code, if the answer is an error.
     pub code: Option<ErrorCode>,
     /// Bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
-    /// The time from its arrival until the answer was known.
+    /// The time from the request's arrival until the answer was known.
     pub answered: Duration,
-    /// Its place in a trace, if it has one.
+    /// The place of the request in a trace, if it has one.
     pub trace: Option<&'a SpanContext>,
 }
 
-/// The facts about a request that are known only when the answer's body has left, or was given up.
+/// The facts about a request that are known only when the answer's body was sent, or the client has
+/// left.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Bytes of the body that were handed to the connection.
@@ -65,7 +67,7 @@ pub struct Ended {
     pub elapsed: Duration,
 }
 
-/// The way in which a request was signed.
+/// The version of a request's signature, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
     /// `SigV4` or `SigV2`.
@@ -75,17 +77,17 @@ pub struct Signature {
 }
 
 impl<'a> Line<'a> {
-    /// The client's address.
+    /// Returns the client's address.
     pub fn remote(&self) -> Option<IpAddr> {
         self.peer.ip()
     }
 
-    /// The requester's session, if the signature was valid.
+    /// Returns the requester's session, if the signature was valid.
     pub fn session(&self) -> Option<&'a Session> {
         self.known.requester.as_ref()?.session().map(|session| &**session)
     }
 
-    /// Returns the way in which the request was signed, if the signature was valid.
+    /// Returns the version and the place of the request's signature, if the signature was valid.
     pub fn signature(&self, headers: &Headers<'_>) -> Option<Signature> {
         self.session()?;
         let (version, in_query) = match self.known.signed? {
@@ -97,29 +99,30 @@ impl<'a> Line<'a> {
         Some(Signature { version, in_query })
     }
 
-    /// The request's method, cut to the length that is logged.
+    /// Returns the request's method, cut to the length that is logged.
     pub fn method(&self) -> &'a str {
         let method = self.head.method.as_str();
         method.get(..ACCESS_LOG_METHOD_BYTES_MAX).unwrap_or(method)
     }
 
-    /// The object's key, as [`Self::shown`] shows it.
+    /// Returns the object's key in the form that [`Self::shown`] returns.
     pub fn key(&self) -> Option<Cow<'a, str>> {
         Some(self.shown(self.known.target.as_ref()?.key()?.as_str()))
     }
 
-    /// A key or path, without a secret that does not belong there (see [`Self::push_target`]).
+    /// Returns a key or path without a secret that does not belong in it (see
+    /// [`Self::push_target`]).
     pub fn shown(&self, text: &'a str) -> Cow<'a, str> {
         if self.session().is_none() { without_misplaced_secret(text) } else { text.into() }
     }
 
     /// Appends the request's target, with [`REDACTED`] in place of secret values in its query
-    /// ([`is_secret`]). True if there were any.
+    /// ([`is_secret`]). Returns true if there were any.
     ///
     /// In a presigned URL whose `?`, `&` or `=` was encoded once more, the secrets are elsewhere.
-    /// Such a request is not authenticated, but whoever undoes the encoding can read the object: in
-    /// requests that are not authenticated, the target ends at the first secret's name, wherever
-    /// that is.
+    /// Such a request is not authenticated, but a reader of the log who undoes the encoding could
+    /// read the object. So for requests that are not authenticated, the target ends at the first
+    /// secret's name, wherever it is.
     pub fn push_target(&self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let had_secrets = self.push_target_without_parameters(out);
@@ -146,16 +149,16 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The request's target as it was sent; [`Self::push_target`] removes its secrets. Cut if it is
-    /// longer than any that is answered.
+    /// Returns the request's target as it was sent; only [`Self::push_target`] removes its secrets.
+    /// It is cut if it is longer than any target that is answered.
     pub fn target(&self) -> &'a str {
         let uri = &self.head.uri;
         let target = uri.path_and_query().map_or_else(|| uri.path(), PathAndQuery::as_str);
         if target.len() > TARGET_BYTES_MAX { beginning(target) } else { target }
     }
 
-    /// The path and the query of [`Self::target`]. No query if the target is cut: the missing part
-    /// may be what marks the query as secret.
+    /// Returns the path and the query of [`Self::target`]. If the target is cut, there is no query:
+    /// the missing part may be what marks the query as secret.
     pub fn path_and_query(&self) -> (&'a str, Option<&'a str>) {
         let (path, query) = (self.head.uri.path(), self.head.uri.query());
         if path.len() + query.map_or(0, str::len) >= TARGET_BYTES_MAX {
@@ -164,7 +167,7 @@ impl<'a> Line<'a> {
         (path, query)
     }
 
-    /// The headers that are logged.
+    /// Returns the headers that are logged.
     pub fn headers(&self) -> Headers<'a> {
         let mut headers = Headers::default();
         let authority = self.head.uri.authority().map(|authority| authority.as_str().as_bytes());
@@ -194,25 +197,25 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A value without what follows a question mark: the query of a URL, or of one within it.
+/// Returns a value up to a question mark, which begins the query of a URL, or of one within it.
 fn without_query(value: &[u8]) -> &[u8] {
     value.split(|byte| *byte == b'?').next().unwrap_or(value)
 }
 
-/// A host without a user and password before it.
+/// Returns a host without the user name and password before it.
 fn without_password(host: &[u8]) -> &[u8] {
     // Few have one, and hosts have few bytes.
     let at = if has(host, b'@') { memrchr(b'@', host) } else { None };
     at.and_then(|at| host.get(at + 1..)).unwrap_or(host)
 }
 
-/// A header's value, cut to the length that is logged.
+/// Returns a header's value, cut to the length that is logged.
 fn shown(value: &[u8]) -> &[u8] {
     value.get(..ACCESS_LOG_FIELD_BYTES_MAX).unwrap_or(value)
 }
 
-/// The first [`TARGET_BYTES_MAX`] of a target at most, cut before a parameter, so that secret
-/// parameters are still recognized by their names.
+/// Returns at most the first [`TARGET_BYTES_MAX`] of a target, cut before a parameter, so that
+/// secret parameters are still recognized by their names.
 #[cold]
 fn beginning(target: &str) -> &str {
     let cut = &target[..target.floor_char_boundary(TARGET_BYTES_MAX)];
@@ -225,7 +228,7 @@ fn beginning(target: &str) -> &str {
 pub struct Headers<'a> {
     /// `Host`.
     pub host: Option<&'a [u8]>,
-    /// `User-Agent`, up to a question mark, like `Referer`: of some clients it has a URL.
+    /// `User-Agent`, up to a question mark, as for `Referer`: some clients put a URL in it.
     pub user_agent: Option<&'a [u8]>,
     /// `Referer`, without its query, which may hold secrets in any form: that of a presigned URL,
     /// or of a page with such a URL as a parameter.
@@ -234,8 +237,8 @@ pub struct Headers<'a> {
     is_sigv2: bool,
 }
 
-/// Appends a target whose query could not be parsed, with the values of [`is_secret`] replaced.
-/// True if there were any.
+/// Appends a target whose query could not be parsed, with the values of secret parameters
+/// ([`is_secret`]) replaced. Returns true if there were any.
 fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
     let query = memchr(b'?', target).map_or(target.len(), |mark| mark + 1);
     let starts = once(query).chain(memchr_iter(b'&', &target[query..]).map(|end| query + end + 1));
@@ -247,7 +250,7 @@ fn push_without_secrets(out: &mut Vec<u8>, target: &[u8]) -> bool {
 }
 
 /// Appends a target, with the values of the parameters that begin at `secrets` (in ascending order)
-/// replaced. True if there were any.
+/// replaced. Returns true if there were any.
 fn push_without(out: &mut Vec<u8>, target: &[u8], secrets: impl Iterator<Item = usize>) -> bool {
     let mut copied = 0;
     for value in secrets.filter_map(|start| value_of(target, start)) {
@@ -259,7 +262,7 @@ fn push_without(out: &mut Vec<u8>, target: &[u8], secrets: impl Iterator<Item = 
     copied > 0
 }
 
-/// The position of the value of the parameter that begins at `start`, if it has a value.
+/// Returns the position of the value of the parameter that begins at `start`, if it has a value.
 fn value_of(target: &[u8], start: usize) -> Option<usize> {
     let mark = memchr2(b'=', b'&', target.get(start..)?)? + start;
     (target[mark] == b'=').then_some(mark + 1)
@@ -355,7 +358,7 @@ pub mod tests {
         }
     }
 
-    /// The target as it is logged, and whether it differs from the one that was sent.
+    /// Returns the target as it is logged, and true if it differs from the target that was sent.
     fn target_of(target: &str) -> (String, bool) {
         let request = Request::builder().uri(target).body(()).unwrap();
         let mut told = String::new();

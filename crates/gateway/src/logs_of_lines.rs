@@ -1,4 +1,4 @@
-//! The logs that requests leave lines in, by the options of the server.
+//! Opens the access log and the audit log by the options of the server.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::access_log::AccessLog;
 use crate::audit::AuditLog;
 use crate::config::ServeOptions;
 
-/// The access log and the audit log, if they are wanted.
+/// The access log and the audit log, if the options ask for them.
 pub type LogsOfLines = (Option<Arc<AccessLog>>, Option<Arc<AuditLog>>);
 
-/// Opens them.
+/// Opens the logs.
 pub fn open(options: &ServeOptions) -> Result<LogsOfLines, String> {
     let access_log = options
         .access_log

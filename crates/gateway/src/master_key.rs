@@ -1,4 +1,4 @@
-//! Finds the master keys, with which secrets of users are sealed (decision 0041).
+//! Finds the master keys, with which secrets of users are encrypted (decision 0041).
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use crate::config::ServeOptions;
 use crate::secret_text;
 use crate::storage::NULL;
 
-/// The name of the text in errors.
+/// The name of the text with the keys, in errors.
 const CONTENT: &str = "the master key";
 
-/// The variable that may have the text itself.
+/// The environment variable that may have the text itself.
 pub const VARIABLE: &str = "SLIPWAY_MASTER_KEY";
 
 /// The places where master keys may be, and the tree that they are for.
 #[derive(Debug)]
 pub struct Given<'g> {
-    /// DIR; `None` for a storage that keeps nothing.
+    /// The directory of the tree; `None` for a storage that keeps nothing.
     pub dir: Option<&'g Path>,
     /// `--master-key-file`.
     pub file: Option<&'g Path>,
@@ -36,8 +36,8 @@ impl<'g> From<&'g ServeOptions> for Given<'g> {
     }
 }
 
-/// Finds the master keys: in the file, otherwise in what the command prints, otherwise in the
-/// environment. `None` if none are given.
+/// Finds the master keys: in the file, otherwise in the output of the command, otherwise in the
+/// environment. Returns `None` if none are given.
 pub fn find(given: &Given<'_>, env: impl Fn(&str) -> Option<String>) -> Result<Option<MasterKeys>, String> {
     let (text, whence) = match (given.file, given.command) {
         (Some(_), Some(_)) => {
@@ -66,8 +66,8 @@ pub fn find(given: &Given<'_>, env: impl Fn(&str) -> Option<String>) -> Result<O
         .map_err(|why| format!("{whence}: {why}: `slipway master-key new FILE` makes one"))
 }
 
-/// Refuses a file in the tree: whoever has a copy of the tree would have the key to its secrets,
-/// and in a bucket it would be an object.
+/// Refuses a file inside the tree: a copy of the tree would contain the key to its secrets, and in
+/// a bucket the file would be an object.
 fn outside(file: &Path, dir: Option<&Path>) -> Result<(), String> {
     let Some(dir) = dir else { return Ok(()) };
     // A file or a DIR that is not there is found out elsewhere.

@@ -1,4 +1,4 @@
-//! Checks for data of MinIO in a directory that is to be served.
+//! Checks a directory that is to be served for data of MinIO.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::state_dir;
 
 /// MinIO's own directory.
 const OWN: &str = ".minio.sys";
-/// The file in it that says how objects are stored.
+/// The file in [`OWN`] that says how objects are stored.
 const FORMAT: &str = "format.json";
-/// The format whose objects are plain files.
+/// The format in which objects are plain files.
 const PLAIN_FILES: &str = "fs";
 
 #[derive(Deserialize)]
@@ -19,8 +19,8 @@ struct FormatFile {
 }
 
 /// Refuses a directory in which MinIO stores objects in other forms than plain files: they would be
-/// served as directories full of MinIO's own files. Warns of a directory with plain files, whose
-/// metadata is not used until it is imported.
+/// served as directories full of MinIO's own files. Warns about a directory in which they are plain
+/// files: their metadata is not used until it is imported.
 pub fn check(dir: &Path) -> Result<(), String> {
     let text = match state_dir::read_below(dir, OWN, FORMAT) {
         Ok(None) => return Ok(()),

@@ -16,7 +16,7 @@ use crate::request_id::HostId;
 use crate::trace_context::{SpanContext, TraceId};
 use crate::traces::{BegunSpan, Traces};
 
-/// The observers. Without any, there are no [`Report`]s and no traces.
+/// The observers. If there are none, no [`Report`]s and traces are made.
 #[derive(Debug)]
 pub struct Observers {
     /// Counts requests, with `--ops-listen`.
@@ -32,7 +32,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// True if this request is reported to any of them.
+    /// True if one of the observers gets a report of this request.
     pub fn are_told(&self, cx: &RequestContext) -> bool {
         self.metrics.is_some() || self.access_log.is_some() || cx.trace.is_some()
     }
@@ -71,8 +71,8 @@ impl Drop for Reporting {
     }
 }
 
-/// A request that was answered. It is dropped once the answer's body has left or was given up, and
-/// then reports itself to the observers.
+/// The report of a request that was answered. It is dropped once the answer's body was sent or the
+/// client has left, and then reports to the observers.
 #[derive(Debug)]
 pub struct Report {
     observers: Arc<Observers>,
@@ -120,12 +120,12 @@ impl Report {
         }
     }
 
-    /// The trace that the request belongs to, if any.
+    /// Returns the id of the trace that the request belongs to; `None` if there is no trace.
     pub fn trace(&self) -> Option<TraceId> {
         self.trace.as_ref().map(|context| context.trace)
     }
 
-    /// Counts bytes of the body that were handed to the connection.
+    /// Counts bytes of the answer's body that were handed to the connection.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
     }

@@ -1,4 +1,4 @@
-//! The authorities by which OpenID providers are trusted: the option `--oidc-ca`.
+//! The option `--oidc-ca`: the certificate authorities that are trusted for OpenID providers.
 
 use iam_remote::{OpenId, Trust};
 
@@ -17,7 +17,7 @@ pub fn check(options: &ServeOptions) -> Result<(), String> {
     })
 }
 
-/// Makes what verifies tokens of OpenID providers.
+/// Makes the verifier of tokens of OpenID providers.
 pub fn open(options: &ServeOptions) -> OpenId {
     OpenId::new(trust(options))
 }

@@ -12,14 +12,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of an operation whose work has ended before its answer is sent.
+    /// Makes the outcome of an operation whose work has ended before its answer is sent.
     pub const fn done(reply: Reply, did: Did) -> Self {
         Self { reply, effects: Effects::Done(did) }
     }
 }
 
 impl From<Reply> for Outcome {
-    /// The outcome of an operation whose answer shows all its effects.
+    /// Makes the outcome of an operation whose effects are all visible in its answer.
     fn from(reply: Reply) -> Self {
         Self::done(reply, Did::default())
     }

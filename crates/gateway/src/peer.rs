@@ -7,25 +7,26 @@ use rustls::{CipherSuite, ProtocolVersion};
 /// The origin of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
-    /// The client's address, as seen here or as a trusted proxy says. `None` on a unix socket.
+    /// The client's address, as this server sees it or a trusted proxy reports it. `None` on a Unix
+    /// socket.
     pub address: Option<SocketAddr>,
-    /// TLS of the connection to this server, if it has TLS.
+    /// The parameters of TLS; `None` if the connection to this server has no TLS.
     pub tls: Option<Tls>,
-    /// True if the client uses TLS, to this server or to a proxy.
+    /// True if the client uses TLS, either to this server or to a trusted proxy.
     pub secure: bool,
     /// True if a trusted proxy has said where the request comes from.
     pub proxied: bool,
 }
 
 impl Peer {
-    /// The client's address. An IPv4 address that a listener for both kinds shows as IPv6 is
-    /// returned as IPv4.
+    /// Returns the client's address. An IPv4 address that a listener for both kinds shows as IPv6
+    /// is returned as IPv4.
     pub fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip().to_canonical())
     }
 }
 
-/// The parameters that client and server negotiated.
+/// The TLS parameters that client and server have negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls {
     version: ProtocolVersion,
@@ -33,13 +34,13 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// The parameters of a connection whose handshake is over.
+    /// Returns the parameters of a connection whose handshake is over.
     pub fn of(connection: &rustls::ServerConnection) -> Option<Self> {
         let cipher = connection.negotiated_cipher_suite()?.suite();
         Some(Self { version: connection.protocol_version()?, cipher })
     }
 
-    /// `TLSv1.3`.
+    /// Returns the version, such as `TLSv1.3`.
     pub fn version(self) -> &'static str {
         match self.version {
             ProtocolVersion::TLSv1_3 => "TLSv1.3",
@@ -49,7 +50,7 @@ impl Tls {
         }
     }
 
-    /// IANA's name of the cipher suite.
+    /// Returns IANA's name of the cipher suite.
     pub fn cipher(self) -> &'static str {
         match self.cipher {
             // rustls names these `TLS13_...`.

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most copies; with more processors, some share a copy.
+/// The largest number of copies. If there are more processors, some share a copy.
 const COPIES_MAX: usize = 16;
 
-/// A few copies of a value. Each thread has one, shared with few others: a value that all threads
-/// write to would move between the processors' caches with each request.
+/// A few copies of a value. Each thread has one, which it shares with few others. If all threads
+/// wrote to one value, it would move between the processors' caches with each request.
 #[derive(Debug)]
 pub struct PerThread<T> {
     copies: Vec<Apart<T>>,
@@ -30,13 +30,13 @@ impl<T> PerThread<T> {
         &self.copies[number_of_this_thread() % self.copies.len()].0
     }
 
-    /// All copies.
+    /// Returns all copies.
     pub fn all(&self) -> impl Iterator<Item = &T> {
         self.copies.iter().map(|copy| &copy.0)
     }
 }
 
-/// The number of this thread: threads are numbered as they first ask.
+/// Returns the number of this thread. Threads are numbered in the order of their first calls.
 fn number_of_this_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

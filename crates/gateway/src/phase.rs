@@ -7,12 +7,12 @@ use std::task::Poll;
 use crate::limits::STOP_TIME_MAX;
 use crate::send_file::FileParts;
 
-/// The state of a connection between two requests. Shared by its IO and its service, which run in
-/// one task.
+/// The state of a connection between two requests. The connection's IO and its service, which run
+/// in one task, share it.
 #[derive(Debug, Default)]
 pub struct Phase {
     state: AtomicU8,
-    /// True if part of the last response may still be unsent, although it has been produced.
+    /// True if part of the last response may still be unsent, although all of it has been produced.
     unflushed: AtomicBool,
     /// True if the last request that began was refused, so that only its answer remains to be sent.
     refused: AtomicBool,
@@ -20,8 +20,8 @@ pub struct Phase {
     owed: AtomicBool,
     pub body_unread: AtomicBool,
     pub closing: AtomicBool,
-    /// True once hyper has refused a head as too large: it may only have more lines than hyper
-    /// takes by itself, and is read again by a hyper that takes more.
+    /// True once hyper has refused a head as too large. The head may only have more lines than
+    /// hyper takes by default, and is read again by a hyper with a higher limit.
     pub many_lines: AtomicBool,
     /// True once the server is stopping.
     pub stopping: AtomicBool,
@@ -29,7 +29,7 @@ pub struct Phase {
     pub waiting: AtomicBool,
     /// The number of requests that have begun; may wrap around.
     requests: AtomicU32,
-    /// The parts of files that its bodies have queued.
+    /// The parts of files that the connection's responses have queued.
     pub file_parts: FileParts,
 }
 
@@ -71,14 +71,14 @@ impl Phase {
         self.stopping.store(true, Relaxed);
     }
 
-    /// Returns [`STOP_TIME_MAX`] after [`Phase::stop`].
+    /// Waits until [`STOP_TIME_MAX`] has passed since [`Phase::stop`].
     pub async fn stopped(&self) {
         poll_fn(|_| if self.stopping.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }).await;
         tokio::time::sleep(STOP_TIME_MAX).await;
     }
 
-    /// True if there is nothing to answer and nothing left to send. A head may have begun to
-    /// arrive.
+    /// True if there is nothing to answer and nothing left to send. The head of a request may have
+    /// begun to arrive.
     pub fn unasked(&self) -> bool {
         !self.busy() && !self.answering() && !self.closing.load(Relaxed)
     }
@@ -90,9 +90,9 @@ impl Phase {
         self.answering() && !asked && !self.owed.load(Relaxed)
     }
 
-    /// The number of requests so far, if the connection is between two requests: everything is
-    /// answered and sent, and the server waits for more. (hyper also pauses between requests that
-    /// it has already read.)
+    /// Returns the number of requests so far, if the connection is between two requests: everything
+    /// is answered and sent, and the server waits for more. (hyper also pauses between requests
+    /// that it has already read.)
     pub fn idle_after(&self) -> Option<u32> {
         let idle = self.state.load(Relaxed) == IDLE
             && !self.answering()
@@ -102,7 +102,7 @@ impl Phase {
         idle.then(|| self.requests.load(Relaxed))
     }
 
-    /// Notes that bytes arrived. True if they are the first of a head.
+    /// Notes that bytes arrived. Returns true if they are the first of a head.
     pub fn bytes_arrived(&self) -> bool {
         self.state.compare_exchange(IDLE, HEAD, Relaxed, Relaxed).is_ok()
     }
@@ -111,8 +111,8 @@ impl Phase {
         self.state.load(Relaxed) == BUSY
     }
 
-    /// True while written bytes may belong to a response of the gateway. A body can look like
-    /// anything.
+    /// True while written bytes may belong to a response of the gateway: then they are not searched
+    /// for hyper's own answers, since a body can look like anything.
     pub fn answering(&self) -> bool {
         self.unflushed.load(Relaxed)
     }

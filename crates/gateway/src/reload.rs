@@ -22,8 +22,8 @@ use crate::openid;
 use crate::server::Certificates;
 use crate::traces::Collector;
 
-/// Options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS is
-/// on.
+/// The options that a reload applies, by their fields in [`ServeOptions`]; those of TLS only if TLS
+/// is on.
 const TAKEN: [&str; 12] = [
     "access_log",
     "audit_log",
@@ -41,14 +41,14 @@ const TAKEN: [&str; 12] = [
 
 /// The state of a server that a reload compares with and changes.
 pub struct Reload {
-    /// The options' values: those that a reload applied last; for options that it does not apply,
-    /// those at the start.
+    /// The options' values: those that the last reload applied, or for options that a reload does
+    /// not apply, those at the start.
     said: Said,
     root: Root,
-    /// `--chown`, which a reload does not change.
+    /// True with `--chown`, which a reload does not change.
     chown: bool,
     parts: Parts,
-    /// The runtime in which the store of identities is asked.
+    /// The runtime for requests to the store of identities.
     runtime: Handle,
 }
 
@@ -58,13 +58,13 @@ pub struct Parts {
     pub gateway: Arc<Gateway>,
     /// The account that owns everything, which a reload does not change.
     pub account: Arc<Account>,
-    /// The directory where keys may be kept.
+    /// The directory in which root's keys may be kept.
     pub state_dir: Option<PathBuf>,
     /// The certificates, if there is TLS.
     pub certificates: Option<Arc<Certificates>>,
     /// The access log, if there is one.
     pub access_log: Option<Arc<AccessLog>>,
-    /// The log's filter, unless another server in this process has the log.
+    /// The log's filter; `None` if another server in this process owns the log.
     pub log_filter: Option<LogFilter>,
 }
 
@@ -78,7 +78,7 @@ pub struct Outcome {
 }
 
 impl Reload {
-    /// The reload of a server that was started in `runtime`, with `said` and these root keys.
+    /// Makes the reload of a server that was started in `runtime`, with `said` and these root keys.
     pub fn new(said: Said, root: Root, chown: bool, parts: Parts, runtime: Handle) -> Self {
         Self { said, root, chown, parts, runtime }
     }
@@ -88,7 +88,7 @@ impl Reload {
         self.try_to().map_err(|error| Cli::located(&self.said.arguments, error))
     }
 
-    /// Checks what only a restart takes: it would fail with what is wrong.
+    /// Checks the options that only a restart applies, so that a restart with them would not fail.
     fn check_for_restart(options: &ServeOptions) -> Result<(), String> {
         let env = |name: &str| std::env::var(name).ok();
         if let Some(traces) = &options.traces {
@@ -165,7 +165,7 @@ impl Reload {
         Ok(outcome)
     }
 
-    /// Takes the values of the options that a reload applies.
+    /// Stores the values of the options that a reload applies.
     fn take_values(&mut self, values: &Values) {
         for name in TAKEN {
             if !self.is_taken(name) {
@@ -178,7 +178,7 @@ impl Reload {
         }
     }
 
-    /// Takes master keys, if they are others than before, and says whether they are.
+    /// Sets the master keys. Returns true if they differ from the ones before.
     fn set_master_keys(&self, keys: Option<MasterKeys>) -> Result<bool, String> {
         let registry = &self.parts.gateway.registry;
         if registry.has_master_keys(keys.as_ref()) {
@@ -188,7 +188,7 @@ impl Reload {
         taken.map(|()| true).map_err(|error| error.to_string())
     }
 
-    /// Takes the password for the LDAP directory; all else of it needs a restart.
+    /// Sets the password for the LDAP directory; its other options need a restart.
     fn set_password(&self, directory: Option<ldap::Found>) {
         if let (Some(present), Some(new)) = (&self.parts.gateway.ldap, directory) {
             present.set_password(new.into_password());
@@ -235,7 +235,7 @@ impl Reload {
     }
 }
 
-/// Opens the file of a log that is on. Of one that is off, only checks whether it could be.
+/// Opens the file of a log again. If the log is off, only checks whether the file could be opened.
 fn reopened<'l, L>(
     flag: &str,
     log: Option<&'l L>,

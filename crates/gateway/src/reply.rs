@@ -12,7 +12,7 @@ use crate::spare_headers;
 /// A response on its way to the client.
 pub type Reply = Response<ResponseBody>;
 
-/// A response without a body.
+/// Makes a response without a body.
 pub fn empty(status: StatusCode) -> Reply {
     let mut reply = Response::new(ResponseBody::empty());
     *reply.status_mut() = status;
@@ -20,7 +20,7 @@ pub fn empty(status: StatusCode) -> Reply {
     reply
 }
 
-/// A response that is an XML document.
+/// Makes a response that is an XML document.
 pub fn xml(status: StatusCode, document: String) -> Reply {
     let mut reply = Response::new(ResponseBody::bytes(document));
     *reply.status_mut() = status;
@@ -28,12 +28,13 @@ pub fn xml(status: StatusCode, document: String) -> Reply {
     reply
 }
 
-/// `200` with an XML document.
+/// Makes a response with `200` and an XML document.
 pub fn ok_xml(document: String) -> Reply {
     xml(StatusCode::OK, document)
 }
 
-/// `200` with an XML document of many entries, which is written while it is sent.
+/// Makes a response with `200` and an XML document of many entries, which is written while it is
+/// sent.
 pub fn ok_entries<T>(
     writer: Writer,
     entries: impl IntoIterator<Item = T, IntoIter: Send + 'static>,
@@ -44,14 +45,15 @@ pub fn ok_entries<T>(
     reply
 }
 
-/// Names the version of an object, where versions are kept.
+/// Sets the header that names the version of an object, if versions are kept.
 pub fn set_version(headers: &mut HeaderMap, version: Option<&VersionId>) {
     if let Some(version) = version {
         set(headers, "x-amz-version-id", version.as_str());
     }
 }
 
-/// Sets a header to a value that is made of checked text; omits what no header can hold.
+/// Sets a header to a value that is made of checked text. A value that a header cannot hold is left
+/// out.
 pub fn set(headers: &mut HeaderMap, name: &'static str, value: impl AsRef<str>) {
     if let Ok(value) = HeaderValue::from_str(value.as_ref()) {
         headers.insert(name, value);

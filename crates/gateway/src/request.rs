@@ -20,25 +20,25 @@ use crate::trace_context::SpanContext;
 
 /// The facts that are known of a request before it is parsed.
 pub struct RequestContext {
-    /// Its id, in the answer and in the log.
+    /// The id of the request, in the answer and in the log.
     pub id: RequestId,
-    /// When it arrived.
+    /// The time at which the request arrived.
     pub now: Timestamp,
     /// The client that it comes from.
     pub peer: Peer,
-    /// Its place among the requests in progress, kept as long as any work for the request goes on.
-    /// `None` if there was no free place: the request is refused.
+    /// The request's place among those in progress, kept as long as any work for the request goes
+    /// on. `None` if there was no free place: the request is refused.
     pub place: Option<Arc<OwnedSemaphorePermit>>,
-    /// The moment of its arrival, from which durations are measured.
+    /// The moment of the request's arrival, from which durations are measured.
     pub started: Instant,
-    /// Its place in a trace, if it has one.
+    /// The request's place in a trace, if it has one.
     pub trace: Option<Box<SpanContext>>,
-    /// Its lines in the audit log, if there is one.
+    /// The request's lines in the audit log, if there is one.
     pub trail: Option<Arc<Trail>>,
 }
 
 impl RequestContext {
-    /// The context of all its storage calls, once it is known who asks.
+    /// Returns the context for the request's calls of the storage, once the requester is known.
     pub fn backend_context(&self, requester: &Requester, unix: Option<Arc<UnixIdentity>>) -> Context {
         Context { request_id: self.id.as_str().into(), requester: requester.facts().cloned(), unix }
     }
@@ -55,7 +55,7 @@ impl RequestContext {
 /// The facts about a request that become known while it is performed.
 #[derive(Debug, Default)]
 pub struct Known<'h> {
-    /// The query of its target.
+    /// The query of the request's target.
     pub query: Option<Query<'h>>,
     /// The operation.
     pub operation: Option<Operation>,
@@ -76,8 +76,8 @@ pub struct Known<'h> {
 pub struct Answered {
     /// The status.
     pub status: StatusCode,
-    /// S3's code, if it is an error.
+    /// S3's code, if the answer is an error.
     pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, including framing.
+    /// The number of bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
 }

@@ -1,4 +1,4 @@
-//! Looks for the bucket of a request, before the request is checked further.
+//! Finds the bucket of a request, before the request is checked further.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct RequestBucket<'a> {
     /// The account that owns the storage.
     account: &'a Arc<Account>,
     resource: Resource<'a>,
-    /// The name of the bucket; `None` if there is none, or if the request makes it.
+    /// The name of the bucket; `None` if the request names none, or makes the bucket.
     name: Option<&'a BucketName>,
     /// The state of the bucket, once it was found.
     state: Option<Arc<BucketState>>,
@@ -28,7 +28,7 @@ pub struct RequestBucket<'a> {
 }
 
 impl<'a> RequestBucket<'a> {
-    /// The bucket of `resource`, which has not been looked for yet.
+    /// Makes the bucket of `resource`, without a search for it.
     pub fn of(
         storage: &'a Storage,
         cx: &'a Context,
@@ -38,8 +38,8 @@ impl<'a> RequestBucket<'a> {
         Self { storage, cx, account, resource, name: resource.bucket, state: None, is_new: false }
     }
 
-    /// Looks for the bucket; `NoSuchBucket` if it does not exist. For CreateBucket, there is
-    /// nothing to look for.
+    /// Searches for the bucket; fails with `NoSuchBucket` if it does not exist. For CreateBucket,
+    /// there is nothing to search for.
     pub async fn find(mut self, operation: Operation, requester: &Requester) -> Result<Self> {
         self.name = self.name.filter(|_| operation != Operation::CreateBucket);
         let Some(name) = self.name else { return Ok(self) };
@@ -54,17 +54,17 @@ impl<'a> RequestBucket<'a> {
         Ok(self)
     }
 
-    /// The rules of the bucket, as they were when it was found.
+    /// Returns the rules of the bucket, as they were when it was found.
     pub fn rules(&self) -> Option<&Arc<BucketRules>> {
         KnownRules::of(self.state.as_deref()?, self.account).map(|known| &known.rules)
     }
 
-    /// The answer to a request that is refused with `error`: `NoSuchBucket` if the bucket does not
-    /// exist, otherwise `error`.
+    /// Returns the answer to a request that is refused with `error`: `NoSuchBucket` if the bucket
+    /// does not exist, otherwise `error`.
     ///
-    /// S3 looks for the bucket before it checks anything else in a request. A remembered state may
-    /// belong to a bucket that is gone. If the request is valid, its operation finds that out, so
-    /// that only for a request that is refused the bucket has to be looked for.
+    /// S3 checks whether the bucket exists before it checks anything else in a request. The state
+    /// in memory may belong to a bucket that was deleted. If the request is valid, its operation
+    /// notices that. So only for a refused request, the bucket has to be searched for.
     pub async fn refusal(&self, error: S3Error) -> S3Error {
         let Some(name) = self.name.filter(|_| !self.is_new && !shows_bucket(&error)) else { return error };
         match self.storage.bucket_exists(self.cx, name).await {
@@ -78,8 +78,8 @@ impl<'a> RequestBucket<'a> {
     }
 }
 
-/// True for an error that only the storage reports, after it has opened the bucket, or one that
-/// says nothing about the request.
+/// True for an error that only the storage reports, after it has opened the bucket, and for one
+/// that says nothing about the request.
 fn shows_bucket(error: &S3Error) -> bool {
     match error.code() {
         ErrorCode::NoSuchBucket | ErrorCode::NoSuchKey => true,

@@ -1,4 +1,4 @@
-//! Ids that tie an answer to its log lines.
+//! Ids by which an answer and its log lines can be matched.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use base64::Engine as _;
 use http::HeaderValue;
 
-/// A request's id: 16 characters of `0-9 A-F`, as S3's are.
+/// The id of a request: 16 characters of `0-9 A-F`, like S3's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestId([u8; 16]);
 
 impl RequestId {
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         // Made of ASCII digits below.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The id as ASCII.
+    /// Returns the id as ASCII.
     pub const fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The eight bytes that its digits stand for.
+    /// Returns the eight bytes that the digits stand for.
     pub fn decoded(self) -> [u8; 8] {
         u64::from_str_radix(self.as_str(), 16).unwrap_or_default().to_be_bytes()
     }
@@ -35,7 +35,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Makes ids that do not repeat within a process, and hardly ever between gateways.
+/// A source of ids that do not repeat within a process, and hardly ever between gateways.
 #[derive(Debug)]
 pub struct RequestIds {
     seed: u64,
@@ -48,7 +48,7 @@ impl RequestIds {
         Self { seed: RandomState::new().hash_one("request ids"), count: AtomicU64::new(0) }
     }
 
-    /// The next id.
+    /// Returns the next id.
     pub fn next(&self) -> RequestId {
         let n = mixed(self.seed, self.count.fetch_add(1, Relaxed));
         let mut text = [0; 16];
@@ -60,8 +60,8 @@ impl RequestIds {
     }
 }
 
-/// The number at this place of the seed's sequence. No two places have the same number: an odd
-/// multiplier and xor-shifts are one-to-one on 64 bits (splitmix64).
+/// Returns the number at an index of the sequence that `seed` begins. No two indexes have the same
+/// number, since an odd multiplier and xor-shifts are one-to-one on 64 bits (splitmix64).
 pub fn mixed(seed: u64, place: u64) -> u64 {
     let mut n = seed.wrapping_add(place.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -75,7 +75,7 @@ impl Default for RequestIds {
     }
 }
 
-/// `x-amz-id-2`: names the gateway that answered.
+/// The value of `x-amz-id-2`, which names the gateway that answered.
 #[derive(Debug, Clone)]
 pub struct HostId {
     text: String,
@@ -83,7 +83,7 @@ pub struct HostId {
 }
 
 impl HostId {
-    /// A random id, which a process keeps.
+    /// Makes a random id, which a process keeps.
     pub fn random() -> Self {
         let state = RandomState::new();
         let bytes: Vec<u8> = (0..6).flat_map(|i: u8| state.hash_one(i).to_be_bytes()).collect();
@@ -92,12 +92,12 @@ impl HostId {
         Self { text, header }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The id as a header.
+    /// Returns the id as a header value.
     pub fn header(&self) -> HeaderValue {
         self.header.clone()
     }

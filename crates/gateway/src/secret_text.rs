@@ -1,4 +1,4 @@
-//! Texts with secrets, from a private file or from what a command prints.
+//! Texts with secrets, from a private file or from the output of a command.
 
 use std::fs;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use crate::credentials;
 use crate::limits::{SECRET_COMMAND_PAUSE, SECRET_COMMAND_TIME_MAX, SECRET_TEXT_BYTES_MAX};
 use crate::text::unreadable;
 
-/// Reads a file, which only its owner may read. `content` says what is in it.
+/// Reads a file that no other user may read. `content` says what is in it, for errors.
 pub fn of_file(path: &Path, content: &str) -> Result<Zeroizing<String>, String> {
     let file = fs::File::open(path).map_err(|e| unreadable(&e))?;
     credentials::check_private(&file, content)?;
@@ -31,7 +31,8 @@ fn read(from: impl std::io::Read, text: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a command, whose words are separated by spaces, and returns what it prints: `content`.
+/// Runs a command, whose words are separated by spaces, and returns its output. `content` says what
+/// that is, for errors.
 pub fn of_command(command: &str, content: &str) -> Result<Zeroizing<String>, String> {
     let mut words = command.split_ascii_whitespace();
     let program = words.next().ok_or("there is no command: give the path of a program")?;
@@ -53,7 +54,8 @@ pub fn of_command(command: &str, content: &str) -> Result<Zeroizing<String>, Str
     if status.success() { Ok(text) } else { Err(format!("it failed ({status}); what it says is in the log")) }
 }
 
-/// Returns the text that a command prints until it closes its output, or a time has come.
+/// Returns the text that a command prints until it closes its output; an error if that takes longer
+/// than until `end`.
 fn printed(child: &mut Child, end: Instant, content: &str) -> Result<Zeroizing<String>, String> {
     let output = child.stdout.take().ok_or("its output cannot be read")?;
     let (sender, receiver) = mpsc::channel();
@@ -68,7 +70,7 @@ fn printed(child: &mut Child, end: Instant, content: &str) -> Result<Zeroizing<S
     receiver.recv_timeout(left).unwrap_or_else(|_| Err(too_slow(content)))
 }
 
-/// Waits for the end of a command, and ends it if it takes too long.
+/// Waits for the end of a command, and kills it if it has not ended at `end`.
 fn wait(child: &mut Child, end: Instant, content: &str) -> Result<ExitStatus, String> {
     let failed = |e: std::io::Error| format!("its end cannot be waited for: {e}");
     while Instant::now() < end {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Query parameters whose values would let a reader of the log act as the client, or decrypt what
-/// the client encrypted. Actions of STS take the last two in their query, too.
+/// The query parameters whose values are secret: with them a reader of the log could act as the
+/// client, or decrypt what the client encrypted. The last two are parameters of STS's actions,
+/// which may be in the query, too.
 const SECRET: [&[u8]; 7] = [
     b"x-amz-signature",
     b"signature",
@@ -15,10 +16,10 @@ const SECRET: [&[u8]; 7] = [
     b"ldappassword",
     b"webidentitytoken",
 ];
-/// The text that replaces their values.
+/// The text that replaces the values of secret parameters.
 pub const REDACTED: &[u8] = b"REDACTED";
 
-/// True if a parameter with this name, which is decoded, is one of [`SECRET`].
+/// True if `name`, which is decoded, is in [`SECRET`].
 pub fn is_secret(name: &[u8]) -> bool {
     // Most names of a presigned URL begin alike, but do not end alike.
     let ends_alike = |secret: &[u8]| {
@@ -27,8 +28,8 @@ pub fn is_secret(name: &[u8]) -> bool {
     SECRET.iter().any(|secret| ends_alike(secret) && name.eq_ignore_ascii_case(secret))
 }
 
-/// The position after the first name of [`SECRET`] and its `=`, even if they are encoded, whose
-/// value is not [`REDACTED`] already.
+/// Returns the position after the first name of [`SECRET`] and its `=`, even if these are encoded,
+/// unless the value is [`REDACTED`] already.
 pub fn misplaced_secret(text: &[u8]) -> Option<usize> {
     // Nearly all have none.
     memchr2(b'=', b'%', text)?;
@@ -49,8 +50,8 @@ pub fn misplaced_secret(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Returns a key or path up to a secret that does not belong there, which is replaced: that of a
-/// presigned URL whose `?` was encoded once more.
+/// Returns a key or path up to a secret that does not belong there, which is replaced. A presigned
+/// URL whose `?` was encoded once more has such a secret.
 pub fn without_misplaced_secret(text: &str) -> Cow<'_, str> {
     match misplaced_secret(text.as_bytes()) {
         Some(value) => [text.get(..value).unwrap_or_default(), "REDACTED"].concat().into(),

@@ -1,10 +1,10 @@
 //! Parts of files that go from the page cache to the socket (`sendfile`), past hyper and without
 //! being copied.
 //!
-//! hyper writes bytes that it can read. So in place of a part of a file, a response's body gives it
-//! as many bytes of [`PLACEHOLDER`], which it queues among the others. The connection recognizes
-//! these by their address when they are to be written, and sends the part instead. The parts wait
-//! in the connection's [`FileParts`], in the same order.
+//! hyper can only write bytes in memory. So in place of a part of a file, a response's body gives
+//! it as many bytes of [`PLACEHOLDER`], which hyper queues among the other bytes. When they are to
+//! be written, the connection recognizes them by their address, and sends the part instead. The
+//! parts wait in the connection's [`FileParts`], in the same order.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,10 +23,10 @@ use crate::limits::{FILE_COPY_BYTES, FILE_PART_BYTES};
 use crate::request_id::RequestId;
 use crate::stream::Stream;
 
-/// Memory that is never read or written, so that it takes address space only.
+/// The memory of placeholders, which is never read or written, so that it takes only address space.
 static PLACEHOLDER: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![0; FILE_PART_BYTES].into_boxed_slice());
 
-/// A placeholder for as many bytes of a file, which `sendfile` sends in its place.
+/// A placeholder of this many bytes, in place of which `sendfile` sends as many bytes of a file.
 #[derive(Debug)]
 pub struct FilePlaceholder(usize);
 
@@ -56,7 +56,7 @@ pub struct FileParts {
     queue: Mutex<Queue>,
 }
 
-/// Parts that wait to be sent, in the order of their placeholders in hyper's queue.
+/// The parts that wait to be sent, in the order of their placeholders in hyper's queue.
 ///
 /// If hyper dropped a placeholder, its part would be sent in place of the next one: another
 /// object's bytes, unnoticed by the client. hyper drops what it has queued when a body ends early,
@@ -70,7 +70,7 @@ struct Queue {
 
 #[derive(Debug)]
 struct Part {
-    /// The request that is answered.
+    /// The request that the part answers.
     request: RequestId,
     file: Arc<File>,
     range: Range<u64>,
@@ -87,8 +87,8 @@ impl FileParts {
         self.possible.store(true, Relaxed);
     }
 
-    /// Queues the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, for the answer
-    /// to `request`. Returns the placeholder for hyper.
+    /// Queues the first [`FILE_PART_BYTES`] of `range`, or all of it if it is less, as part of the
+    /// answer to `request`. Returns the placeholder for hyper.
     pub fn push(&self, request: RequestId, file: Arc<File>, range: &Range<u64>) -> FilePlaceholder {
         let length = length(range).min(FILE_PART_BYTES);
         let range = range.start..range.start + length as u64;
@@ -96,7 +96,7 @@ impl FileParts {
         FilePlaceholder(length)
     }
 
-    /// Notes that a body that may have pushed parts ended early: the connection can send nothing
+    /// Notes that a body that may have queued parts ended early: the connection can send nothing
     /// more.
     pub fn break_off(&self) {
         self.possible.store(false, Relaxed);

@@ -1,5 +1,5 @@
 //! Notifies systemd, or another program that set `NOTIFY_SOCKET`, of the server's state. Errors are
-//! ignored: the server continues without a service manager that listens.
+//! ignored: the server goes on if no service manager listens.
 
 use sd_notify::NotifyState;
 

@@ -1,7 +1,8 @@
-//! Memory of headers, used again.
+//! Memory of header maps that is used again.
 //!
 //! A map with the headers of an answer takes two allocations, one of them too large for the C
-//! library's lists of free memory. The map of the request that was answered before is as large.
+//! library's lists of free memory. The header map of the request, which is free once the request
+//! was answered, is as large.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! `DIR/.slipway`, where gateways keep files of a tree: root's keys, the account.
+//! `DIR/.slipway`, where gateways keep files about a tree, such as root's keys and the account.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,10 +11,10 @@ use backend_posix::open_plain_file;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
-/// The bits of a mode that let others write.
+/// The bits of a mode that let other users write.
 const WRITABLE: u32 = 0o022;
 
-/// Its name.
+/// The name of the state directory.
 pub const STATE_DIR: &str = ".slipway";
 
 /// The access of a gateway to a state directory.
@@ -27,16 +27,16 @@ pub enum Access {
 }
 
 impl Access {
-    /// The access of a gateway that serves a tree read-only, or not.
+    /// Returns the access of a gateway that serves a tree read-only, or not.
     pub const fn of(read_only: bool) -> Self {
         if read_only { Self::Read } else { Self::Keep }
     }
 }
 
-/// Creates the file `name` of `state_dir` with `text`, and flushes it to disk; creates `state_dir`
-/// if it does not exist. False if the file exists already: if several gateways start at once on one
-/// tree, one creates it, and all use it. Fails with [`Access::Read`], and where nothing can be
-/// written.
+/// Creates the file `name` in `state_dir` with `text`, and flushes it to disk; creates `state_dir`
+/// if it does not exist. Returns false if the file exists already: if several gateways start at
+/// once on one tree, one creates the file, and all use it. Fails with [`Access::Read`], and if
+/// nothing can be written.
 pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<bool> {
     match write(state_dir, access, name, text, mode, place) {
         Ok(()) => Ok(true),
@@ -45,7 +45,7 @@ pub fn create(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u
     }
 }
 
-/// [`create`] for a file that exists, which is replaced as a whole.
+/// Replaces the file `name` as a whole; otherwise it does the same as [`create`].
 pub fn replace(state_dir: &Path, access: Access, name: &str, text: &[u8], mode: u32) -> Result<()> {
     write(state_dir, access, name, text, mode, |from, to| fs::rename(from, to))
 }
@@ -79,27 +79,30 @@ fn write(
     placed.and_then(|()| sync(state_dir))
 }
 
-/// Opens the file `name` of `state_dir`, if it exists and is a regular file. A link is not followed
-/// and a pipe not waited for, even if it appears there right now.
+/// Opens the file `name` in `state_dir`, if it exists and is a regular file. A link is not followed
+/// and a pipe not waited for, even if it appears during the call.
 pub fn open(state_dir: &Path, name: &str) -> Result<Option<fs::File>> {
     let not_text = || Error::new(ErrorKind::InvalidInput, "the path of the directory is not UTF-8");
     let own = state_dir.file_name().and_then(OsStr::to_str).ok_or_else(not_text)?;
     open_below(state_dir.parent().unwrap_or(state_dir), own, name)
 }
 
-/// [`open`], in the state directory at the path `own` below `above`, in which no link is followed.
+/// Opens a file as [`open`] does, in the state directory at the path `own` below `above`. No link
+/// in `own` is followed.
 fn open_below(above: &Path, own: &str, name: &str) -> Result<Option<fs::File>> {
     open_plain_file(above, &format!("{own}/{name}"))
 }
 
-/// The text of the file `name` of `state_dir`, if it exists. An error, with its path, if it can't
-/// be read whole, is not UTF-8, or is longer than any file that a gateway writes.
+/// Returns the text of the file `name` in `state_dir`, if it exists. It is an error, which names
+/// the path, if the file can't be read completely, is not UTF-8, or is longer than any file that a
+/// gateway writes.
 pub fn read(state_dir: &Path, name: &str) -> std::result::Result<Option<String>, String> {
     let text = open(state_dir, name).and_then(|file| file.map(text_of).transpose());
     text.map_err(|error| format!("{}: {error}", state_dir.join(name).display()))
 }
 
-/// [`read`], in the state directory at a path below `above`, where others may create any file.
+/// Reads a file as [`read`] does, in the state directory at the path `own` below `above`, where
+/// other users may create any file.
 pub fn read_below(above: &Path, own: &str, name: &str) -> Result<Option<String>> {
     open_below(above, own, name)?.map(text_of).transpose()
 }
@@ -121,8 +124,8 @@ pub fn read_text(file: fs::File, text: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// True if `state_dir` does not exist, or belongs to this user or root and nobody else may write to
-/// it.
+/// True if `state_dir` does not exist, or belongs to this user or root and no other user may write
+/// to it.
 pub fn is_trusted(state_dir: &Path) -> bool {
     let Ok(metadata) = fs::symlink_metadata(state_dir) else { return true };
     let owner = metadata.uid();
@@ -130,12 +133,12 @@ pub fn is_trusted(state_dir: &Path) -> bool {
     metadata.is_dir() && ours && metadata.mode() & WRITABLE == 0
 }
 
-/// True if `state_dir` looks as if this server had made it, on file systems where [`is_trusted`]
-/// cannot hold: those that show our account as another one (NFS with `root_squash`), or all files
-/// as one user's (FUSE, NTFS). It must have the owner that a new file of ours gets in it. Others
-/// may write to it only if they also get rights to that new file, which shows that modes are not
-/// kept. Also true for a directory on a read-only file system, where no file can be made to compare
-/// with.
+/// True if `state_dir` looks as if this server had made it. It is for file systems on which
+/// [`is_trusted`] cannot hold: those that show our user as another one (NFS with `root_squash`), or
+/// all files as one user's (FUSE, NTFS). The directory must have the owner that a new file of ours
+/// gets in it. Other users may write to it only if they also get rights to that new file, which
+/// shows that modes are not kept. It is also true on a read-only file system, where no file can be
+/// made to compare with.
 pub fn is_as_made_here(state_dir: &Path) -> bool {
     let Ok(there) = fs::symlink_metadata(state_dir) else { return true };
     let Ok(staging) = staging_name(state_dir, "try") else { return false };
@@ -152,7 +155,7 @@ pub fn is_as_made_here(state_dir: &Path) -> bool {
     })
 }
 
-/// The error for a state directory that is not trusted.
+/// Returns the error for a state directory that is not trusted.
 pub fn distrust(state_dir: &Path) -> String {
     let cure = match fs::symlink_metadata(state_dir) {
         Ok(there) if there.is_symlink() => "it is a symbolic link: move it away",
@@ -188,7 +191,7 @@ fn sync(directory: &Path) -> Result<()> {
     fs::File::open(directory)?.sync_all()
 }
 
-/// Gives a file another name; `AlreadyExists` if the name is taken.
+/// Renames a file; `AlreadyExists` if the new name is taken.
 fn place(from: &Path, to: &Path) -> Result<()> {
     match rustix::fs::link(from, to) {
         // No hard links there.

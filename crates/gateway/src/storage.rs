@@ -20,12 +20,12 @@ use crate::{account, minio, version};
 
 /// The name of the storage that stores nothing.
 pub const NULL: &str = "null:";
-/// The most names of entries that are not served in one log line.
+/// The largest number of names in one log line about entries that are not served.
 const UNSERVED_SHOWN: usize = 8;
-/// The number of directories in DIR that are searched for the traces of other gateways.
+/// The largest number of directories in DIR that are searched for traces of other gateways.
 const NESTED_SEARCHED: usize = 1000;
 
-/// Opens the storage that DIR names, and logs what in it will not be served.
+/// Opens the storage that DIR names, and logs which of its entries will not be served.
 pub async fn open(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     let backend: Arc<dyn Backend> =
         if options.dir == NULL { Arc::new(NullBackend::new()) } else { open_tree(options).await? };
@@ -82,7 +82,7 @@ async fn open_tree(options: &ServeOptions) -> Result<Arc<dyn Backend>, String> {
     Ok(Arc::new(backend))
 }
 
-/// Prevents upgrades of DIR while this gateway serves it at `addresses`; `None` if it is not a
+/// Prevents upgrades of DIR while this gateway serves it at `addresses`; `None` if DIR is not a
 /// tree.
 pub fn keep_from_upgrade(options: &ServeOptions, addresses: &[String]) -> Result<Option<Serving>, String> {
     if options.dir == NULL {
@@ -94,7 +94,8 @@ pub fn keep_from_upgrade(options: &ServeOptions, addresses: &[String]) -> Result
     serving::serve(Path::new(&options.dir), (!options.read_only).then_some(&*line)).map(Some)
 }
 
-/// The error for a DIR that is a file: perhaps a configuration file that was given in its place.
+/// Returns the error for a DIR that is a file: perhaps a configuration file that was given in its
+/// place.
 fn not_a_directory(file: &Path) -> String {
     let file_name = file.display();
     if file.extension().is_some_and(|extension| extension == "toml") {
@@ -123,7 +124,7 @@ fn cure(error: &Error) -> &'static str {
     }
 }
 
-/// A number of days as a duration; `None` for 0.
+/// Returns a number of days as a duration; `None` for 0.
 fn days(days: u32) -> Option<Duration> {
     (days > 0).then(|| Duration::from_secs(u64::from(days) * 24 * 3600))
 }
@@ -165,7 +166,8 @@ async fn announce_unserved(backend: &PosixBackend) {
     }
 }
 
-/// The path of a directory without symbolic links, even if the end of it does not exist.
+/// Returns the path of a directory without symbolic links, even if the last directories on it do
+/// not exist.
 fn place_of(dir: &Path) -> PathBuf {
     let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let known = absolute.ancestors().find_map(|above| {
@@ -176,14 +178,14 @@ fn place_of(dir: &Path) -> PathBuf {
     known.unwrap_or(absolute)
 }
 
-/// The directory above `place` that gateways serve or served.
+/// Returns the directory above `place` that gateways serve or have served, if there is one.
 fn outer_tree(place: &Path) -> Option<&Path> {
     place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR))
 }
 
-/// Fails for a directory in another one that is served, unless it was already served itself:
-/// usually, the other one was meant. Serving it creates files for its account and keys, which are
-/// foreign files to gateways of the other one.
+/// Fails for a directory inside another one that is served, unless the inner one was served before:
+/// usually, the user meant the outer one. Serving the inner one creates files for its account and
+/// keys, which are foreign files to gateways of the outer one.
 fn refuse_nested(dir: &Path, options: &ServeOptions) -> Result<(), String> {
     if options.allow_nested || options.read_only {
         return Ok(());
@@ -202,13 +204,13 @@ fn refuse_nested(dir: &Path, options: &ServeOptions) -> Result<(), String> {
     }
 }
 
-/// True if anyone may write to a directory, and its state directory is another user's.
+/// True if anyone may write to a directory, and its state directory belongs to another user.
 fn may_be_planted(outer: &Path) -> bool {
     let open_to_all = std::fs::metadata(outer).map_or(true, |metadata| metadata.mode() & 0o002 != 0);
     open_to_all && !state_dir::is_trusted(&outer.join(STATE_DIR))
 }
 
-/// Warns of a tree in a tree ([`refuse_nested`]).
+/// Warns of a tree inside another one ([`refuse_nested`]).
 fn announce_nested(dir: &Path) {
     // Where it can't be told, nothing is to be warned of.
     let place = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());

@@ -28,7 +28,7 @@ macro_rules! on_stream {
 }
 
 impl Stream {
-    /// Calls `send` when the socket takes bytes. If `send` would have to wait nevertheless, waits
+    /// Calls `send` when the socket is ready for bytes. If `send` would block nevertheless, waits
     /// for the socket and calls it again.
     pub fn poll_send(
         &self,
@@ -64,9 +64,9 @@ impl AsFd for Stream {
     }
 }
 
-/// A stream that may be a socket whose bytes are sent as they are written.
+/// A stream that may be a socket whose bytes are sent unchanged.
 pub trait Plain {
-    /// The socket; `None` if written bytes are changed before they are sent.
+    /// Returns the socket; `None` if written bytes are changed before they are sent.
     fn plain(&self) -> Option<&Stream>;
 }
 

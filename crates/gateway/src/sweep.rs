@@ -1,4 +1,4 @@
-//! Regular removal of what crashes and finished uploads left in the buckets.
+//! Regular removal of what crashes and finished uploads have left in the buckets.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 
-/// A text on one line; quoted if it would not be.
+/// Returns a text in a form that is one line: if it has hidden characters, such as line breaks, it
+/// is quoted and they are escaped.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_hidden) { Cow::Owned(format!("{text:?}")) } else { Cow::Borrowed(text) }
 }
 
-/// A text without characters that move a terminal's cursor, colour it or change the direction of
-/// writing: names may hold any. They are escaped as in JSON, so that JSON remains JSON.
+/// Returns a text without characters that move a terminal's cursor, colour it or change the
+/// direction of writing, since names may contain any. They are escaped as in JSON, so that JSON
+/// remains JSON.
 pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
     let kept = |c: char| !is_hidden(c) || (lines && c == '\n');
     if text.chars().all(kept) {
@@ -27,14 +29,14 @@ pub fn visible(text: &str, lines: bool) -> Cow<'_, str> {
     Cow::Owned(text.chars().fold(String::new(), escape))
 }
 
-/// Control characters, line breaks, and what changes the direction of writing (Unicode's
-/// `Bidi_Control`).
+/// True for control characters, line breaks, and characters that change the direction of writing
+/// (Unicode's `Bidi_Control`).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The line, counted from 1, of a text's byte at `offset`.
+/// Returns the number of the line, from 1, in which a text's byte at `offset` is.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.get(..offset).unwrap_or_default().matches('\n').count() + 1
 }

@@ -27,9 +27,9 @@ impl fmt::Display for SpanId {
 pub struct SpanContext {
     /// The trace.
     pub trace: TraceId,
-    /// The request's own span: its request id, as a number.
+    /// The request's own span, whose id is the request id, as a number.
     pub span: SpanId,
-    /// The span of the client's own work, if the trace began there.
+    /// The span of the client's work, if the trace began at the client.
     pub parent: Option<SpanId>,
     /// True if the span is sent to the collector.
     pub sampled: bool,

@@ -1,7 +1,7 @@
-//! Finds out whom requesters are on the file system (decision 0044).
+//! Determines the POSIX identities of requesters (decision 0044).
 //!
-//! Ids are in the state of identities. A name is asked of the system's accounts, which may be in a
-//! directory on the network, so that what they say is kept for a minute.
+//! Numeric ids are in the state of identities. User names are looked up in the system's user
+//! database, which may be a directory on the network, so that its answers are kept for a minute.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use tokio::time::timeout;
 const KEPT_FOR: Duration = Duration::from_mins(1);
 /// The number of names that are kept.
 const NAMES_MAX: usize = 10_000;
-/// The number of names that are asked for at a time.
+/// The number of names that are looked up at the same time.
 const ASKED_MAX: usize = 2;
 /// The time that a request waits for an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct UnixIdentities {
     rules: Rules,
-    /// The POSIX identity of requesters who send no credentials.
+    /// The POSIX identity of anonymous requesters.
     anonymous: Option<UnixName>,
     accounts: Arc<Accounts>,
 }
@@ -39,13 +39,14 @@ pub struct UnixIdentities {
 pub struct Rules {
     /// True if file calls are made as the requesters.
     pub impersonate: bool,
-    /// True if a user without a POSIX identity of its own is the account of the same name.
+    /// True if a user without a POSIX identity of its own has that of the system's user with the
+    /// same name.
     pub posix_names: bool,
-    /// Lower user ids are nobody's.
+    /// The smallest user id that a requester may have.
     pub minimum_uid: u32,
 }
 
-/// Accounts of the system by name.
+/// The answers of the system's user database, by name.
 #[derive(Debug)]
 struct Accounts {
     kept: Mutex<HashMap<Arc<str>, Kept>>,
@@ -64,14 +65,15 @@ enum Answer {
 }
 
 impl UnixIdentities {
-    /// Identities by these rules. `anonymous` are those who send no credentials.
+    /// Makes the search with these rules. `anonymous` is the identity of anonymous requesters.
     pub fn new(rules: Rules, anonymous: Option<UnixName>) -> Self {
         Self { rules, anonymous, accounts: Accounts::new() }
     }
 
-    /// Returns the POSIX identity of a requester; `None` if it has none. `AccessDenied` for an
-    /// identity that nobody may have, and for a name that the system does not know. Names of users
-    /// count in the account of the tree alone: another account's root makes users as it likes.
+    /// Returns the POSIX identity of a requester; `None` if it has none. Fails with `AccessDenied`
+    /// for an identity that is not allowed, and for a name that the system does not know. The rule
+    /// that a user has the identity of its own name applies only to users of the tree's account,
+    /// since other accounts may give their users any names.
     pub async fn of(
         &self,
         requester: &Requester,
@@ -108,7 +110,7 @@ fn is_of(requester: &Requester, account: &AccountId) -> bool {
 }
 
 impl Rules {
-    /// Returns the reason why nobody may act as this account; `None` if somebody may.
+    /// Returns the reason why no requester may have this identity; `None` if it is allowed.
     pub fn refusal(self, account: UnixAccount) -> Option<&'static str> {
         if account.uid() == 0 || account.gid() == 0 {
             return Some("its uid or gid is 0");
@@ -117,7 +119,7 @@ impl Rules {
     }
 }
 
-/// Logs an identity that is refused, and returns the answer.
+/// Logs an identity that is refused, and returns the error.
 fn refuse(whose: &str, why: &'static str) -> S3Error {
     static LOGGED: SeldomEach<String> = SeldomEach::every_minute();
     if LOGGED.is_due(whose.to_owned()) {
@@ -151,7 +153,8 @@ impl Accounts {
         Err(ErrorCode::ServiceUnavailable.into())
     }
 
-    /// Asks the system; `None` if that fails. A late answer counts for those who ask later.
+    /// Looks a name up in the system; `None` if that fails. The answer is kept, also if the caller
+    /// does not wait for it any more.
     async fn ask(self: &Arc<Self>, name: &Arc<str>) -> Option<Answer> {
         let place = Arc::clone(&self.asking).acquire_owned().await.ok()?;
         // Others may have asked meanwhile.
@@ -169,7 +172,7 @@ impl Accounts {
         spawn_blocking(ask).await.ok()?
     }
 
-    /// Returns the answer about a name that is kept, if it is not too old.
+    /// Returns the kept answer about a name, if it is not too old.
     fn known(&self, name: &str) -> Option<Answer> {
         let Kept(when, answer) = self.kept().get(name)?.clone();
         (when.elapsed() < KEPT_FOR).then_some(answer)

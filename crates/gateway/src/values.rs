@@ -1,4 +1,4 @@
-//! Parsers of single options' values.
+//! Parsers of the values of single options.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use s3_types::UnixName;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// A mode for new files; the server's own rights to read and write them are required.
+/// Parses a mode for new files, which must include the server's own rights to read and write them.
 pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o600 == 0o600 {
@@ -18,7 +18,7 @@ pub(crate) fn file_mode(text: &str) -> Result<u32, String> {
         .to_owned())
 }
 
-/// A mode for new directories; the server's own rights to use them are required.
+/// Parses a mode for new directories, which must include the server's own rights to use them.
 pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
     let mode = octal(text)?;
     if mode & 0o700 == 0o700 {
@@ -28,7 +28,7 @@ pub(crate) fn directory_mode(text: &str) -> Result<u32, String> {
         .to_owned())
 }
 
-/// A switch's value, as given in the environment or in the file.
+/// Parses a switch's value, as given in the environment or in the file.
 pub(crate) fn switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
@@ -37,7 +37,7 @@ pub(crate) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A directory's name, which need not be UTF-8.
+/// Parses a directory's name, which need not be UTF-8.
 pub(crate) fn directory(name: OsString) -> Result<OsString, &'static str> {
     if name.is_empty() { Err("the name is empty: name the directory to serve") } else { Ok(name) }
 }
@@ -61,8 +61,8 @@ pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds.into()))
 }
 
-/// The known name that `name` is probably a misspelling of, if one is close. `alike` is the length
-/// of the prefix that all known names share, and that does not count.
+/// Returns the known name that `name` is probably a misspelling of, if one is close. `alike` is the
+/// length of the prefix that all known names share, and that does not count.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option<&'a str> {
     let words = |name: &'a str| name.split(['_', '-']);
     // One with a word left out, rather than one with other letters: ACCESS_KEY is not ACCESS_LOG.
@@ -78,14 +78,14 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option
     (distance * 3 <= near.len() - alike).then_some(near)
 }
 
-/// A whole number within bounds.
+/// Parses a whole number within bounds.
 pub(crate) fn whole<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &str) -> Result<T, String> {
     let number = text.parse::<u64>().ok().filter(|number| (LEAST..=MOST).contains(number));
     let number = number.and_then(|number| T::try_from(number).ok());
     number.ok_or_else(|| format!("expected a whole number, {LEAST} to {MOST}"))
 }
 
-/// An account of the system: UID:GID, or its name.
+/// Parses a user of the system: UID:GID, or a name.
 pub(crate) fn unix_name(text: &str) -> Result<UnixName, String> {
     let posix = match text.split_once(':').map(|(uid, gid)| (uid.parse(), gid.parse())) {
         Some((Ok(uid), Ok(gid))) => Posix::ids(uid, gid, Vec::new()),
@@ -108,7 +108,8 @@ pub(crate) fn region(text: &str) -> Result<String, String> {
     }
 }
 
-/// A name as in a `Host` header, without its port; in lower case, without dots around it.
+/// Parses a name as in a `Host` header, without a port. Returns it in lower case, without dots
+/// around it.
 pub(crate) fn domain(text: &str) -> Result<String, String> {
     let name = text.trim_matches('.').to_ascii_lowercase();
     let label = |label: &str| {

@@ -1,5 +1,5 @@
-//! Documents of identities in a bucket of an S3 server: an object for each, with conditions on its
-//! ETag (docs/decisions/0041-where-identities-are-kept.md).
+//! Documents of identities in a bucket of an S3 server: each is an object, and each write has a
+//! condition on the object's ETag (docs/decisions/0041-where-identities-are-kept.md).
 
 use std::fmt;
 
@@ -19,16 +19,16 @@ use crate::place::BucketPlace;
 use crate::secrets::{SecretsOf, read};
 use crate::xml::{error, page};
 
-/// The suffix of the names of objects, as the names of files in a tree do.
+/// The suffix of the names of objects; the files of a tree's store have it, too.
 const SUFFIX: &str = ".json";
-/// The beginning of the key by which the server is tried. It is not the name of a document.
+/// The beginning of the key of a test object. It cannot be the name of a document.
 const PROBE: &str = ",probe-";
 
-/// The codes of errors that other keys may cure.
+/// The codes of errors that may go away if the credentials are read again.
 const OF_KEYS: [&str; 5] =
     ["AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"];
 
-/// Documents in a bucket.
+/// A store of documents in a bucket.
 pub struct Bucket {
     place: BucketPlace,
     channel: Channel,
@@ -36,11 +36,11 @@ pub struct Bucket {
     signing: Mutex<Signing>,
 }
 
-/// The keys of the last time.
+/// The credentials that requests are signed with.
 #[derive(Default)]
 struct Signing {
     with: Option<(Credentials, Channel)>,
-    /// When they were last read.
+    /// The time at which they were last read.
     read: Option<Instant>,
 }
 
@@ -63,14 +63,16 @@ fn same(one: &Credentials, other: &Credentials) -> bool {
 }
 
 impl Bucket {
-    /// Reads the file of trusted certificates; asks nothing yet.
+    /// Makes the store from its place and the file of trusted certificates, and sends no request
+    /// yet.
     pub fn new(place: BucketPlace, trust: &Trust, secrets: SecretsOf<Credentials>) -> Result<Self, String> {
         let channel = Channel::new(&place.server, trust)?;
         Ok(Self { place, channel, secrets, signing: Mutex::default() })
     }
 
-    /// Tries whether the server heeds the conditions by which no change is lost, with an object of
-    /// its own that is removed again.
+    /// Checks, with an object of its own that it removes again, that the server obeys conditions on
+    /// writes. Without these, changes by two gateways at once could be lost. `number` makes the
+    /// name of the object different from that of other gateways.
     pub async fn check_conditions(&self, number: u64) -> Result<(), StoreError> {
         let key = format!("{}{PROBE}{number:016x}", self.place.prefix);
         let body = || Some(Bytes::from_static(b"{}"));
@@ -114,8 +116,8 @@ impl Bucket {
         Ok(channel)
     }
 
-    /// Reads the keys again after some were refused; `None` if they are the same, or were read just
-    /// now.
+    /// Reads the credentials again after the server has refused them; `None` if they are the same,
+    /// or were read just now.
     async fn channel_anew(&self) -> Result<Option<Channel>, StoreError> {
         let mut signing = self.signing.lock().await;
         if signing.read.is_some_and(|at| at.elapsed() < SECRETS_INTERVAL) {
@@ -186,7 +188,7 @@ impl Bucket {
         }
     }
 
-    /// The names and ETags of all documents.
+    /// Returns the names and ETags of all documents.
     async fn all(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError> {
         let (mut all, mut after): (Vec<_>, Option<String>) = (Vec::new(), None);
         for _ in 0..BUCKET_PAGES_MAX {
@@ -215,7 +217,7 @@ impl Bucket {
     }
 }
 
-/// The ETag of an answer, without quotes.
+/// Returns the ETag of an answer, without quotes.
 fn etag(answer: &Answer) -> Result<String, StoreError> {
     let etag = answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok());
     let etag = etag.map(|etag| etag.trim_matches('"').to_owned()).filter(|etag| !etag.is_empty());

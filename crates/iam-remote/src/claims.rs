@@ -1,4 +1,4 @@
-//! Checks the claims of a token, and whether they are meant for this server.
+//! The checks of a token's claims, also of whether the token is meant for this server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,12 +14,12 @@ use crate::refusal::Refusal;
 ///
 /// Source: "Passing session tags using AssumeRoleWithWebIdentity" in the IAM User Guide.
 const TAGS: &str = "https://aws.amazon.com/tags";
-/// The same in the form without an object, whose name is followed by the key of a tag.
+/// The prefix of the claims that have one tag each: the key of the tag follows.
 const ONE_TAG: &str = "https://aws.amazon.com/tags/principal_tags/";
 /// The claim with the source identity of the session.
 const SOURCE_IDENTITY: &str = "https://aws.amazon.com/source_identity";
 
-/// A JSON object in which no name comes twice.
+/// A JSON object in which each name occurs once.
 #[derive(Debug, Default)]
 pub struct Object(pub Map<String, Value>);
 
@@ -47,14 +47,14 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-/// The provider and the audiences that a token is expected to name.
+/// The provider and the audiences that a token has to name.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// The issuer of its tokens, to the byte.
+    /// The issuer of the provider's tokens, compared byte for byte.
     pub issuer: &'a str,
     /// The audiences that are accepted.
     pub client_ids: &'a [Box<str>],
-    /// The claim with the roles that somebody may have, if the provider has one.
+    /// The claim with the roles that a person may assume, if the provider has one.
     pub role_claim: Option<&'a str>,
     /// The claim with the name on the file system, if the provider has one.
     pub posix_claim: Option<&'a str>,
@@ -77,18 +77,18 @@ pub struct WebToken {
     pub others: BTreeMap<Box<str>, Box<str>>,
     /// The tags of the session.
     pub tags: BTreeMap<Box<str>, Box<str>>,
-    /// The keys of the tags that go on to the next role.
+    /// The keys of the tags that the session passes on if it assumes another role.
     pub transitive: Vec<Box<str>>,
     /// The source identity of the session.
     pub source_identity: Option<Box<str>>,
-    /// The roles that somebody may have, by name or ARN; `None` if no claim says so.
+    /// The roles that the person may assume, by name or ARN; `None` if no claim names roles.
     pub roles: Option<Vec<Box<str>>>,
     /// The name on the file system.
     pub posix_name: Option<Box<str>>,
 }
 
 impl WebToken {
-    /// Checks the claims of a token whose signature is the provider's.
+    /// Checks the claims of a token whose signature was verified. `now` is in seconds since 1970.
     pub(crate) fn read(claims: &Object, expected: Expected<'_>, now: i64) -> Result<Self, Refusal> {
         let claims = &claims.0;
         let wrong = Refusal::Invalid;
@@ -117,9 +117,10 @@ impl WebToken {
     }
 }
 
-/// Returns the client that a token was made for. With several audiences it has to say which of them
-/// that is, and none of these may be unknown to the provider's owner: so a token that was made for
-/// another service counts nothing here, even if our client asked for it.
+/// Returns the client that a token was made for: one of `client_ids` that the token has as an
+/// audience, or as `authorized_party` if it has one. A token with several audiences must have
+/// `authorized_party`. So a token that was made for another service is refused, even if our client
+/// asked for it.
 fn audience(
     audiences: &[Box<str>],
     authorized_party: Option<&str>,
@@ -151,8 +152,8 @@ fn check_times(claims: &Map<String, Value>, now: i64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns a claim that is a time, in whole seconds since 1970. A time that is none is refused,
-/// whether or not it would count.
+/// Returns a claim that is a time, in whole seconds since 1970; `None` if the token has no such
+/// claim. A value that is not a time is refused, even if it does not matter.
 fn second(claims: &Map<String, Value>, name: &str) -> Result<Option<i64>, Refusal> {
     let of = |number: &Number| {
         // A fraction of a second is left out, so that a token ends sooner rather than later. The
@@ -177,7 +178,7 @@ fn short(text: &str) -> Result<Box<str>, Refusal> {
     Ok(text.into())
 }
 
-/// Returns a claim that is a text.
+/// Returns a claim that is a text; `None` if the token has no such claim.
 fn text(claims: &Map<String, Value>, name: &str) -> Result<Option<Box<str>>, Refusal> {
     match claims.get(name) {
         None => Ok(None),
@@ -186,7 +187,7 @@ fn text(claims: &Map<String, Value>, name: &str) -> Result<Option<Box<str>>, Ref
     }
 }
 
-/// Returns the texts of a claim, which may be a text or an array of texts.
+/// Returns the texts of a claim, which may be one text or an array of at most `most` texts.
 fn texts(claims: &Map<String, Value>, name: &str, most: usize) -> Result<Vec<Box<str>>, Refusal> {
     claims.get(name).map_or_else(|| Ok(Vec::new()), |value| texts_of(value, most))
 }
@@ -203,8 +204,8 @@ fn texts_of(value: &Value, most: usize) -> Result<Vec<Box<str>>, Refusal> {
     }
 }
 
-/// Returns the claims that have no meaning of their own here, for conditions. What is neither a
-/// text nor a number nor a boolean has no value there.
+/// Returns the claims that have no meaning of their own here; conditions may ask for them. Claims
+/// that are neither texts nor numbers nor booleans are left out.
 fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
     let own = ["aud", "azp", "amr", "sub", TAGS, SOURCE_IDENTITY];
     let value = |value: &Value| match value {
@@ -219,8 +220,8 @@ fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
 
 type Tags = BTreeMap<Box<str>, Box<str>>;
 
-/// Returns the tags of the session, and the keys of those that go on to the next role. Each tag is
-/// a text, or a list with one.
+/// Returns the tags of the session, and the keys of the tags that the session passes on if it
+/// assumes another role. The value of a tag is a text, or a list with one text.
 fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let wrong = Refusal::Invalid("The tags of the token are not of their form.");
     let one = |value: &Value| match value {

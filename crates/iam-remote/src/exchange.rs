@@ -1,4 +1,4 @@
-//! Requests to a store of identities, and their answers.
+//! Requests to a store of identities, and the store's answers.
 
 use std::error::Error;
 
@@ -12,26 +12,27 @@ use crate::limits::{
     STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS_MAX, STORE_ERROR_CHARS_MAX, STORE_REQUEST_TIME_MAX,
 };
 
-/// The advice in the error of a system without trusted certificates.
+/// The advice in the error on a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with some by --identities-ca";
 
-/// An answer, whole.
+/// A complete answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// The answer's status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The answer's headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The answer's body.
     pub body: Bytes,
 }
 
-/// A server that keeps documents, and the connections to it.
+/// A server with documents, and the connections to it.
 #[derive(Debug, Clone)]
 pub struct Channel(Client);
 
 impl Channel {
-    /// Reads the file of trusted certificates; connects to nothing yet.
+    /// Makes a channel from the server's URL and the file of trusted certificates, and connects to
+    /// nothing yet.
     pub fn new(server: &str, trust: &Trust) -> Result<Self, String> {
         let settings = Settings {
             connections_max: STORE_CONNECTIONS_MAX,
@@ -43,12 +44,12 @@ impl Channel {
         Ok(Self(Client::new(Endpoint::new(server, trust, WITHOUT_ROOTS)?, settings)))
     }
 
-    /// Returns the same channel, which signs with these keys.
+    /// Returns a channel with the same connections that signs with these credentials.
     pub fn signing(&self, credentials: Credentials) -> Self {
         Self(self.0.signing(credentials))
     }
 
-    /// Sends a request, and reads the answer, of at most so many bytes.
+    /// Sends a request, and reads the answer, which may have at most `bytes_max` bytes.
     pub async fn send(&self, request: &Request, body: Bytes, bytes_max: usize) -> Result<Answer, StoreError> {
         let exchange = async {
             let mut answer = self.0.send(request, body).await?;
@@ -63,12 +64,12 @@ impl Channel {
     }
 }
 
-/// Makes the error of a store that cannot be asked.
+/// Makes the error for a store that cannot be reached, or whose answer was not understood.
 pub fn unavailable(why: impl Into<String>) -> StoreError {
     StoreError::Unavailable(why.into().into())
 }
 
-/// Makes the mark of a listing, which differs whenever a name or a tag does.
+/// Makes the mark of a listing, which differs if a name or a tag in it differs.
 pub fn mark_of(all: &[(DocumentName, Tag)]) -> Mark {
     let mut text = String::new();
     for (name, tag) in all {
@@ -78,7 +79,7 @@ pub fn mark_of(all: &[(DocumentName, Tag)]) -> Mark {
     Mark::new(Tag::of_bytes(text.as_bytes()).as_str().as_bytes())
 }
 
-/// Returns the beginning of what a store says, on one line.
+/// Returns the beginning of a store's message, on one line.
 pub fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.trim().chars().take(STORE_ERROR_CHARS_MAX).map(plain).collect()

@@ -1,7 +1,8 @@
-//! The documents of OpenID providers: their configuration, and their keys.
+//! The documents of OpenID providers: their configurations, and their keys.
 //!
-//! Whoever makes a provider has the gateway ask the server that its URL names. So the answers are
-//! short and in time, redirects are errors, and nothing of an answer is passed on.
+//! A client that may make a provider can choose a URL, which the gateway then asks. So that this
+//! cannot be abused, answers are limited in size and time, redirects are errors, and nothing of an
+//! answer is passed on to the client.
 
 use std::error::Error;
 
@@ -15,17 +16,17 @@ use tokio::time::timeout;
 use crate::jwt::Keys;
 use crate::limits::{ANSWER_BYTES_MAX, FETCH_TIME_MAX};
 
-/// The advice in the error of a system without trusted certificates.
+/// The advice in the error on a system without trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with some by --oidc-ca";
 
-/// The configuration of a provider (OpenID Connect Discovery 1.0, 3), as far as it counts here.
+/// The members that are needed of a provider's configuration (OpenID Connect Discovery 1.0, 3).
 #[derive(Deserialize)]
 struct Configuration {
     issuer: String,
     jwks_uri: String,
 }
 
-/// Fetches the keys of a provider.
+/// Fetches the configuration of a provider, and then its keys.
 pub async fn fetch(issuer: &str, trust: &Trust) -> Result<Keys, String> {
     match timeout(FETCH_TIME_MAX, fetch_both(issuer, trust)).await {
         Ok(keys) => keys,
@@ -48,7 +49,7 @@ async fn fetch_both(issuer: &str, trust: &Trust) -> Result<Keys, String> {
     Keys::read(&document).map_err(|why| format!("{url}: {why}"))
 }
 
-/// Checks that the file of trusted certificates, if there is one, can be read and has some.
+/// Checks that the file of trusted certificates, if one is given, can be read and is not empty.
 pub fn check(trust: &Trust) -> Result<(), String> {
     if trust.ca.is_none() {
         return Ok(());
@@ -56,8 +57,8 @@ pub fn check(trust: &Trust) -> Result<(), String> {
     Endpoint::new("https://localhost", trust, WITHOUT_ROOTS).map(|_| ())
 }
 
-/// The parts of a URL that may be fetched: https, or http on this machine if the provider itself is
-/// there.
+/// Splits a URL into server and path; `None` if it may not be fetched. Its scheme must be https, or
+/// http for an address of this machine if the provider itself has one.
 fn parts(url: &str, may_be_http: bool) -> Option<(String, http::uri::PathAndQuery)> {
     let uri: Uri = url.parse().ok()?;
     let (scheme, authority) = (uri.scheme_str()?, uri.authority()?);

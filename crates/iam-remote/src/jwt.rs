@@ -1,4 +1,4 @@
-//! Tokens of OpenID providers: JWTs, whose signatures the crate `jsonwebtoken` verifies by
+//! Tokens of OpenID providers: JWTs, whose signatures the crate `jsonwebtoken` verifies with
 //! aws-lc-rs (docs/decisions/0042-session-tokens.md).
 
 use base64::Engine as _;
@@ -21,8 +21,8 @@ const RSA: &[Algorithm] = &[
     Algorithm::PS512,
 ];
 
-/// A key of a provider, with the algorithms that may use it: those of its type, or the one that the
-/// provider names. HMAC is none of them, so that no public key is taken for a secret.
+/// A key of a provider, with the algorithms that it may be used for: those of its type, or the one
+/// that the provider names. HMAC is not among them, so that a public key is never used as a secret.
 struct Key {
     id: Option<Box<str>>,
     algorithms: Vec<Algorithm>,
@@ -38,28 +38,28 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// A set of keys as a provider sends it. Keys that are not understood are passed over, as RFC 7517
-/// (5) wants it.
+/// A set of keys as a provider sends it. Keys that are not understood are ignored, as RFC 7517 (5)
+/// requires.
 #[derive(Deserialize)]
 struct Sent {
     keys: Vec<Value>,
 }
 
 impl Keys {
-    /// Reads the document of a provider with its keys (JWKS).
+    /// Reads a provider's document with its keys (JWKS).
     pub fn read(bytes: &[u8]) -> Result<Self, &'static str> {
         let sent: Sent = serde_json::from_slice(bytes).map_err(|_| "it is no set of keys")?;
         let keys: Vec<_> = sent.keys.into_iter().take(KEYS_MAX).filter_map(key).collect();
         if keys.is_empty() { Err("no key in it can be used") } else { Ok(Self(keys)) }
     }
 
-    /// True if there is a key with which a token may be verified.
+    /// True if one of the keys can verify the token.
     pub fn have(&self, token: &Unverified<'_>) -> bool {
         self.of(token).is_some()
     }
 
-    /// Finds the key of a token. One that does not say which has to be signed by the only key of
-    /// its algorithm.
+    /// Finds the key that has signed a token. If the token does not name its key, there must be
+    /// only one for its algorithm.
     fn of(&self, token: &Unverified<'_>) -> Option<&Key> {
         let header = &token.header;
         let mut fitting = self.0.iter().filter(|key| key.algorithms.contains(&header.alg));
@@ -99,7 +99,7 @@ fn key(value: Value) -> Option<Key> {
     Some(Key { id: jwk.common.key_id.map(Into::into), algorithms, public })
 }
 
-/// A token as it came, of which nothing is verified.
+/// A token as it came, before its signature was verified.
 pub struct Unverified<'a> {
     text: &'a str,
     header: Header,
@@ -107,7 +107,7 @@ pub struct Unverified<'a> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Takes a token apart.
+    /// Splits a token into its parts, and decodes them.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let no_token = Refusal::Invalid("The ID Token provided is not a valid JWT.");
         if text.len() > TOKEN_CHARS_MAX {
@@ -129,12 +129,12 @@ impl<'a> Unverified<'a> {
         Ok(Self { text, header, issuer })
     }
 
-    /// Returns who it says has issued it.
+    /// Returns the issuer that the token names.
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// Verifies the signature, and then what the token says.
+    /// Verifies the signature, and then checks the claims. `now` is in seconds since 1970.
     pub fn verify(&self, keys: &Keys, expected: Expected<'_>, now: i64) -> Result<WebToken, Refusal> {
         let key = keys.of(self).ok_or(Refusal::Invalid("The token is signed by no key of its provider."))?;
         let mut validation = Validation::new(self.header.alg);

@@ -1,10 +1,10 @@
-//! Everything that identities need of other servers: tokens of OpenID providers, and how the keys
-//! of providers are fetched and kept (docs/decisions/0042-session-tokens.md); people of an LDAP
-//! directory, and documents of identities in Vault and in buckets of S3 servers
+//! Everything for which identities need other servers: tokens of OpenID providers, and the fetching
+//! and keeping of providers' keys (docs/decisions/0042-session-tokens.md); people in an LDAP
+//! directory; and documents of identities in Vault and in buckets of S3 servers
 //! (docs/decisions/0041-where-identities-are-kept.md).
 //!
-//! It knows neither accounts nor roles: the gateway asks it whether a token is that of a provider
-//! and who somebody is in the directory, and `iam` keeps bytes in its stores.
+//! The crate knows neither accounts nor roles. The gateway asks it whether a provider has made a
+//! token, and who a person is in the directory; `iam` keeps bytes in its stores.
 
 #![forbid(unsafe_code)]
 

@@ -3,72 +3,75 @@
 
 use std::time::Duration;
 
-/// The longest token (`InvalidIdentityToken`), which is also the greatest length in STS's model.
+/// The longest token, in characters (`InvalidIdentityToken`). STS's model has the same limit.
 pub const TOKEN_CHARS_MAX: usize = 20_000;
-/// The seconds by which the clock of a provider may be ahead: `iat` and `nbf` may be so far in the
-/// future.
+/// The number of seconds that the clock of a provider may be ahead: `iat` and `nbf` may be that far
+/// in the future.
 pub const SECONDS_AHEAD_MAX: i64 = 60;
-/// The most audiences of a token (`InvalidIdentityToken`).
+/// The largest number of audiences of a token (`InvalidIdentityToken`).
 pub const AUDIENCES_MAX: usize = 20;
-/// The most roles, or groups, that a claim may name (`InvalidIdentityToken`).
+/// The largest number of roles, or groups, in a claim (`InvalidIdentityToken`).
 pub const ROLES_MAX: usize = 1_000;
-/// The most values of `amr`, and of the tags together (`InvalidIdentityToken`).
+/// The largest number of values of `amr`, and of all tags together (`InvalidIdentityToken`).
 pub const VALUES_MAX: usize = 50;
-/// The longest value of a claim that is used (`InvalidIdentityToken`).
+/// The longest value of a claim that is used, in bytes (`InvalidIdentityToken`).
 pub const CLAIM_BYTES_MAX: usize = 2_048;
-/// The longest answer of a provider (`IDPCommunicationError`).
+/// The longest answer of a provider, in bytes (`IDPCommunicationError`).
 pub const ANSWER_BYTES_MAX: usize = 256 << 10;
-/// The most keys of a provider that are looked at.
+/// The largest number of a provider's keys that are read.
 pub const KEYS_MAX: usize = 100;
-/// The most providers whose keys are kept; those that were asked longest ago are forgotten.
+/// The largest number of providers whose keys are kept; the one that was asked longest ago is
+/// forgotten first.
 pub const PROVIDERS_KEPT_MAX: usize = 256;
-/// The longest time that fetching the keys of a provider may take: both of its documents.
+/// The longest time for fetching the keys of a provider, with both of its documents.
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(5);
-/// The time that keys are kept.
+/// The time for which keys are kept.
 pub const KEYS_TIME: Duration = Duration::from_hours(1);
 /// The least time between two attempts to fetch the keys of a provider.
 pub const FETCH_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The time that a store of identities may take to accept a connection.
 pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
-/// The time that one request to a store may take as a whole. A look has 5 s, and makes several.
+/// The time that one request to a store may take as a whole. A look at the store, which may take 5
+/// s, sends several requests.
 pub const STORE_REQUEST_TIME_MAX: Duration = Duration::from_secs(4);
-/// The most connections to a store: there is one look and one change at a time.
+/// The largest number of connections to a store; at most one look and one change run at a time.
 pub const STORE_CONNECTIONS_MAX: usize = 8;
-/// The longest answer of a store that is not a document.
+/// The longest answer of a store, in bytes, except those with a document.
 pub const STORE_ANSWER_BYTES_MAX: usize = 4 << 20;
-/// The most characters of what a store says about an error that are shown.
+/// The largest number of characters that are shown of a store's error message.
 pub const STORE_ERROR_CHARS_MAX: usize = 300;
-/// The most pages of a listing of a bucket: more than accounts, so that a server which begins anew
-/// each time is noticed.
+/// The largest number of pages of a bucket's listing. All accounts need fewer, so that more pages
+/// mean a server that begins again and again.
 pub const BUCKET_PAGES_MAX: usize = 20;
 /// The least time between two attempts to read the secrets for a store, or to log in to it, after
 /// it has refused them.
 pub const SECRETS_INTERVAL: Duration = Duration::from_secs(2);
-/// The longest time between two logins to Vault of which the first was refused.
+/// The longest pause between a login to Vault that was refused and the next one.
 pub const LOGIN_PAUSE_MAX: Duration = Duration::from_mins(1);
-/// The most secrets in the folder of a Vault that does not list metadata: each is asked for twice a
-/// second.
+/// The largest number of secrets in the folder of a server that does not list metadata: each secret
+/// is then requested twice a second.
 pub const VAULT_DOCUMENTS_MAX: usize = 64;
-/// The largest document that is kept in Vault (`LimitExceeded`).
+/// The largest document that is kept in Vault, in bytes (`LimitExceeded`).
 pub const VAULT_DOCUMENT_BYTES_MAX: usize = 1_000_000;
-/// The largest secret that is written to Vault, as JSON (`LimitExceeded`): it takes 1 MiB with what
-/// it adds.
+/// The largest secret that is written to Vault, in bytes of JSON (`LimitExceeded`). Vault's limit
+/// is 1 MiB with what Vault itself adds.
 pub const VAULT_SECRET_BYTES_MAX: usize = (1 << 20) - (16 << 10);
 
-/// The time that a question to the directory, or a login, may take with all that belongs to it.
+/// The time that a question to the directory, or a login, may take as a whole.
 pub const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(5);
-/// The most questions to the directory at a time; others wait.
+/// The largest number of questions to the directory at a time; more of them wait.
 pub const DIRECTORY_QUESTIONS_MAX: usize = 8;
-/// The most logins at a time; others wait.
+/// The largest number of logins at a time; more of them wait.
 pub const LOGINS_MAX: usize = 8;
 /// The time for which an answer of the directory about a person is used.
 pub const PERSON_TIME: Duration = Duration::from_mins(1);
-/// The time for which it is remembered that there is no such entry.
+/// The time for which the absence of an entry is remembered.
 pub const NOBODY_TIME: Duration = Duration::from_secs(10);
-/// The most entries that are remembered.
+/// The largest number of entries that are remembered.
 pub const PEOPLE_KEPT_MAX: usize = 10_000;
-/// How long what the directory says of an access key is used, and that it is nobody's.
+/// The time for which an answer of the directory about an access key is used, also one that it has
+/// no holder.
 pub const KEY_TIME: Duration = Duration::from_secs(1);
 /// The most access keys of the directory that are remembered, and as many that are nobody's.
 pub const KEYS_KEPT_MAX: usize = 10_000;
@@ -86,17 +89,18 @@ pub const COMPARED_KEYS_MAX: usize = 10_000;
 pub const FAILED_TIME: Duration = Duration::from_secs(1);
 /// The time for which wrong passwords count.
 pub const WRONG_PASSWORDS_TIME: Duration = Duration::from_mins(15);
-/// The most entries whose wrong passwords are remembered; more do not log in.
+/// The largest number of entries whose wrong passwords are remembered; beyond it, other entries
+/// cannot log in.
 pub const WRONG_PASSWORDS_KEPT_MAX: usize = 100_000;
-/// The longest name that is looked for.
+/// The longest name that is looked up in the directory, in bytes.
 pub const LOGIN_NAME_BYTES_MAX: usize = 256;
-/// The longest password.
+/// The longest password, in bytes.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
-/// The most groups of somebody, with those that these are in.
+/// The largest number of groups of a person, including the groups that these are members of.
 pub const DIRECTORY_GROUPS_MAX: usize = 1_000;
 /// The depth to which groups may be nested.
 pub const GROUP_DEPTH_MAX: usize = 10;
 /// The number of groups that one search asks about.
 pub const GROUPS_IN_A_SEARCH: usize = 50;
-/// The longest answer to StartTLS.
+/// The longest answer to StartTLS, in bytes.
 pub const STARTTLS_ANSWER_BYTES_MAX: usize = 4 << 10;

@@ -1,4 +1,4 @@
-//! The keys of OpenID providers, kept for some time.
+//! The keys of OpenID providers, which are kept for some time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::jwt::{Keys, Unverified};
 use crate::limits::{FETCH_INTERVAL, KEYS_TIME, PROVIDERS_KEPT_MAX};
 use crate::refusal::Refusal;
 
-/// Verifies tokens of OpenID providers by their keys, which it fetches and keeps.
+/// Verifies tokens of OpenID providers. It fetches and keeps the keys for that.
 #[derive(Debug)]
 pub struct OpenId {
     trust: Trust,
@@ -27,28 +27,29 @@ struct Provider(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The keys, and when they were fetched.
+    /// The keys, and the time at which they were fetched.
     keys: Option<(Arc<Keys>, Instant)>,
-    /// When the last attempt to fetch them began.
+    /// The time at which the last attempt to fetch the keys began.
     tried: Option<Instant>,
-    /// The reason why it failed.
+    /// The reason why the last attempt failed.
     failure: Option<Arc<str>>,
-    /// An attempt that is under way: it ends when the sender is dropped.
+    /// The receiver for an attempt that is under way: the attempt has ended when the sender is
+    /// dropped.
     fetching: Option<watch::Receiver<()>>,
 }
 
-/// The next step for the keys of a token.
+/// The result of looking for the keys that may verify a token.
 enum Look {
     Found(Arc<Keys>),
     Failed(Arc<str>),
-    /// Wait for an attempt to end; if there is a sender, begin it.
+    /// An attempt is needed, or under way: wait for it to end. If there is a sender, begin it.
     Wait(watch::Receiver<()>, Option<watch::Sender<()>>),
 }
 
 impl State {
-    /// Decides what to do. Keys are fetched if there are none, if they are old, and for a token
-    /// whose key is not among them, but not more often than [`FETCH_INTERVAL`]: so tokens that
-    /// anybody makes up have no provider asked more often.
+    /// Decides how to get the keys for a token. They are fetched if there are none yet, if they are
+    /// old, and if none of them can be the token's. But they are fetched no more often than each
+    /// [`FETCH_INTERVAL`], so that made-up tokens do not cause more requests to a provider.
     fn look(&mut self, token: &Unverified<'_>, now: Instant) -> Look {
         let fresh = self.keys.as_ref().filter(|(_, at)| now.saturating_duration_since(*at) < KEYS_TIME);
         let fresh = fresh.map(|(keys, _)| Arc::clone(keys));
@@ -73,7 +74,7 @@ impl State {
         }
     }
 
-    /// Takes the result of an attempt.
+    /// Stores the result of an attempt.
     fn take(&mut self, result: Result<Keys, String>, now: Instant) {
         match result {
             Ok(keys) => (self.keys, self.failure) = (Some((Arc::new(keys), now)), None),
@@ -83,13 +84,14 @@ impl State {
 }
 
 impl OpenId {
-    /// Knows no provider yet. `trust` has the authorities whose certificates providers show.
+    /// Makes a verifier that knows no provider yet. `trust` has the certificate authorities for
+    /// connections to providers.
     pub fn new(trust: Trust) -> Self {
         Self { trust, providers: Mutex::default() }
     }
 
-    /// Verifies a token of a provider that is known: its signature, and then what it says. `now` is
-    /// the present second.
+    /// Verifies a token of a known provider: its signature, and then its claims. `now` is in
+    /// seconds since 1970.
     pub async fn verify(
         &self,
         token: &Unverified<'_>,
@@ -119,7 +121,8 @@ impl OpenId {
         }
     }
 
-    /// Begins an attempt, which goes on if whoever waits for it goes away.
+    /// Begins an attempt in a task of its own, which goes on if the request that waits for it is
+    /// cancelled.
     fn begin(&self, provider: &Arc<Provider>, issuer: &str, ended: watch::Sender<()>) {
         let (provider, issuer, trust) = (Arc::clone(provider), issuer.to_owned(), self.trust.clone());
         tokio::spawn(async move {
@@ -132,8 +135,8 @@ impl OpenId {
         });
     }
 
-    /// Finds what is known of a provider. If too many are known, the one that was asked longest ago
-    /// is forgotten.
+    /// Returns the state of a provider. If there is none, one is made; if there are too many, the
+    /// provider that was asked longest ago is forgotten.
     fn provider(&self, issuer: &str) -> Arc<Provider> {
         let mut providers = self.providers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = providers.get(issuer) {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::Uri;
 
-/// A store beside the tree.
+/// A store outside the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StorePlace {
     /// Secrets of Vault or OpenBao.
@@ -20,7 +20,7 @@ pub struct VaultPlace {
     pub server: String,
     /// The path at which the engine is mounted.
     pub mount: String,
-    /// The folder in it.
+    /// The folder in the engine.
     pub path: String,
     /// The namespace, if it is not the root one.
     pub namespace: Option<String>,
@@ -39,15 +39,16 @@ pub struct BucketPlace {
     pub region: String,
 }
 
-/// The forms that there are.
+/// The forms of a place, for error messages.
 const FORMS: &str = "vault:https://HOST[:PORT]/MOUNT/PATH[?namespace=NAME] or \
                      s3:https://HOST[:PORT]/BUCKET[/PREFIX][?region=NAME]";
-/// The region of servers that ask for none in particular.
+/// The region that requests are signed for if none is given.
 const REGION: &str = "us-east-1";
 
 impl StorePlace {
-    /// Reads the place. Servers are asked by https, or by http on this machine: whoever can listen
-    /// would learn tokens, and whoever can answer could make anybody an administrator.
+    /// Reads the place. A URL must have https, or http for an address of this machine: over plain
+    /// http, an eavesdropper could read tokens, and a forged answer could make anybody an
+    /// administrator.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, url) = text.split_once(':').ok_or_else(|| format!("expected {FORMS}"))?;
         if !matches!(kind, "vault" | "s3") {
@@ -83,7 +84,7 @@ impl fmt::Display for StorePlace {
     }
 }
 
-/// The server, the path without slashes around it, and the query.
+/// Splits a URL into the server, the path without slashes around it, and the query.
 fn parts(url: &str) -> Result<(String, String, Option<String>), String> {
     let uri: Uri = url.parse().map_err(|_| format!("expected {FORMS}"))?;
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -108,7 +109,7 @@ fn parts(url: &str) -> Result<(String, String, Option<String>), String> {
     Ok((format!("{scheme}://{authority}"), path.to_owned(), uri.query().map(ToOwned::to_owned)))
 }
 
-/// The value of the only parameter that there may be.
+/// Returns the value of the parameter `name`. It is an error if the query has any other parameter.
 fn one_parameter(query: Option<&str>, name: &str) -> Result<Option<String>, String> {
     let Some(query) = query else { return Ok(None) };
     let value = query.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));

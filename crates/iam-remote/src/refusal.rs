@@ -1,21 +1,22 @@
-//! The reasons why a token counts for nothing.
+//! The reasons why a token is refused.
 
 use std::fmt;
 
-/// The reason why a token counts for nothing. Sentences say nothing of what the sender does not
-/// know, but for that of [`Refusal::Unreachable`], which is for the log.
+/// The reason why a token is refused. The sentences tell the client nothing that it does not know;
+/// that of [`Refusal::Unreachable`] is for the log only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is no token, is not signed by the provider, or is meant for somebody else.
+    /// The text is not a token, is not signed by the provider, or is meant for another client; the
+    /// variant's text says which.
     Invalid(&'static str),
-    /// It has ended: the second from which it had, and now.
+    /// The token has ended.
     Expired {
-        /// The second from which it has ended.
+        /// The time from which it has ended, in seconds since 1970.
         ended: i64,
-        /// The present second.
+        /// The present time, in seconds since 1970.
         now: i64,
     },
-    /// The keys of the provider could not be fetched.
+    /// The keys of the provider could not be fetched; the text says why.
     Unreachable(String),
 }
 

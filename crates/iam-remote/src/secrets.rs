@@ -8,13 +8,14 @@ use tokio::task::spawn_blocking;
 
 use crate::exchange::unavailable;
 
-/// Finds the secrets for a store, each time that they are needed: at the start, and when the store
-/// refuses the former ones. It may wait for a file or a command. The error does not have them.
+/// A function that reads the secrets for a store. It is called at the start, and when the store
+/// refuses the secrets from before. It may block for a file or a command. Its errors do not contain
+/// the secrets.
 #[derive(Clone)]
 pub struct SecretsOf<T>(Arc<dyn Fn() -> Result<T, String> + Send + Sync>);
 
 impl<T> SecretsOf<T> {
-    /// Finds them by this function.
+    /// Wraps the function.
     pub fn new(find: impl Fn() -> Result<T, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
     }
@@ -26,7 +27,7 @@ impl<T> fmt::Debug for SecretsOf<T> {
     }
 }
 
-/// Reads the secrets on a thread that may wait.
+/// Reads the secrets on a thread that may block.
 pub async fn read<T: Send + 'static>(secrets: &SecretsOf<T>) -> Result<T, StoreError> {
     let find = Arc::clone(&secrets.0);
     let found = spawn_blocking(move || find()).await;

@@ -1,4 +1,4 @@
-//! Reads the few elements of S3's documents that matter for a store.
+//! Reads the few elements of S3's XML documents that a store needs.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -17,7 +17,7 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// Reads a page of ListObjectsV2; `None` if it is none, or not whole.
+/// Reads a page of ListObjectsV2; `None` if the document is another one, or is incomplete.
 pub fn page(document: &[u8]) -> Option<Page> {
     let (mut page, mut is_truncated) = (Page::default(), false);
     let (mut key, mut etag) = (None, None);

@@ -1,4 +1,4 @@
-//! The table of actions: all that the API models of IAM and STS name, and ours.
+//! The table of actions: all actions in the API models of IAM and STS, and ours.
 
 use crate::error::{QueryCode, QueryError};
 use crate::form::Form;
@@ -9,35 +9,36 @@ use crate::service::Service;
 pub struct ActionInfo {
     /// The action.
     pub action: Action,
-    /// Its name, the value of `Action`.
+    /// The name of the action, which is the value of the parameter `Action`.
     pub name: &'static str,
-    /// The service, which the value of `Version` names.
+    /// The service of the action, which the value of `Version` names.
     pub service: Service,
     /// The permission that the requester needs.
     pub permission: Permission,
-    /// True if it changes something, or gives out a session: it refuses parameters that it does not
-    /// know.
+    /// True if the action changes something, or issues a session: then it refuses parameters that
+    /// it does not know.
     pub changes: bool,
-    /// The secrets in its requests and answers.
+    /// The secrets in the action's requests and answers.
     pub secrets: Secrets,
-    /// The state of its implementation.
+    /// The state of the action's implementation.
     pub state: State,
 }
 
 /// The permission that the requester of an action needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// The action of this name in policies.
+    /// The permission for the action of policies with this name.
     Of(&'static str),
-    /// Nothing: the action tells requesters about themselves, asks for another proof than a
-    /// signature, or is not in AWS's list of actions and not served.
+    /// No permission. The action tells requesters about themselves, asks for another proof than a
+    /// signature, or is not served because AWS's list of actions does not have it.
     Unasked,
     /// Everything: the requester must be the administrator of the tree.
     Administrator,
 }
 
 impl Permission {
-    /// Returns the action of policies. A test holds that each name is one.
+    /// Returns the action of policies that has to be allowed; `None` if no policy is asked. A test
+    /// ensures that each name exists.
     pub fn action(self) -> Option<policy::Action> {
         match self {
             Self::Of(name) => policy::Action::named(name),
@@ -46,38 +47,40 @@ impl Permission {
     }
 }
 
-/// The secrets in requests and answers of an action, which go over TLS alone.
+/// The secrets in requests and answers of an action. Requests for actions with secrets are accepted
+/// over TLS only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrets {
-    /// None.
+    /// Neither has a secret.
     Plain,
-    /// In the request.
+    /// The request has a secret.
     Takes,
-    /// In the answer.
+    /// The answer has a secret.
     Gives,
-    /// In both.
+    /// Both have secrets.
     Both,
 }
 
 /// The state of an action's implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is performed, once the wave with this number is built (decision 0043): waves 1 to 5 are.
+    /// The action is performed if the wave (a group of actions that are implemented together,
+    /// decision 0043) with this number is implemented. Waves 1 to 5 are.
     Wave(u8),
-    /// It is one of ours, and performed.
+    /// The action is one of this server's own actions, and is performed.
     Ours,
-    /// It is one of ours, and not built yet.
+    /// The action is one of this server's own actions, and is not implemented yet.
     Later,
-    /// The answer is a list of this name without anything in it: there are no such things here.
+    /// The answer is always an empty list of this name, since this server has no such things.
     Empty(&'static str),
-    /// The answer is `NoSuchEntity`: there are no such things here.
+    /// The answer is always `NoSuchEntity`, since this server has no such things.
     Missing,
-    /// It is refused: 501 `NotImplemented`.
+    /// The action is refused with 501 `NotImplemented`.
     Refused,
 }
 
 impl State {
-    /// True if the action is answered: it is performed, or there is nothing that it could be about.
+    /// True if the action is answered with something else than `NotImplemented`.
     pub const fn is_served(self) -> bool {
         match self {
             Self::Wave(number) => number <= WAVES_BUILT,
@@ -87,14 +90,14 @@ impl State {
     }
 }
 
-/// The waves that are built.
+/// The number of the last wave that is built.
 const WAVES_BUILT: u8 = 5;
 
-/// The table. Gives its rows to another macro, which makes an item of them, such as an enum, or a
-/// match over all actions.
+/// The table of actions, as a macro. It passes its rows to another macro, which makes an item from
+/// them, such as an enum, or a match over all actions.
 ///
 /// A row has an action's name, its service ([`Service`]), its permission ([`Permission`]; `Own` is
-/// the action of policies that has its name), whether it changes anything, its secrets
+/// the action of policies that has the same name), whether it changes anything, its secrets
 /// ([`Secrets`]), and its state ([`State`]).
 #[macro_export]
 macro_rules! for_each_action {
@@ -372,8 +375,7 @@ impl Action {
         row.map(|row| row.action)
     }
 
-    /// Returns the action that a form asks for. `MissingAction` or `InvalidAction` if there is
-    /// none.
+    /// Returns the action that a form asks for. The error is `MissingAction` or `InvalidAction`.
     pub fn of(form: &Form<'_>) -> Result<Self, QueryError> {
         let Some(name) = form.get("Action") else {
             return Err(QueryError::new(QueryCode::MissingAction, "The parameter Action is missing."));

@@ -1,7 +1,8 @@
-//! The forms of ARNs that are checked before anything is looked for.
+//! The forms of ARNs, which are checked before anything is looked up.
 
-/// True for six parts, of which the first is `arn`, and partition, service and resource are not
-/// empty. Recorded of STS: other texts are `X is invalid`.
+/// True for a text of six parts, separated by colons, of which the first is `arn`, and the
+/// partition, the service and the resource are not empty. STS answers `X is invalid` for other
+/// texts (recorded).
 pub(crate) fn is_arn(text: &str) -> bool {
     let parts: Vec<&str> = text.splitn(6, ':').collect();
     matches!(parts[..], ["arn", partition, service, _, _, resource]

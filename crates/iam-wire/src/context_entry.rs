@@ -1,8 +1,9 @@
-/// The values of a condition key. Each operator of a condition reads them as values of its type.
+/// The values of a condition key, as texts. The operator of a condition decides which type they are
+/// read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextEntry<'f> {
-    /// The key.
+    /// The name of the key.
     pub name: &'f str,
-    /// Its values.
+    /// The values of the key.
     pub values: Vec<&'f str>,
 }

@@ -33,61 +33,61 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A policy does not allow it.
+    /// No policy allows the action, or one denies it.
     AccessDenied FORBIDDEN;
-    /// A change was overtaken by others, again and again.
+    /// Other changes were made in between, again and again.
     ConcurrentModification CONFLICT;
     /// The entity to be deleted is in use, or is not empty.
     DeleteConflict CONFLICT;
     /// The name is taken.
     EntityAlreadyExists CONFLICT;
-    /// The key of a session has ended.
+    /// The session of the key has ended.
     ExpiredToken FORBIDDEN;
     /// A web identity token has ended.
     ExpiredTokenException BAD_REQUEST;
     /// The OpenID provider cannot be reached.
     IDPCommunicationError BAD_REQUEST;
-    /// The OpenID provider or the directory does not vouch for it.
+    /// The OpenID provider or the directory does not confirm the identity that was claimed.
     IDPRejectedClaim FORBIDDEN;
     /// A signature lacks one of its parts.
     IncompleteSignature BAD_REQUEST;
-    /// There is no such action in that version.
+    /// The action does not exist in that version.
     InvalidAction BAD_REQUEST;
-    /// The key that signed is not known, or may not be used.
+    /// The access key that signed is unknown, or may not be used.
     InvalidClientTokenId FORBIDDEN;
-    /// A web identity token is not one, or is not the provider's.
+    /// A web identity token is not valid, or the provider did not make it.
     InvalidIdentityToken BAD_REQUEST;
-    /// The input contradicts itself, or what is there.
+    /// The input contradicts itself, or the present state.
     InvalidInput BAD_REQUEST;
-    /// A value cannot stand there.
+    /// A value is not allowed for its parameter.
     InvalidParameterValue BAD_REQUEST;
     /// A quota is used up.
     LimitExceeded CONFLICT;
-    /// A policy is not one.
+    /// A policy document is not valid.
     MalformedPolicyDocument BAD_REQUEST;
     /// No action is named.
     MissingAction BAD_REQUEST;
     /// The request is not signed.
     MissingAuthenticationToken FORBIDDEN;
-    /// A parameter that has to be there is not.
+    /// A required parameter is missing.
     MissingParameter BAD_REQUEST;
-    /// The name leads nowhere.
+    /// Nothing has the name.
     NoSuchEntity NOT_FOUND;
     /// The action, or a parameter of it, is not served.
     NotImplemented NOT_IMPLEMENTED;
-    /// The policies and tags of a session have too much room.
+    /// The policies and tags of a session are too large.
     PackedPolicyTooLarge BAD_REQUEST;
     /// Something failed that is not the client's fault.
     ServiceFailure INTERNAL_SERVER_ERROR;
     /// The store of identities cannot be reached.
     ServiceUnavailable SERVICE_UNAVAILABLE;
-    /// The signature is not that of the request, or its time or scope is not right.
+    /// The signature does not fit the request, or its time or scope is not right.
     SignatureDoesNotMatch FORBIDDEN;
     /// There are too many requests.
     Throttling BAD_REQUEST;
     /// The entity to be changed is built in.
     UnmodifiableEntity BAD_REQUEST;
-    /// A parameter is not of its form.
+    /// A parameter does not have the form that it must have.
     ValidationError BAD_REQUEST;
 }
 
@@ -104,7 +104,7 @@ struct Inner {
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// The namespace of errors before it is known which service is asked.
+/// The namespace of errors if the service that is asked is not known yet.
 const NO_SERVICE: &str = "http://webservices.amazon.com/AWSFault/2005-15-09";
 
 impl QueryError {
@@ -120,9 +120,9 @@ impl QueryError {
         self
     }
 
-    /// Makes the error for an action that policies do not allow: `caller` and `resource` are ARNs,
-    /// `permission` is a name such as `iam:CreateUser`. It says nothing that the caller did not
-    /// send.
+    /// Makes the error for an action that policies do not allow. `caller` and `resource` are ARNs,
+    /// `permission` is a name such as `iam:CreateUser`. The message contains nothing that the
+    /// client did not send.
     pub fn access_denied(caller: &str, permission: &str, resource: &str) -> Self {
         let message = format!(
             "User: {caller} is not authorized to perform: {permission} on resource: {resource} because no \
@@ -131,7 +131,8 @@ impl QueryError {
         Self::new(QueryCode::AccessDenied, message)
     }
 
-    /// Makes the error for an action of ours that no policy can allow.
+    /// Makes the error for an action of ours that only the administrator of the tree may use,
+    /// whatever policies say.
     pub fn not_administrator(caller: &str, action: &str) -> Self {
         let message = format!(
             "User: {caller} is not authorized to perform: {action} because only the key that the server was started \
@@ -140,8 +141,8 @@ impl QueryError {
         Self::new(QueryCode::AccessDenied, message)
     }
 
-    /// Makes the error for GetAccessKeyLastUsed of a key that the caller may not see, or that is
-    /// not there: IAM does not tell which (recorded).
+    /// Makes the error of GetAccessKeyLastUsed for a key that the caller may not see or that does
+    /// not exist: IAM does not reveal which (recorded).
     pub fn access_key_hidden(caller: &str, access_key: &str) -> Self {
         let message = format!(
             "User: {caller} is not authorized to perform iam:GetAccessKeyLastUsed on resource: access key \
@@ -150,12 +151,13 @@ impl QueryError {
         Self::new(QueryCode::AccessDenied, message)
     }
 
-    /// Makes the error for an action of the model that is not served.
+    /// Makes the error for an action of AWS's API that this server does not serve.
     pub fn action_not_implemented(name: &str) -> Self {
         Self::new(QueryCode::NotImplemented, format!("The action {name} is not implemented."))
     }
 
-    /// Makes the error for a parameter that is not honoured, and may not be passed over.
+    /// Makes the error for a parameter that this server does not implement, and that may not be
+    /// ignored.
     pub fn parameter_not_implemented(name: &str) -> Self {
         let name: String = name.chars().take(100).collect();
         let message =
@@ -163,31 +165,32 @@ impl QueryError {
         Self::new(QueryCode::NotImplemented, message)
     }
 
-    /// Makes the error for an action without a user's name that a key of no user has signed
-    /// (recorded).
+    /// Makes the error for an action that needs a user's name, is sent without one, and was not
+    /// signed with a user's key (recorded).
     pub fn user_name_missing() -> Self {
         let message = "Must specify userName when calling with non-User credentials";
         Self::new(QueryCode::ValidationError, message)
     }
 
-    /// Makes the error for the password of a user: there are no passwords here (recorded).
+    /// Makes the error for a user's password, since this server has no passwords (recorded).
     pub fn no_login_profile(user_name: &str) -> Self {
         let message = format!("Login Profile for User {user_name} cannot be found.");
         Self::new(QueryCode::NoSuchEntity, message)
     }
 
-    /// Makes the error for the rules of an account's passwords, which there are not (recorded).
+    /// Makes the error for the password policy of an account, since this server has none
+    /// (recorded).
     pub fn no_password_policy(account: &str) -> Self {
         let message = format!("The Password Policy with domain name {account} cannot be found.");
         Self::new(QueryCode::NoSuchEntity, message)
     }
 
-    /// Makes the error for a marker that no page gave out (recorded).
+    /// Makes the error for a marker that no answer has contained (recorded).
     pub fn invalid_marker() -> Self {
         Self::new(QueryCode::ValidationError, "Invalid Marker.")
     }
 
-    /// Returns the code.
+    /// Returns the code of the error.
     pub fn code(&self) -> QueryCode {
         self.inner.code
     }
@@ -202,8 +205,8 @@ impl QueryError {
         &self.inner.message
     }
 
-    /// Writes the XML document: the door by which all errors of actions leave. `service` is `None`
-    /// as long as it is not known.
+    /// Writes the XML document of the error. All errors of actions are written here. `service` is
+    /// `None` if it is not known yet.
     pub fn render(&self, service: Option<Service>, request_id: &str) -> String {
         let namespace = service.map_or(NO_SERVICE, Service::namespace);
         let fault = if self.status().is_server_error() { "Receiver" } else { "Sender" };

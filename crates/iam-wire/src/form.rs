@@ -4,23 +4,24 @@ use std::fmt;
 use crate::error::{QueryCode, QueryError};
 use crate::limits::{FORM_BYTES_MAX, PARAMETERS_MAX};
 
-/// The parameters of a request, of its query and its body together, decoded once.
+/// The parameters of a request, from its query and its body together, decoded once.
 ///
-/// Its debug output has names only: values may be secrets.
+/// Its debug output has only the names, since values may be secrets.
 #[derive(Clone, Default)]
 pub struct Form<'a> {
-    /// Sorted by name; no name comes twice.
+    /// The names and values, sorted by name; each name occurs once.
     parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
-/// The beginning of the parameters of a presigned URL, which are no action's.
+/// The prefix of the parameters of a presigned URL, which do not belong to the action.
 const OF_SIGNATURES: &str = "X-Amz-";
 
 impl<'a> Form<'a> {
-    /// Decodes query (without its `?`) and body, both `application/x-www-form-urlencoded`.
-    /// Everything that readers could understand differently is `ValidationError`: a name that
-    /// comes twice, a `%` without two digits, bytes that are not UTF-8; also a form that is too
-    /// large. The parameters of a presigned URL are left out.
+    /// Decodes the query (without its `?`) and the body, which are both
+    /// `application/x-www-form-urlencoded`. The parameters of a presigned URL are left out.
+    /// Everything that two readers could understand differently is `ValidationError`: a name that
+    /// occurs twice, a `%` without two digits, bytes that are not UTF-8. So is a form that is too
+    /// large.
     pub fn parse(query: &'a [u8], body: &'a [u8]) -> Result<Self, QueryError> {
         if query.len() + body.len() > FORM_BYTES_MAX {
             let message = format!("A request has at most {FORM_BYTES_MAX} bytes of parameters.");
@@ -51,7 +52,7 @@ impl<'a> Form<'a> {
         Ok(Self { parameters })
     }
 
-    /// Returns the form with another parameter, in place of one of its name if there is one.
+    /// Returns the form with a parameter added, which replaces one of the same name.
     #[must_use]
     pub fn with(&self, name: &'a str, value: String) -> Self {
         let mut all = self.clone();
@@ -84,17 +85,18 @@ impl<'a> Form<'a> {
         self.parameters.is_empty()
     }
 
-    /// Returns the place of a parameter.
+    /// Returns the index of a parameter.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.parameters.binary_search_by(|(there, _)| (**there).cmp(name)).ok()
     }
 
-    /// Returns the parameter at a place.
+    /// Returns the name and value of the parameter at an index.
     pub(crate) fn at(&self, at: usize) -> Option<(&str, &str)> {
         self.parameters.get(at).map(|(name, value)| (&**name, &**value))
     }
 
-    /// Returns the places of all parameters whose names begin with a text: they follow each other.
+    /// Returns the indexes of all parameters whose names begin with a text. They are contiguous,
+    /// since parameters are sorted.
     pub(crate) fn beginning_with(&self, text: &str) -> std::ops::Range<usize> {
         let start = self.parameters.partition_point(|(name, _)| &**name < text);
         let rest = self.parameters.get(start..).unwrap_or_default();
@@ -109,7 +111,7 @@ impl fmt::Debug for Form<'_> {
     }
 }
 
-/// Splits at the first `=`. Without one, the value is empty.
+/// Splits at the first `=`. If there is none, the value is empty.
 fn cut(pair: &[u8]) -> (&[u8], &[u8]) {
     match pair.iter().position(|byte| *byte == b'=') {
         Some(at) => (&pair[..at], &pair[at + 1..]),
@@ -152,7 +154,7 @@ fn not_utf8() -> QueryError {
     QueryError::new(QueryCode::ValidationError, "The parameters are not form-encoded UTF-8.")
 }
 
-/// Returns the beginning of a name for an error to show.
+/// Returns the beginning of a name, for an error message.
 fn shown(name: &str) -> String {
     name.chars().take(100).collect()
 }

@@ -9,15 +9,16 @@ pub trait Input<'f>: Sized {
     /// The action.
     const ACTION: Action;
 
-    /// Takes the members. What is wrong with them is known to the reader.
+    /// Reads the members. The reader collects all errors.
     fn read(reader: &mut Reader<'f>) -> Self;
 }
 
 /// Reads the input of an action from a form.
 ///
-/// All broken constraints are named in one error. Parameters that the API model has and this server
-/// does not honour are refused by name; those that the model does not have are ignored by actions
-/// that only read, and refused by others (docs/decisions/0017-refused-not-guessed.md).
+/// All broken constraints are listed in one error. Parameters that the API model has and this
+/// server does not implement are refused by name. Parameters that the model does not have are
+/// ignored by actions that only read, and refused by others
+/// (docs/decisions/0017-refused-not-guessed.md).
 pub fn parse<'f, I: Input<'f>>(form: &'f Form<'_>) -> Result<I, QueryError> {
     let row = I::ACTION.info();
     let mut reader = Reader::new(form, row.service);
@@ -26,15 +27,15 @@ pub fn parse<'f, I: Input<'f>>(form: &'f Form<'_>) -> Result<I, QueryError> {
     Ok(input)
 }
 
-/// Returns the members of an input with their constraints, for documents and tests.
+/// Returns the members of an input with their constraints, for documentation and tests.
 pub(crate) fn members<I: Input<'static>>() -> Vec<Member> {
     let mut reader = Reader::new(Form::EMPTY, Service::Iam);
     I::read(&mut reader);
     reader.into_members()
 }
 
-/// Makes inputs. Each member says how it is read ([`Reader`]); after a semicolon, `refused` has the
-/// members of the API model that are not honoured.
+/// Defines inputs. Each member names the method of [`Reader`] that reads it; after a semicolon,
+/// `refused` lists the members of the API model that are not implemented.
 macro_rules! inputs {
     ($($(#[$doc:meta])* $name:ident $(<$life:lifetime>)? {
         $($field:ident: $type:ty = $getter:ident($($argument:expr),*),)*

@@ -1,10 +1,10 @@
 //! The Query API of IAM and STS as data: the table of actions, forms, typed inputs and answers,
 //! errors (docs/decisions/0043-iam-and-sts-on-the-port.md).
 //!
-//! The crate has no I/O, no clock and no configuration, and knows no accounts. It takes query and
-//! body as bytes, and returns typed inputs ([`parse`]); it takes typed answers, and returns XML
-//! ([`Output::render`]). What an action is, and what becomes of it, is in the table
-//! ([`action::ACTIONS`]). The gateway performs them (`crates/gateway/src/actions`).
+//! The crate has no I/O, no clock and no configuration, and knows no accounts. It takes the query
+//! and the body of a request as bytes, and returns typed inputs ([`parse`]); it takes typed
+//! answers, and returns XML ([`Output::render`]). The table ([`action::ACTIONS`]) lists the
+//! actions, and whether they are served. The gateway performs them (`crates/gateway/src/actions`).
 
 pub mod action;
 pub mod api;

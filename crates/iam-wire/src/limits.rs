@@ -1,16 +1,16 @@
-//! Limits on what the Query API accepts, each with the error it gives. The limits of members are
-//! those of IAM's API model, in `rule.rs`.
+//! Limits on what the Query API accepts, each with the error that it causes. The limits of members
+//! are those of IAM's API model, in `rule.rs`.
 
-/// The largest form, query and body together (`ValidationError`): a policy of 6,144 characters,
-/// pretty-printed and percent-encoded, has some 30 KiB.
+/// The largest form in bytes, query and body together (`ValidationError`). A policy of 6,144
+/// characters, pretty-printed and percent-encoded, has about 30 KiB.
 pub const FORM_BYTES_MAX: usize = 64 << 10;
-/// The most parameters of a form (`ValidationError`).
+/// The largest number of parameters of a form (`ValidationError`).
 pub const PARAMETERS_MAX: usize = 1_000;
-/// The most items of a page, which is also the most that may be asked for (`ValidationError`).
+/// The largest number of items on a page; a request for more is an error (`ValidationError`).
 pub const PAGE_ITEMS_MAX: u32 = 1_000;
-/// The items of a page if no number is asked for.
+/// The number of items on a page if the request does not say one.
 pub const PAGE_ITEMS_DEFAULT: u32 = 100;
-/// The longest value that an error shows, in characters; the rest is left out.
+/// The longest value that an error message shows, in characters; the rest is cut off.
 pub const SHOWN_CHARS_MAX: usize = 1_024;
 
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);

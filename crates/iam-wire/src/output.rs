@@ -7,10 +7,10 @@ pub trait Output {
     /// The action.
     const ACTION: Action;
 
-    /// Writes the members, in the model's order.
+    /// Writes the members, in the order of the API model.
     fn write_members(&self, xml: &mut Xml);
 
-    /// Writes the document.
+    /// Writes the whole answer.
     fn render(&self, request_id: &str) -> String {
         render(Self::ACTION, request_id, Some(&|xml| self.write_members(xml)))
     }
@@ -21,8 +21,9 @@ pub fn render_done(action: Action, request_id: &str) -> String {
     render(action, request_id, None)
 }
 
-/// Writes a document: `<XResponse><XResult>members</XResult><ResponseMetadata/></XResponse>`, where
-/// an action without members has no result. There is no XML declaration: IAM and STS send none.
+/// Writes an answer: `<XResponse><XResult>members</XResult><ResponseMetadata/></XResponse>`; for an
+/// action without members, `<XResult>` is left out. There is no XML declaration, since IAM and STS
+/// send none.
 pub(crate) fn render(action: Action, request_id: &str, members: Option<&dyn Fn(&mut Xml)>) -> String {
     let row = action.info();
     let [response, result] = ["Response", "Result"].map(|end| format!("{}{end}", row.name));
@@ -38,8 +39,8 @@ pub(crate) fn render(action: Action, request_id: &str, members: Option<&dyn Fn(&
     xml.finish(&response)
 }
 
-/// Makes structures of answers: each member has its name in the API model. The order of members is
-/// the model's.
+/// Defines structures in answers. Each member has the name and the place that the API model gives
+/// it.
 macro_rules! elements {
     ($($(#[$doc:meta])* $name:ident $(<$life:lifetime>)? { $($element:literal $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
@@ -57,7 +58,7 @@ macro_rules! elements {
     )*};
 }
 
-/// Makes the answers of actions, as `elements!` makes structures.
+/// Defines the answers of actions, as `elements!` defines structures.
 macro_rules! outputs {
     ($($(#[$doc:meta])* $action:ident => $name:ident $(<$life:lifetime>)? {
         $($element:literal $field:ident: $type:ty,)*

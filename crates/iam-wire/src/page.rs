@@ -9,8 +9,8 @@ use crate::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
 
 /// The page of a list that a request asks for.
 ///
-/// A marker is the base64url of the last key of the page before, so that pages need no state, and
-/// what comes and goes in between neither repeats nor hides anything else.
+/// A marker is the base64url of the last key of the page before. So pages need no state, and things
+/// that are added or removed between two pages cause no other thing to be repeated or left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     after: Option<String>,
@@ -23,12 +23,12 @@ impl Default for Page {
     }
 }
 
-/// The entries of a page.
+/// The items of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut<T> {
     /// The items, sorted by key.
     pub items: Vec<T>,
-    /// The marker of the next page, if there is one. `IsTruncated` says whether.
+    /// The marker of the next page; `None` on the last page (`IsTruncated` is false then).
     pub marker: Option<String>,
 }
 
@@ -40,20 +40,20 @@ impl<T> Cut<T> {
 }
 
 impl Page {
-    /// Makes a page of `MaxItems`, which is within its limits, and `Marker`. A marker that no page
-    /// gave out is refused.
+    /// Makes a page from `MaxItems`, which is within its limits, and `Marker`. A text that is not a
+    /// marker is refused.
     pub(crate) fn new(marker: Option<&str>, items: Option<u32>) -> Result<Self, QueryError> {
         let after = marker.map(decode).transpose()?;
         Ok(Self { after, items: items.unwrap_or(PAGE_ITEMS_DEFAULT).clamp(1, PAGE_ITEMS_MAX) })
     }
 
-    /// Returns the key after which the page begins, for lists that are sorted by their bytes where
-    /// they are kept; `None` for the first page.
+    /// Returns the key after which the page begins; `None` for the first page. It is for lists that
+    /// are stored in the order of their bytes.
     pub fn after(&self) -> Option<&str> {
         self.after.as_deref()
     }
 
-    /// Returns the most items that the page has.
+    /// Returns the largest number of items that the page may have.
     pub fn most(&self) -> usize {
         usize::try_from(self.items).unwrap_or(usize::MAX)
     }
@@ -65,13 +65,13 @@ impl Page {
         Self { after: self.after.clone(), items: self.items.min(most) }
     }
 
-    /// Makes the marker of the page after a key.
+    /// Returns the marker for the page that begins after the key `last`.
     pub fn marker(&self, last: &str) -> String {
         URL_SAFE_NO_PAD.encode(last)
     }
 
-    /// Cuts the page out of a whole list. Items are sorted by their keys without case (of ASCII),
-    /// as IAM sorts them, then letter for letter; no two keys are equal.
+    /// Cuts the page out of a whole list. As in IAM, items are sorted by their keys without the
+    /// case of ASCII letters, and those that are equal then with case; no two keys are equal.
     pub fn cut<T>(&self, items: impl IntoIterator<Item = T>, key: impl Fn(&T) -> Cow<'_, str>) -> Cut<T> {
         let is_after = |item: &T| {
             self.after.as_deref().is_none_or(|after| compare(&key(item), after) == Ordering::Greater)

@@ -1,18 +1,18 @@
 //! The regular expressions of IAM's and STS's API models, each as a function: there are few, and
-//! all of them are simple.
+//! all are simple.
 
 use std::fmt;
 
-/// A regular expression: its text, as errors show it, and what it says.
+/// A regular expression: its text, which errors show, and a function that does the same.
 #[derive(Clone, Copy)]
 pub struct Pattern {
-    /// The text, letter for letter as the API model has it.
+    /// The text, exactly as the API model has it.
     pub text: &'static str,
     fits: fn(&str) -> bool,
 }
 
 impl Pattern {
-    /// True if the whole text fits.
+    /// True if the whole text matches.
     pub fn fits(&self, text: &str) -> bool {
         (self.fits)(text)
     }
@@ -32,24 +32,25 @@ macro_rules! patterns {
 }
 
 patterns! {
-    /// Names of users, groups, roles and policies.
+    /// The pattern of names of users, groups, roles and policies.
     NAME r"[\w+=,.@-]+" |text| some(text, is_of_name);
-    /// The same where the model lets a name be empty, and limits its length instead.
+    /// The same pattern as `NAME`, for members whose model allows an empty name, and limits the
+    /// length separately.
     NAME_OR_EMPTY r"[\w+=,.@-]*" |text| text.bytes().all(is_of_name);
     /// Ids of keys (wider than the models').
     KEY_ID r"[\w.@+-]+" |text| some(text, |byte| is_word(byte) || b".@+-".contains(&byte));
-    /// Ids of accounts (ours).
+    /// The pattern of account ids (ours).
     ACCOUNT_ID r"[0-9]+" |text| some(text, |byte| byte.is_ascii_digit());
-    /// Paths of users, groups and roles.
+    /// The pattern of paths of users, groups and roles.
     PATH r"(\u002F)|(\u002F[\u0021-\u007E]+\u002F)" |text| {
         let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         text == "/" || inner.is_some_and(|inner| some(inner, |b| (0x21..=0x7e).contains(&b)))
     };
-    /// Beginnings of paths.
+    /// The pattern of path prefixes.
     PATH_PREFIX r"\u002F[\u0021-\u007F]*" |text| {
         text.strip_prefix('/').is_some_and(|rest| rest.bytes().all(|b| (0x21..=0x7f).contains(&b)))
     };
-    /// Paths of policies, and their beginnings.
+    /// The pattern of paths of policies, and of their prefixes.
     POLICY_PATH r"((/[A-Za-z0-9\.,\+@=_-]+)*)/" |text| {
         let segment = |text: &str| some(text, |b| b.is_ascii_alphanumeric() || b".,+@=_-".contains(&b));
         match text.strip_suffix('/') {
@@ -58,42 +59,42 @@ patterns! {
             None => false,
         }
     };
-    /// Policy documents.
+    /// The pattern of policy documents.
     DOCUMENT r"[\u0009\u000A\u000D\u0020-\u00FF]+" |text| {
         !text.is_empty() && text.chars().all(|c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{ff}'))
     };
-    /// Descriptions of roles.
+    /// The pattern of descriptions of roles.
     DESCRIPTION r"[\u0009\u000A\u000D\u0020-\u007E\u00A1-\u00FF]*" |text| {
         text.chars().all(|c| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{a1}'..='\u{ff}'))
     };
-    /// Keys of tags.
+    /// The pattern of keys of tags.
     TAG_KEY r"[\p{L}\p{Z}\p{N}_.:/=+\-@]+" |text| !text.is_empty() && text.chars().all(is_of_tag);
-    /// Values of tags.
+    /// The pattern of values of tags.
     TAG_VALUE r"[\p{L}\p{Z}\p{N}_.:/=+\-@]*" |text| text.chars().all(is_of_tag);
-    /// Markers.
+    /// The pattern of markers.
     MARKER r"[\u0020-\u00FF]+" |text| {
         !text.is_empty() && text.chars().all(|c| matches!(c, ' '..='\u{ff}'))
     };
-    /// Versions of policies.
+    /// The pattern of versions of policies.
     VERSION r"v[1-9][0-9]*(\.[A-Za-z0-9-]*)?" |text| {
         let Some(rest) = text.strip_prefix('v') else { return false };
         let (number, suffix) = rest.split_once('.').unwrap_or((rest, ""));
         some(number, |b| b.is_ascii_digit()) && !number.starts_with('0')
             && suffix.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
     };
-    /// Aliases of accounts.
+    /// The pattern of aliases of accounts.
     ALIAS r"^[a-z0-9]([a-z0-9]|-(?!-)){1,61}[a-z0-9]$" |text| {
         (3..=63).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
             && !text.starts_with('-') && !text.ends_with('-') && !text.contains("--")
     };
-    /// ARNs in STS.
+    /// The pattern of ARNs in STS.
     ARN r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+" |text| {
         let allowed = |c| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}'
             | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
         !text.is_empty() && text.chars().all(allowed)
     };
-    /// External ids.
+    /// The pattern of external ids.
     EXTERNAL_ID r"[\w+=,.@:\/-]*" |text| text.bytes().all(|b| is_of_name(b) || b":/".contains(&b));
 }
 
@@ -109,8 +110,8 @@ fn is_of_name(byte: u8) -> bool {
     is_word(byte) || b"+=,.@-".contains(&byte)
 }
 
-/// Marks that belong to letters of some alphabets are allowed besides, and U+200B: both are as in
-/// the crate `iam`, which keeps tags.
+/// True for the characters of the pattern, and besides for combining marks, which the letters of
+/// some alphabets need, and for U+200B. The crate `iam`, which keeps tags, allows both, too.
 fn is_of_tag(c: char) -> bool {
     let is_separator = (c.is_whitespace() && !c.is_control()) || c == '\u{200b}';
     c.is_alphanumeric() || is_separator || "_.:/=+-@".contains(c)

@@ -1,5 +1,5 @@
-//! Takes typed members from a form. A getter whose member is wrong returns something empty and
-//! keeps the error, so that all errors are known when the last member is read.
+//! A reader of typed members of a form. If a member is wrong, a method returns an empty value and
+//! keeps the error, so that all errors are known after the last member.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -19,11 +19,11 @@ use crate::tag::Tag;
 use crate::validation::{self, Broken, Problem, member};
 use crate::words::Word;
 
-/// The parameters of a form that belong to no input.
+/// The parameters of every form, which belong to no input.
 const OF_ALL: [&str; 2] = ["Action", "Version"];
 const NOT_NULL: &str = "Member must not be null";
 
-/// A member of an input, as it is asked for.
+/// A member of an input, with the constraints that it is read with.
 #[derive(Debug, Clone)]
 pub struct Member {
     name: &'static str,
@@ -52,18 +52,18 @@ impl Member {
         self.name
     }
 
-    /// True if it has to be there.
+    /// True if the member is required.
     pub const fn is_required(&self) -> bool {
         self.is_required
     }
 
-    /// True if the API model has the member and it is refused here.
+    /// True if the API model has the member, and this server refuses it.
     pub const fn is_refused(&self) -> bool {
         matches!(self.kind, Kind::Refused)
     }
 }
 
-/// Writes `UserName! text 1..64 [\w+=,.@-]+`; `!` stands for required.
+/// Writes such as `UserName! text 1..64 [\w+=,.@-]+`, where `!` means that the member is required.
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{} ", self.name, if self.is_required { "!" } else { "" })?;
@@ -88,13 +88,13 @@ impl fmt::Display for Member {
 pub struct Reader<'f> {
     form: &'f Form<'f>,
     service: Service,
-    /// Whether each parameter was asked for.
+    /// An entry for each parameter of the form: true if a member was read from it.
     taken: Vec<bool>,
     members: Vec<Member>,
     problems: Vec<Problem<'f>>,
-    /// An error that counts if there are no problems.
+    /// An error that is reported if no constraint is broken.
     later: Option<QueryError>,
-    /// An error that counts before all others.
+    /// An error that is reported before all others.
     refused: Option<QueryError>,
 }
 
@@ -105,7 +105,7 @@ impl<'f> Reader<'f> {
         Self { form, service, taken, members, problems, later: None, refused: None }
     }
 
-    /// Returns the errors, if there are any. `changes` says that parameters which nobody asked for
+    /// Returns the errors, if there are any. If `changes` is true, parameters that were not read
     /// are refused.
     pub(crate) fn done(self, changes: bool) -> Result<(), QueryError> {
         if let Some(refused) = self.refused {
@@ -126,27 +126,28 @@ impl<'f> Reader<'f> {
         self.members
     }
 
-    /// Keeps an error that counts if no constraint is broken. The first one stays.
+    /// Keeps an error that is reported if no constraint is broken. Only the first such error is
+    /// kept.
     pub(crate) fn fail_later(&mut self, error: impl FnOnce() -> QueryError) {
         self.later.get_or_insert_with(error);
     }
 
-    /// Takes a text that has to be there.
+    /// Reads a required text.
     pub(crate) fn text(&mut self, name: &'static str, rule: &Rule) -> &'f str {
         self.checked(name, true, rule, false).unwrap_or_default()
     }
 
-    /// Takes a text that may be there.
+    /// Reads an optional text.
     pub(crate) fn optional(&mut self, name: &'static str, rule: &Rule) -> Option<&'f str> {
         self.checked(name, false, rule, false)
     }
 
-    /// Takes a secret that has to be there; errors do not show it.
+    /// Reads a required secret, which errors do not show.
     pub(crate) fn secret(&mut self, name: &'static str, rule: &Rule) -> Secret<'f> {
         Secret::new(self.checked(name, true, rule, true).unwrap_or_default())
     }
 
-    /// Takes a number that may be there.
+    /// Reads an optional number.
     pub(crate) fn number(&mut self, name: &'static str, (min, max): (u32, u32)) -> Option<u32> {
         self.ask(name, false, Kind::Number(min, max));
         let text = self.take(name)?;
@@ -165,7 +166,7 @@ impl<'f> Reader<'f> {
         None
     }
 
-    /// Takes `true` or `false`, which may be there.
+    /// Reads an optional `true` or `false`.
     pub(crate) fn flag(&mut self, name: &'static str) -> Option<bool> {
         self.ask(name, false, Kind::Flag);
         let text = self.take(name)?;
@@ -177,17 +178,17 @@ impl<'f> Reader<'f> {
         None
     }
 
-    /// Takes one of some words, which has to be there. `instead` is returned without it.
+    /// Reads a required word of a fixed set. Returns `instead` if it is missing or wrong.
     pub(crate) fn word<W: Word>(&mut self, name: &'static str, instead: W) -> W {
         self.one_of(name, true).unwrap_or(instead)
     }
 
-    /// Takes one of some words, which may be there.
+    /// Reads an optional word of a fixed set.
     pub(crate) fn optional_word<W: Word>(&mut self, name: &'static str) -> Option<W> {
         self.one_of(name, false)
     }
 
-    /// Takes a list of some words, which may be there.
+    /// Reads an optional list of words of a fixed set.
     pub(crate) fn words<W: Word>(&mut self, name: &'static str) -> Vec<W> {
         let all = W::ALL.iter().map(|word| word.as_str());
         self.ask(name, false, Kind::ListOfWords(all.collect()));
@@ -203,8 +204,8 @@ impl<'f> Reader<'f> {
         words
     }
 
-    /// Takes the values of condition keys, which may be there. Their types are taken, and follow
-    /// from the operators of conditions.
+    /// Reads optional values of condition keys. The types that they are sent with are accepted and
+    /// not used, since the operators of conditions decide on the types.
     pub(crate) fn context_entries(&mut self, name: &'static str) -> Vec<ContextEntry<'f>> {
         self.ask(name, false, Kind::ContextEntries);
         let mut entries = Vec::new();
@@ -224,27 +225,27 @@ impl<'f> Reader<'f> {
         entries
     }
 
-    /// Takes a list of texts that has to be there.
+    /// Reads a required list of texts.
     pub(crate) fn texts(&mut self, name: &'static str, rule: &ListRule) -> Vec<&'f str> {
         self.list_of_texts(name, true, rule)
     }
 
-    /// Takes a list of texts that may be there.
+    /// Reads an optional list of texts.
     pub(crate) fn optional_texts(&mut self, name: &'static str, rule: &ListRule) -> Vec<&'f str> {
         self.list_of_texts(name, false, rule)
     }
 
-    /// Takes tags that have to be there.
+    /// Reads required tags.
     pub(crate) fn tags(&mut self, name: &'static str) -> Vec<Tag<'f>> {
         self.list_of_tags(name, true)
     }
 
-    /// Takes tags that may be there.
+    /// Reads optional tags.
     pub(crate) fn optional_tags(&mut self, name: &'static str) -> Vec<Tag<'f>> {
         self.list_of_tags(name, false)
     }
 
-    /// Takes the tags of a session. Keys differ in more than case (recorded).
+    /// Reads the tags of a session. Two keys must differ in more than case (recorded).
     pub(crate) fn session_tags(&mut self, name: &'static str) -> Vec<Tag<'f>> {
         let tags = self.list_of_tags(name, false);
         let keys: BTreeSet<String> = tags.iter().map(|tag| tag.key.to_lowercase()).collect();
@@ -255,8 +256,8 @@ impl<'f> Reader<'f> {
         tags
     }
 
-    /// Takes the keys of those tags that go on to the next session: each is the key of a tag that
-    /// was sent (recorded), in which case does not matter.
+    /// Reads the keys of the tags that a session passes on to the next one. Each has to be the key
+    /// of a tag in the request (recorded); case does not matter.
     pub(crate) fn transitive_tag_keys(&mut self, name: &'static str, tags: &[Tag<'f>]) -> Vec<&'f str> {
         let keys = self.list_of_texts(name, false, &TAG_KEYS);
         let sent: BTreeSet<String> = tags.iter().map(|tag| tag.key.to_lowercase()).collect();
@@ -267,7 +268,7 @@ impl<'f> Reader<'f> {
         keys
     }
 
-    /// Takes the ARNs of managed policies of a session.
+    /// Reads the ARNs of the managed policies of a session.
     pub(crate) fn session_policies(&mut self, name: &'static str) -> Vec<&'f str> {
         self.ask(name, false, Kind::Arns(STS_ARN));
         let Some(items) = self.items(name) else { return Vec::new() };
@@ -285,14 +286,14 @@ impl<'f> Reader<'f> {
         arns
     }
 
-    /// Takes the page that is asked for.
+    /// Reads the page that the request asks for.
     pub(crate) fn page(&mut self) -> Page {
         let marker = self.optional("Marker", &MARKER);
         let items = self.number("MaxItems", (1, PAGE_ITEMS_MAX));
         self.page_of(marker, items)
     }
 
-    /// Takes the page of a list whose model has the number of items first.
+    /// Reads the page of a list for which the model has the number of items before the marker.
     pub(crate) fn page_after_items(&mut self) -> Page {
         let items = self.number("MaxItems", (1, PAGE_ITEMS_MAX));
         let marker = self.optional("Marker", &MARKER);
@@ -306,7 +307,7 @@ impl<'f> Reader<'f> {
         })
     }
 
-    /// Takes the ARN of a policy, which has to be there.
+    /// Reads the required ARN of a policy.
     pub(crate) fn policy_arn(&mut self, name: &'static str) -> &'f str {
         let arn = self.text(name, &ARN);
         if !is_policy_arn(arn) {
@@ -316,21 +317,21 @@ impl<'f> Reader<'f> {
         arn
     }
 
-    /// Takes the ARN of a policy that is to be a boundary, which has to be there.
+    /// Reads the required ARN of a policy that is to be a boundary.
     pub(crate) fn boundary(&mut self, name: &'static str) -> &'f str {
         let arn = self.text(name, &ARN);
         self.check_boundary(arn);
         arn
     }
 
-    /// Takes the ARN of a policy that is to be a boundary, which may be there.
+    /// Reads the optional ARN of a policy that is to be a boundary.
     pub(crate) fn optional_boundary(&mut self, name: &'static str) -> Option<&'f str> {
         let arn = self.optional(name, &ARN)?;
         self.check_boundary(arn);
         Some(arn)
     }
 
-    /// Takes the ARN of a role to be assumed, which has to be there.
+    /// Reads the required ARN of a role that is to be assumed.
     pub(crate) fn role_arn(&mut self, name: &'static str) -> &'f str {
         let arn = self.text(name, &STS_ARN);
         if !is_arn(arn) {
@@ -339,7 +340,7 @@ impl<'f> Reader<'f> {
         arn
     }
 
-    /// Refuses parameters that the API model has and this server does not honour, by their names.
+    /// Refuses parameters that the API model has and this server does not implement, naming them.
     pub(crate) fn refuse(&mut self, names: &[&'static str]) {
         for name in names {
             self.ask(name, false, Kind::Refused);
@@ -392,7 +393,7 @@ impl<'f> Reader<'f> {
         value
     }
 
-    /// Checks a member of an item of a list, which has to be there.
+    /// Checks a required member of a list's item.
     fn check(&mut self, path: String, value: Option<&'f str>, rule: &Rule) {
         let Some(value) = value else { return self.problem(path, Broken::Null, NOT_NULL.to_owned()) };
         for constraint in rule.broken_by(value) {
@@ -476,16 +477,16 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Returns the value of a field of an item, and marks it as asked for. The field of an item
-    /// that is a text has no name.
+    /// Returns the value of a field of an item, and marks the field as read. If an item is just a
+    /// text, the name of the field is empty.
     fn field(&mut self, fields: &[(&'f str, usize)], name: &str) -> Option<&'f str> {
         let (_, at) = fields.iter().find(|(there, _)| *there == name)?;
         self.take_at(*at)
     }
 
-    /// Returns the items of a list in order, each with its number and its fields (name and place);
-    /// `None` if there is no list. An empty list is `Name=`, as SDKs send it. Numbers begin with 1
-    /// and leave none out.
+    /// Returns the items of a list in order, each with its number, and the names and indexes of its
+    /// fields; `None` if the form does not have the list. SDKs send an empty list as `Name=`. The
+    /// numbers must begin with 1 and have no gaps.
     fn items(&mut self, name: &'static str) -> Option<Vec<Item<'f>>> {
         let beginning = format!("{name}.member.");
         let mut found: Vec<(usize, &'f str, usize)> = Vec::new();
@@ -525,7 +526,7 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// The number of an item, and its fields.
+/// The number of an item, with the names and indexes of its fields.
 type Item<'f> = (usize, Vec<(&'f str, usize)>);
 
 fn invalid_sts_arn(arn: &str) -> QueryError {

@@ -1,6 +1,6 @@
-//! The rules of IAM's and STS's API models for members: least and greatest length, and a pattern.
-//! Where the same kind of value has several shapes in the models, the name says which. A test
-//! compares each use with botocore's models (`tests/test_iam_model.py`).
+//! The constraints of IAM's and STS's API models for members: minimum and maximum length, and a
+//! pattern. Where the models have several shapes for the same kind of value, the name says which. A
+//! test compares each use with botocore's models (`tests/test_iam_model.py`).
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::pattern::{self, Pattern};
 /// The constraints of a text. Lengths are in characters.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// The least length.
+    /// The minimum length; `None` for no minimum.
     pub min: Option<usize>,
-    /// The greatest length.
+    /// The maximum length; `None` for no maximum.
     pub max: Option<usize>,
     /// The pattern.
     pub pattern: Option<Pattern>,
@@ -26,7 +26,7 @@ impl Rule {
         Self { min: Some(min), max: Some(max), pattern: None }
     }
 
-    /// Returns what a text breaks, each as the end of IAM's sentence.
+    /// Returns the constraints that a text breaks, each as the end of IAM's sentence.
     pub(crate) fn broken_by(&self, text: &str) -> Vec<String> {
         let length = text.chars().count();
         let checks = [
@@ -39,7 +39,8 @@ impl Rule {
         broken.filter_map(|(_, sentence)| sentence).collect()
     }
 
-    /// Returns all constraints, in the order in which IAM names them of a list's items (recorded).
+    /// Returns the sentences of all constraints, in the order in which IAM lists them for items of
+    /// a list (recorded).
     pub(crate) fn sentences(&self) -> Vec<String> {
         [self.max_sentence(), self.min_sentence(), self.pattern_sentence()].into_iter().flatten().collect()
     }
@@ -58,7 +59,7 @@ impl Rule {
     }
 }
 
-/// Writes `1..64 [\w]+`.
+/// Writes such as `1..64 [\w]+`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bound = |bound: Option<usize>| bound.map(|n| n.to_string()).unwrap_or_default();
@@ -70,30 +71,30 @@ impl fmt::Display for Rule {
 /// The constraints of a list of texts.
 #[derive(Debug, Clone, Copy)]
 pub struct ListRule {
-    /// The rule of its items.
+    /// The rule of the list's items.
     pub items: Rule,
-    /// The greatest number of items.
+    /// The maximum number of items.
     pub max: Option<usize>,
-    /// True if IAM says of the items that they must not be null (recorded).
+    /// True if IAM's sentence says that items must not be null (recorded).
     pub items_not_null: bool,
 }
 
-/// Policies that somebody asks about.
+/// The rule for a list of policies that a simulation uses.
 pub const POLICIES: ListRule = ListRule { items: DOCUMENT, max: None, items_not_null: false };
-/// The names of actions.
+/// The rule for a list of names of actions.
 pub const ACTION_NAMES: ListRule = ListRule { items: Rule::length(3, 128), max: None, items_not_null: false };
-/// The ARNs of resources.
+/// The rule for a list of ARNs of resources.
 pub const RESOURCES: ListRule = ListRule { items: RESOURCE, max: None, items_not_null: false };
-/// The keys of tags that are to be removed.
+/// The rule for a list of keys of tags that are to be removed.
 pub const TAG_KEYS: ListRule = ListRule { items: TAG_KEY, max: Some(TAGS_MAX), items_not_null: true };
-/// The ids of a provider's clients.
+/// The rule for a list of ids of a provider's clients.
 pub const CLIENT_IDS: ListRule = ListRule { items: CLIENT_ID, max: None, items_not_null: false };
-/// The thumbprints of a provider's certificates.
+/// The rule for a list of thumbprints of a provider's certificates.
 pub const THUMBPRINTS: ListRule = ListRule { items: THUMBPRINT, max: None, items_not_null: false };
 
-/// The name of a user that is made, or found by some actions.
+/// The name of a user that is made, and for some actions of one that exists.
 pub const USER_NAME: Rule = Rule::new(1, 64, pattern::NAME);
-/// The name of a user that is there.
+/// The name of a user that exists.
 pub const EXISTING_USER_NAME: Rule = Rule::new(1, 128, pattern::NAME);
 /// The name of a group.
 pub const GROUP_NAME: Rule = Rule::new(1, 128, pattern::NAME);
@@ -103,9 +104,9 @@ pub const ROLE_NAME: Rule = Rule::new(1, 64, pattern::NAME);
 pub const POLICY_NAME: Rule = Rule::new(1, 128, pattern::NAME);
 /// The path of a user, group or role.
 pub const PATH: Rule = Rule::new(1, 512, pattern::PATH);
-/// The beginning of such a path.
+/// A prefix of a path.
 pub const PATH_PREFIX: Rule = Rule::new(1, 512, pattern::PATH_PREFIX);
-/// The path of a policy, and the beginning of one.
+/// The path of a policy, or a prefix of one.
 pub const POLICY_PATH: Rule = Rule::new(1, 512, pattern::POLICY_PATH);
 /// An ARN in IAM.
 pub const ARN: Rule = Rule::length(20, 2048);
@@ -123,7 +124,7 @@ pub const ACCESS_KEY_ID: Rule = Rule::new(3, 128, pattern::KEY_ID);
 pub const DOCUMENT: Rule = Rule::new(1, 131_072, pattern::DOCUMENT);
 /// A session policy.
 pub const SESSION_DOCUMENT: Rule = Rule::new(1, 2048, pattern::DOCUMENT);
-/// The session policy of AssumeRole, whose length the model does not say.
+/// The session policy of AssumeRole, for which the model has no maximum length.
 pub const ROLE_SESSION_DOCUMENT: Rule = Rule { min: Some(1), max: None, pattern: Some(pattern::DOCUMENT) };
 /// The description of a policy.
 pub const POLICY_DESCRIPTION: Rule = Rule { min: None, max: Some(1000), pattern: None };
@@ -141,14 +142,14 @@ pub const ALIAS: Rule = Rule::new(3, 63, pattern::ALIAS);
 pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
 /// The name of a bucket (ours).
 pub const BUCKET_NAME: Rule = Rule::length(1, 255);
-/// The name that people give an account (ours).
+/// The name that an administrator gives an account (ours).
 pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
 /// The POSIX identity of a user or role: `UID:GID`, `UID:GID:GROUP,...` or a name.
 pub const POSIX_IDENTITY: Rule = Rule::length(1, 65_536);
 /// A time, such as 2027-01-31T12:00:00Z (ours).
 pub const TIME: Rule = Rule::length(1, 64);
-/// A marker. Ours are longer than the 320 of the model: they have the last key of a page, and keys
-/// of tags have up to 512 bytes.
+/// A marker. Ours may be longer than the 320 characters of the model: they contain the last key of
+/// a page, and keys of tags have up to 512 bytes.
 pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);
 /// The URL of an OpenID provider.
 pub const PROVIDER_URL: Rule = Rule::length(1, 255);
@@ -158,7 +159,7 @@ pub const CLIENT_ID: Rule = Rule::length(1, 255);
 pub const CLAIM: Rule = Rule::length(1, 512);
 /// The thumbprint of a certificate.
 pub const THUMBPRINT: Rule = Rule::length(40, 40);
-/// The name of another service.
+/// A text without constraints, such as the name of another service.
 pub const FREE: Rule = Rule { min: None, max: None, pattern: None };
 /// The name of a session.
 pub const SESSION_NAME: Rule = Rule::new(2, 64, pattern::NAME_OR_EMPTY);
@@ -170,20 +171,20 @@ pub const EXTERNAL_ID: Rule = Rule::new(2, 1224, pattern::EXTERNAL_ID);
 pub const SOURCE_IDENTITY: Rule = Rule::new(2, 256, pattern::NAME_OR_EMPTY);
 /// A web identity token.
 pub const WEB_IDENTITY_TOKEN: Rule = Rule::length(4, 20_000);
-/// The name that somebody has in the directory (ours).
+/// The name of a person in the directory (ours).
 pub const LDAP_USER_NAME: Rule = Rule::length(1, 2048);
 /// A password of the directory (ours).
 pub const LDAP_PASSWORD: Rule = Rule::length(1, 2048);
 /// The DN of a group of the directory (ours).
 pub const DIRECTORY_GROUP: Rule = Rule::length(1, 512);
 
-/// The greatest number of tags, and of keys of tags, in one request.
+/// The maximum number of tags, and of keys of tags, in one request.
 pub const TAGS_MAX: usize = 50;
-/// The seconds that sessions of a role may last.
+/// The minimum and the maximum duration of a session of a role, in seconds.
 pub const ROLE_SECONDS: (u32, u32) = (900, 43_200);
-/// The seconds that a role lets its sessions last.
+/// The minimum and the maximum of the longest session duration that a role can have, in seconds.
 pub const MAX_SESSION_SECONDS: (u32, u32) = (3_600, 43_200);
-/// The seconds that sessions of a user may last.
+/// The minimum and the maximum duration of a session of a user, in seconds.
 pub const USER_SECONDS: (u32, u32) = (900, 129_600);
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 use s3_wire::auth::SigningService;
 
-/// A service whose actions come by the Query API.
+/// A service whose actions are requested through the Query API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Service {
     /// AWS Identity and Access Management.
     Iam,
     /// AWS Security Token Service.
     Sts,
-    /// The actions that only this server has; signed for IAM.
+    /// The actions that only this server has; their requests are signed for IAM.
     Slipway,
 }
 
@@ -29,7 +29,7 @@ impl Service {
         Self::ALL.into_iter().find(|service| service.version() == version)
     }
 
-    /// Returns the XML namespace of its answers and errors.
+    /// Returns the XML namespace of the service's answers and errors.
     pub const fn namespace(self) -> &'static str {
         match self {
             Self::Iam => "https://iam.amazonaws.com/doc/2010-05-08/",
@@ -38,7 +38,7 @@ impl Service {
         }
     }
 
-    /// Returns the service for which its requests are signed.
+    /// Returns the service name that requests are signed for.
     pub const fn signed_for(self) -> SigningService {
         match self {
             Self::Iam | Self::Slipway => SigningService::Iam,

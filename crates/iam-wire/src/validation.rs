@@ -1,8 +1,8 @@
 //! IAM's and STS's sentences for inputs that break constraints of the API model.
 //!
-//! All that is wrong is named at once. Recorded in 2025 and 2026: IAM does not show the values, STS
-//! does; several sentences come in the order of a Java `HashMap` of 16 buckets with the members'
-//! names (which both recordings with three sentences agree with).
+//! One error lists all broken constraints. Recorded in 2025 and 2026: IAM does not show the values,
+//! STS does. Several sentences come in the order that a Java `HashMap` of 16 buckets gives to the
+//! members' names (two recordings with three sentences agree with this).
 
 use crate::error::{QueryCode, QueryError};
 use crate::limits::SHOWN_CHARS_MAX;
@@ -11,22 +11,22 @@ use crate::service::Service;
 /// The value of a member that breaks a constraint.
 #[derive(Debug, Clone)]
 pub(crate) enum Broken<'f> {
-    /// There is none.
+    /// The value is missing.
     Null,
-    /// This one.
+    /// The value, which is shown.
     Value(&'f str),
-    /// One that is not shown: a secret, or a list.
+    /// A value that is not shown, since it is a secret or a list.
     Hidden,
 }
 
 /// A constraint that a member breaks.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem<'f> {
-    /// The member: `userName`, `tags.1.member.key`.
+    /// The path of the member, such as `userName` or `tags.1.member.key`.
     pub(crate) path: String,
     /// The value.
     pub(crate) value: Broken<'f>,
-    /// The end of the sentence.
+    /// The constraint, as the end of the sentence.
     pub(crate) constraint: String,
 }
 
@@ -41,7 +41,7 @@ impl Problem<'_> {
     }
 }
 
-/// Makes the error of all problems; `None` without any.
+/// Makes the error that lists all problems; `None` if there are none.
 pub(crate) fn error(service: Service, problems: &[Problem<'_>]) -> Option<QueryError> {
     if problems.is_empty() {
         return None;
@@ -54,19 +54,19 @@ pub(crate) fn error(service: Service, problems: &[Problem<'_>]) -> Option<QueryE
     Some(QueryError::new(QueryCode::ValidationError, message))
 }
 
-/// Returns the name of a member as sentences have it: it begins with a small letter.
+/// Returns the name of a member as sentences have it: with its first letter in lower case.
 pub(crate) fn member(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
 }
 
-/// Returns the bucket of a text in a Java `HashMap` of 16.
+/// Returns the number of the bucket that a text has in a Java `HashMap` of 16 buckets.
 fn bucket(text: &str) -> u32 {
     let hash = text.encode_utf16().fold(0_u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
     (hash ^ hash >> 16) & 15
 }
 
-/// Returns the beginning of a value for an error to show.
+/// Returns the beginning of a value, for an error message.
 fn shown(value: &str) -> String {
     value.chars().take(SHOWN_CHARS_MAX).collect()
 }

@@ -1,8 +1,8 @@
-//! Members with a list of values: `Active`, `Inactive`.
+//! Members whose values are words of a fixed set, such as `Active` and `Inactive`.
 
-/// A word of a list.
+/// A word of a fixed set.
 pub trait Word: Copy + 'static {
-    /// All words, in the model's order.
+    /// All words, in the order of the API model.
     const ALL: &'static [Self];
 
     /// Returns the word as it is sent.
@@ -26,22 +26,23 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether an access key may be used.
+    /// The status of an access key.
     KeyStatus {
-        /// It may.
+        /// The key may be used.
         Active
-        /// It was switched off.
+        /// The key was switched off.
         Inactive
-        /// Its time has ended. It is only shown; nothing makes a key be so.
+        /// The key's time has ended. This is only shown: no request can set this status.
         Expired
     }
-    /// Whether the keys of an account may be used (ours).
+    /// The status of an account (ours): whether its keys may be used.
     AccountStatus {
-        /// They may.
+        /// The keys may be used.
         Active
-        /// It was switched off.
+        /// The account was disabled.
         Disabled
-        /// The document about it cannot be read at the moment. It is only shown.
+        /// The account's document cannot be read at the moment. This is only shown: no request can
+        /// set this status.
         Unreadable
     }
     /// The policies that ListPolicies shows.
@@ -55,9 +56,9 @@ words! {
     }
     /// The use of a policy.
     PolicyUsage {
-        /// Attached, for what it allows.
+        /// The policy is attached, to give permissions.
         PermissionsPolicy
-        /// As a boundary.
+        /// The policy is a boundary.
         PermissionsBoundary
     }
     /// The kind of a thing that has a policy.
@@ -73,11 +74,11 @@ words! {
         /// A policy that is built in.
         AWSManagedPolicy
     }
-    /// Which MFA devices ListVirtualMFADevices shows.
+    /// The MFA devices that ListVirtualMFADevices shows.
     AssignmentStatus {
         /// The devices that a user has.
         Assigned
-        /// The devices that nobody has.
+        /// The devices that no user has.
         Unassigned
         /// All.
         Any
@@ -87,11 +88,11 @@ words! {
 /// The result of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyDecision {
-    /// It is allowed.
+    /// The action is allowed.
     Allowed,
-    /// A statement denies it.
+    /// A statement denies the action.
     ExplicitDeny,
-    /// Nothing allows it.
+    /// No statement allows the action.
     ImplicitDeny,
 }
 
@@ -107,14 +108,14 @@ impl Word for PolicyDecision {
     }
 }
 
-/// The source of a policy that decided in a simulation. AWS does not send the words of its model (`user`,
-/// `user-managed`, `none`): of managed policies `IAM Policy` was recorded, and users show it for
-/// inline ones and parameters, too. The word of a bucket's policy is the model's.
+/// The source of a policy that decided in a simulation. AWS does not send the words of its model
+/// (`user`, `user-managed`, `none`): of managed policies `IAM Policy` was recorded, and users show
+/// it for inline ones and parameters, too. The word of a bucket's policy is the model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicySource {
     /// It is of a user, group or role, or was a parameter in place of one.
     Identity,
-    /// It is a bucket's.
+    /// The policy is that of a bucket.
     Resource,
 }
 

@@ -1,5 +1,5 @@
-//! A small writer of answers. The XML of S3 has another root and other types; what both share is
-//! how text is escaped.
+//! A small writer of answers. S3's XML has another root element and other types; both share the
+//! escaping of text.
 
 use std::borrow::Cow;
 
@@ -11,17 +11,18 @@ use s3_wire::xml::escape;
 use crate::secret::Secret;
 use crate::words::Word;
 
-/// A text of an answer: borrowed from what is known, or made for the answer.
+/// A text in an answer: borrowed, or made for the answer.
 pub type Text<'a> = Cow<'a, str>;
 
-/// The characters of a document that IAM encodes: all but RFC 3986's unreserved ones.
+/// The characters of a document that IAM percent-encodes: all but RFC 3986's unreserved ones.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A policy document, which answers have percent-encoded.
+/// A policy document, which answers contain percent-encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodedDocument<'a>(pub Text<'a>);
 
-/// Replaces what XML 1.0 cannot say, also as a reference: most control characters.
+/// Replaces the characters that XML 1.0 cannot contain, not even as references: most control
+/// characters.
 pub(crate) fn printable(text: &str) -> Text<'_> {
     let is_lost = |c: char| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     if text.contains(is_lost) { text.replace(is_lost, "\u{fffd}").into() } else { text.into() }
@@ -34,7 +35,7 @@ pub struct Xml {
 }
 
 impl Xml {
-    /// Begins with a start tag that has a namespace.
+    /// Begins a document with a start tag that has a namespace.
     pub(crate) fn document(root: &str, namespace: &str) -> Self {
         let mut xml = Self { out: String::with_capacity(1024) };
         for piece in ["<", root, " xmlns=\"", namespace, "\">"] {
@@ -43,7 +44,7 @@ impl Xml {
         xml
     }
 
-    /// Ends the document.
+    /// Writes the end tag of the document, and returns the text.
     pub(crate) fn finish(mut self, root: &str) -> String {
         self.close(root);
         self.out
@@ -71,7 +72,8 @@ impl Xml {
     }
 }
 
-/// A value that can be a member of an answer. Element names are the API model's, and not escaped.
+/// A value that can be a member of an answer. Element names are those of the API model, and are not
+/// escaped.
 pub trait Element {
     /// Writes the element with its content.
     fn write(&self, xml: &mut Xml, name: &str);

@@ -1,5 +1,5 @@
-//! Decisions about the actions of IAM and STS, which are done with users, roles and policies and
-//! not with buckets.
+//! Decisions about the actions of IAM and STS, which act on users, roles and policies and not on
+//! buckets.
 
 use policy::{Action, Documents, Facts, Key, Party, PartyKind, Policy, Request, Resource, Value, all_keys};
 
@@ -9,9 +9,9 @@ use crate::explained::{decision, explain};
 use crate::policies::{Policies, RequestFacts, party};
 use crate::session::Requester;
 
-/// A function that returns the value of a condition key that only actions of IAM and STS have, by
-/// the key's name and, for a key such as `aws:RequestTag/`, the tag's. Names of keys of identity
-/// providers (`idp.lab/a:sub`) are in small letters.
+/// A function that returns the value of a condition key that only actions of IAM and STS have. Its
+/// arguments are the name of the key and, for a key such as `aws:RequestTag/`, the key of the tag.
+/// Names of keys of identity providers (`idp.lab/a:sub`) are in lower case.
 pub type OwnValues<'v> = dyn Fn(&str, &str) -> Value<'v> + 'v;
 
 /// A permission that an action of IAM or STS asks for.
@@ -23,10 +23,11 @@ pub struct ActionQuestion<'q> {
     pub provider: Option<&'q str>,
     /// The action.
     pub action: Action,
-    /// The ARN of what it is done with; `*` for an action that is done with nothing.
+    /// The ARN of the thing that the action is done with; `*` for an action that is not done with
+    /// one thing.
     pub resource: &'q str,
-    /// The policy of a role that is to be assumed, with the id of its account; `None` for actions
-    /// on what belongs to the requester's account.
+    /// The trust policy of the role that is to be assumed, with the id of the role's account;
+    /// `None` for actions on things that belong to the requester's account.
     pub trust: Option<(&'q Policy, &'q str)>,
     /// The values of condition keys that every request has.
     pub values: &'q Values<'q>,
@@ -35,8 +36,8 @@ pub struct ActionQuestion<'q> {
 }
 
 impl Policies {
-    /// Decides about an action of IAM or STS. Without a signature nothing is allowed but what a
-    /// role's policy grants to everybody.
+    /// Decides about an action of IAM or STS. Without a signature, only what a role's trust policy
+    /// grants to everybody is allowed.
     pub fn decide_action(&self, question: &ActionQuestion<'_>) -> Decision {
         if is_of_root(question) {
             return Decision::Allow;
@@ -44,7 +45,8 @@ impl Policies {
         without_object(decision(with_documents(question, policy::decide)))
     }
 
-    /// Decides as [`Self::decide_action`] does, and says what decided.
+    /// Makes the same decision as [`Self::decide_action`], and also returns the statements and
+    /// facts that it depends on.
     pub fn decide_action_explained(&self, question: &ActionQuestion<'_>) -> Explained {
         if is_of_root(question) {
             return Explained::without(Decision::Allow, DecidedBy::Root);
@@ -55,12 +57,14 @@ impl Policies {
     }
 }
 
-/// True if the server's root asks, to whom all is allowed but to assume roles.
+/// True if the requester is the server's root and no role is to be assumed: then everything is
+/// allowed.
 fn is_of_root(question: &ActionQuestion<'_>) -> bool {
     question.requester.is_root() && question.trust.is_none()
 }
 
-/// The decision about something that is no object, and has no tags of one.
+/// Replaces [`Decision::NeedsObject`] by [`Decision::NoGrant`], since these actions have no object
+/// whose tags could be read.
 const fn without_object(decision: Decision) -> Decision {
     match decision {
         Decision::NeedsObject(_) => Decision::NoGrant,
@@ -68,7 +72,8 @@ const fn without_object(decision: Decision) -> Decision {
     }
 }
 
-/// Makes of a question what the engine decides about.
+/// Calls `decide` with the question in the form of the policy engine: the request, and the policies
+/// that count for it.
 fn with_documents<T>(
     question: &ActionQuestion<'_>,
     decide: impl FnOnce(&Request<'_>, &Documents<'_>) -> T,

@@ -39,7 +39,7 @@ pub enum KnownObject<'a> {
     NotYet,
     /// The object does not exist.
     Missing,
-    /// These facts of the version that the action is on.
+    /// The facts about the version that the action is on.
     Facts(&'a ObjectFacts<'a>),
 }
 
@@ -53,9 +53,9 @@ pub struct Question<'q> {
     /// The thing that the action is on.
     pub resource: Resource<'q>,
     /// The rules of the resource's bucket, as they were when the request was checked. `None` for an
-    /// action on the service, and for a bucket that is to be made.
+    /// action on the service, and for a bucket that does not exist yet.
     pub rules: Option<&'q BucketRules>,
-    /// The object.
+    /// The facts of the object that are known so far.
     pub object: KnownObject<'q>,
     /// The values of condition keys.
     pub values: &'q Values<'q>,
@@ -63,30 +63,31 @@ pub struct Question<'q> {
 
 /// Decides what a requester may do.
 pub trait Authorizer: Debug + Send + Sync {
-    /// Decides about an action. It never waits: everything that the decision depends on is in
+    /// Decides about an action, without waiting: everything that the decision depends on is in
     /// memory.
     fn decide(&self, question: &Question<'_>) -> Decision;
 
-    /// Decides as [`Self::decide`] does, and says what decided.
+    /// Makes the same decision as [`Self::decide`], and also returns the statements and facts that
+    /// it depends on.
     fn decide_explained(&self, question: &Question<'_>) -> Explained {
         let by = if question.requester.is_root() { DecidedBy::Root } else { DecidedBy::NoStatement };
         Explained::without(self.decide(question), by)
     }
 
-    /// Returns the sentence that tells the requester why an action is not allowed; `None` for a
-    /// requester who is told nothing.
+    /// Returns the sentence that tells the requester why an action is not allowed; `None` if the
+    /// requester is not to know the reason.
     fn reason(&self, _: &Question<'_>) -> Option<String> {
         None
     }
 
-    /// True if the policies of buckets count.
+    /// True if this authorizer takes the policies of buckets into account.
     fn uses_bucket_policies(&self) -> bool {
         true
     }
 }
 
-/// Allows everything to root, and nothing to others: for storages where several keys are one
-/// object, so that no policy can say who may use an object.
+/// Allows everything to root, and nothing to others. It is for storages in which several keys lead
+/// to the same object, so that a policy about keys cannot protect an object.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RootOnly;
 

@@ -6,8 +6,9 @@ use s3_types::BucketName;
 
 use crate::account::Account;
 
-/// The rules of a bucket about permissions: its owner, and those of its documents that decide. Made
-/// once for each state of a bucket; [`crate::Authorizer`]s interpret the documents.
+/// The rules of a bucket about permissions: its owner, and those of its documents that permissions
+/// depend on. They are made once for each state of a bucket; [`crate::Authorizer`]s interpret the
+/// documents.
 #[derive(Debug, Clone)]
 pub struct BucketRules {
     /// The account that owns the bucket.
@@ -18,7 +19,7 @@ pub struct BucketRules {
     pub acl: Option<Bytes>,
     /// The public access block.
     pub public_access_block: Option<Bytes>,
-    /// The policy in the form that decides, once somebody has asked for it.
+    /// The compiled policy, once it was asked for.
     compiled: OnceLock<Result<Option<Box<Policy>>, Malformed>>,
 }
 
@@ -38,9 +39,9 @@ impl BucketRules {
         Self::new(owner, None, None, None)
     }
 
-    /// Returns the policy in the form that decides, which is made once. An error if the document is
-    /// not one that could be put: then it may forbid anything. `bucket` is the bucket whose rules
-    /// these are.
+    /// Returns the compiled policy, which is made at the first call. `bucket` is the bucket that
+    /// has these rules. An error means that the document is not a valid policy: since it may forbid
+    /// anything, nothing may be allowed by the other policies.
     pub fn compiled(&self, bucket: &BucketName) -> Result<Option<&Policy>, &Malformed> {
         let compile = || {
             let parse =

@@ -17,7 +17,7 @@ macro_rules! condition_keys {
                 self as u32 >= Self::Prefix as u32
             }
 
-            /// Returns the name in policies, such as `s3:prefix`, in which case does not matter.
+            /// Returns the name in policies, such as `s3:prefix`, whose case does not matter.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -40,7 +40,7 @@ condition_keys! {
     Referer "aws:Referer"
     /// The id of the account that owns the resource.
     ResourceAccount "s3:ResourceAccount"
-    /// The same, under its name for all services.
+    /// The same account, under the name of the key for all services.
     AccountOfResource "aws:ResourceAccount"
     /// The region that the request was sent to.
     RequestedRegion "aws:RequestedRegion"
@@ -71,7 +71,7 @@ condition_keys! {
     Acl "s3:x-amz-acl"
     /// The storage class that the request asks for.
     StorageClass "s3:x-amz-storage-class"
-    /// The address that a website sends readers of the object to.
+    /// The address to which a website redirects requests for the object.
     WebsiteRedirectLocation "s3:x-amz-website-redirect-location"
     /// The ETag that the object to be replaced or deleted must have.
     IfMatch "s3:if-match"

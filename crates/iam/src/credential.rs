@@ -2,10 +2,10 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// The lengths that an access key id may have. AWS's have 16 to 128 characters, other servers allow
-/// 3.
+/// The lengths, in characters, that an access key id may have. AWS's have 16 to 128, other servers
+/// allow 3.
 const ACCESS_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 3..=128;
-/// The lengths that a secret key may have.
+/// The lengths, in characters, that a secret key may have.
 const SECRET_KEY_LENGTHS: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// The reason why a text is not an access key id or a secret key.
@@ -60,7 +60,7 @@ impl fmt::Display for AccessKeyId {
 pub struct SecretKey(Zeroizing<String>);
 
 impl SecretKey {
-    /// Checks length and characters.
+    /// Checks length and characters of a secret key.
     pub fn new(secret: &str) -> Result<Self, InvalidCredential> {
         if SECRET_KEY_LENGTHS.contains(&secret.len()) && secret.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(Self(Zeroizing::new(secret.to_owned())))

@@ -6,13 +6,13 @@ use s3_types::NeededFacts;
 pub enum Decision {
     /// A statement allows the action, and none denies it.
     Allow,
-    /// A statement denies the action, whatever others allow.
+    /// A statement denies the action, whatever other statements allow.
     Deny,
     /// No statement allows the action, and none denies it.
     NoGrant,
-    /// The decision depends on these facts of the object. The storage looks at them, and the
-    /// question is asked again. As the answer to a question with the facts, or about something that
-    /// is not an object, it allows nothing.
+    /// The decision depends on these facts of the object. The storage reads them, and the question
+    /// is asked again with them. If this is the answer to a question that had the facts already, or
+    /// that is not about an object, it allows nothing.
     NeedsObject(NeededFacts),
 }
 
@@ -23,45 +23,45 @@ pub enum DecidedBy {
     Root,
     /// The requester is the root of the account that owns the resource, and no statement denies it.
     AccountRoot,
-    /// Statements of policies.
+    /// One or more statements of policies decide ([`Explained::statements`]).
     Statement,
-    /// No statement allows it.
+    /// No statement allows the action.
     NoStatement,
     /// The policy of the bucket cannot be read, and may forbid anything.
     UnreadablePolicy,
 }
 
-/// A statement that decided.
+/// A statement on which a decision rests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidingStatement {
-    /// The source of its policy.
+    /// The kind of the policy that the statement is in.
     pub source: Source,
-    /// The name of its policy, if it has one.
+    /// The name of the statement's policy, if it has one.
     pub policy: Option<Box<str>>,
-    /// The number of its policy among those of the source, from 1.
+    /// The number of the statement's policy among those of the source, from 1.
     pub document: usize,
-    /// The number of the statement in the policy, from 1.
+    /// The number of the statement in its policy, from 1.
     pub statement: usize,
-    /// Its `Sid`.
+    /// The `Sid` of the statement.
     pub sid: Option<Box<str>>,
 }
 
-/// A decision, and what decided.
+/// A decision, with its origin and the statements that it depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// The decision.
     pub decision: Decision,
     /// The origin of the decision.
     pub by: DecidedBy,
-    /// The statements: the first that denies; or else, of each source that counts, the first that
-    /// allows.
+    /// The statements on which the decision rests: the first one that denies; otherwise, of each
+    /// source that counts, the first one that allows.
     pub statements: Vec<DecidingStatement>,
-    /// The sources in which a statement that allows is missing.
+    /// The kinds of policies that would have to allow the action, and have no statement that does.
     pub lacking: Vec<Source>,
 }
 
 impl Explained {
-    /// Makes a decision that no statement made.
+    /// Makes an explanation that names no statement.
     pub const fn without(decision: Decision, by: DecidedBy) -> Self {
         Self { decision, by, statements: Vec::new(), lacking: Vec::new() }
     }

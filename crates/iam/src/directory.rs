@@ -1,4 +1,4 @@
-//! A directory of people and keys, which is asked.
+//! A directory of people (LDAP), which checks passwords and knows people's groups.
 
 use std::error::Error;
 use std::fmt::{self, Debug};
@@ -23,12 +23,12 @@ const DIRECTORY_PATH: &str = "ldap/";
 pub struct SecretText(Zeroizing<String>);
 
 impl SecretText {
-    /// Takes a password.
+    /// Keeps a password.
     pub const fn new(text: Zeroizing<String>) -> Self {
         Self(text)
     }
 
-    /// Returns the password, for the directory.
+    /// Returns the password, which is then sent to the directory.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -40,18 +40,20 @@ impl Debug for SecretText {
     }
 }
 
-/// Somebody whom the directory knows.
+/// A person whom the directory knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// The entry, as sessions hold it: one that is made again under the same DN is another one.
+    /// The directory's id of the person's entry. Sessions keep it, since an entry that is deleted
+    /// and made again under the same DN has another id.
     pub entry: Box<str>,
-    /// The name, in the spelling of the directory.
+    /// The person's name, in the spelling of the directory.
     pub name: Box<str>,
-    /// The groups, with those that these are in: their DNs, folded ([`crate::folded_dn`]).
+    /// The person's groups, and the groups that these are members of: their DNs, folded
+    /// ([`crate::folded_dn`]).
     pub groups: Vec<Box<str>>,
     /// The POSIX identity that the directory gives it.
     pub unix: Option<UnixName>,
-    /// The time up to which this may be used without asking the directory again
+    /// The time up to which this description may be used without asking the directory again
     /// ([`Directory::is_present`]).
     pub until: Instant,
 }
@@ -75,11 +77,12 @@ pub struct KeyHolder {
     pub person: Arc<Person>,
     /// The key, with its secret.
     pub credential: Credential,
-    /// The time up to which this may be used without asking the directory again ([`Directory::is_current`]).
+    /// The time up to which this may be used without asking the directory again
+    /// ([`Directory::is_current`]).
     pub until: Instant,
 }
 
-/// The reason why somebody was not logged in.
+/// The reason why a person was not logged in.
 #[derive(Debug)]
 pub enum LoginError {
     /// Name and password do not belong together; with the entry, if there is one of the name.
@@ -89,7 +92,7 @@ pub enum LoginError {
     /// This entry cannot log in here, whatever the password: its name is none of IAM's, for
     /// example.
     Unusable(Box<str>, &'static str),
-    /// The directory cannot be asked.
+    /// The directory cannot be reached.
     Unavailable(StoreError),
 }
 
@@ -120,11 +123,12 @@ impl Error for LoginError {}
 /// A directory of people: LDAP.
 #[async_trait]
 pub trait Directory: Debug + Send + Sync {
-    /// Finds somebody by [`Person::entry`]. `None` if there is no such entry, or it is disabled.
+    /// Finds a person by [`Person::entry`]. Returns `None` if the entry does not exist or is
+    /// disabled.
     async fn by_entry(&self, entry: &str) -> Result<Option<Arc<Person>>, StoreError>;
 
-    /// True if what the directory said of somebody may be used without asking again. It is called
-    /// for each request, and does not wait.
+    /// True if the directory's description of a person may be used without asking again. It is
+    /// called for each request, and does not wait.
     fn is_present(&self, person: &Person) -> bool;
 
     /// True if entries may have access keys.
@@ -141,7 +145,7 @@ pub trait Directory: Debug + Send + Sync {
     /// entry that has it, too, is to be logged. It does not wait.
     fn notice_other(&self, id: &AccessKeyId, hour: i64);
 
-    /// Checks a password.
+    /// Checks a name and a password, and returns the person to whom they belong.
     async fn log_in(&self, name: &str, password: &SecretText) -> Result<Arc<Person>, LoginError>;
 }
 

@@ -1,10 +1,10 @@
 //! The names of entries of a directory (DNs), as texts that can be compared.
 
-/// Returns a form of a DN (RFC 4514) that all spellings of it share: without case and needless
-/// spaces, escaped in one way, and the parts of a name of several parts sorted. A text that is no
-/// DN is itself without case.
+/// Returns a form of a DN (RFC 4514) that is the same for all its spellings: in lower case, without
+/// needless spaces, escaped in one way, and with the parts of a name of several parts sorted. A
+/// text that is not a DN is returned in lower case.
 ///
-/// Directories compare the values of some attributes with case; names of groups are none of them.
+/// For some attributes directories tell upper from lower case; names of groups do not use these.
 pub fn folded_dn(text: &str) -> Box<str> {
     let parsed: Option<Vec<String>> = split(text, ',').map(folded_rdn).collect();
     parsed.map_or_else(|| text.trim().to_lowercase(), |parts| parts.join(",")).into()
@@ -41,7 +41,7 @@ fn folded_part(text: &str) -> Option<String> {
     (!attribute.is_empty()).then(|| format!("{attribute}={escaped}"))
 }
 
-/// Takes `\,` and `\2C` for the character; `None` if the text has neither form, or is not UTF-8.
+/// Returns the character for `\,` or `\2C`; `None` if the text has neither form, or is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
     let (bytes, mut out) = (text.as_bytes(), Vec::new());
     let mut at = 0;

@@ -9,9 +9,9 @@ use bytes::Bytes;
 
 use crate::account::AccountId;
 
-/// The characters of a name.
+/// The number of characters that a name may have.
 const NAME_CHARS_MAX: usize = 64;
-/// The beginning of the names of accounts.
+/// The prefix of the names of accounts' documents.
 const OF_ACCOUNT: &str = "account-";
 /// The name of the document about the master keys.
 const OF_KEYS: &str = "keys";
@@ -32,7 +32,8 @@ impl fmt::Display for InvalidDocumentName {
 
 impl Error for InvalidDocumentName {}
 
-/// The name of a document: good as the name of a file, of a key and of a secret.
+/// The name of a document. It can be the name of a file, a key of an object, and the name of a
+/// secret in another store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentName(Box<str>);
 
@@ -67,7 +68,8 @@ impl DocumentName {
         Self(OF_USES.into())
     }
 
-    /// Returns the account whose document has this name; `None` if it is another one's.
+    /// Returns the account whose document has this name; `None` if it is the name of another kind
+    /// of document.
     pub fn account(&self) -> Option<AccountId> {
         AccountId::new(self.0.strip_prefix(OF_ACCOUNT)?).ok()
     }
@@ -84,18 +86,18 @@ impl fmt::Display for DocumentName {
     }
 }
 
-/// Something that two states of a document do not share, such as an ETag.
+/// A tag, such as an ETag: two different states of a document have different ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Tag(Box<str>);
 
 impl Tag {
-    /// Makes a tag that a store has given.
+    /// Wraps a tag that a store has given.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// Makes a tag of the bytes, for stores that have none of their own. A state that was there
-    /// before has the tag that it had.
+    /// Makes a tag from a hash of the bytes, for stores that have no tags of their own. If a
+    /// document gets the same bytes again, it has the same tag again.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let hash = digest(&SHA256, bytes);
         let hex = hash.as_ref().iter().fold(String::new(), |mut hex, byte| {
@@ -106,34 +108,34 @@ impl Tag {
         Self(hex.into())
     }
 
-    /// Returns the tag.
+    /// Returns the tag as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Something that differs whenever one of all documents has changed.
+/// A mark of the whole store, which differs whenever any document has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark(Box<[u8]>);
 
 impl Mark {
-    /// Makes a mark of bytes that a store knows it by.
+    /// Makes a mark of bytes that a store provides.
     pub fn new(bytes: &[u8]) -> Self {
         Self(bytes.into())
     }
 }
 
-/// The reason why a store did not do what it was asked for.
+/// The error of a request to a store.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The document has another tag by now, is there already, or is gone.
+    /// The document has changed: it has another tag than was expected, exists already, or is gone.
     Changed,
-    /// The store takes no documents of this size.
+    /// The document is larger than the store takes.
     TooLarge,
-    /// The store is only read.
+    /// The store is open for reading only.
     ReadOnly,
-    /// The store cannot be asked, or its answer was not understood: nothing is known. After a
-    /// change, it may have been made.
+    /// The store cannot be reached, or its answer was not understood. If it was asked for a change,
+    /// the change may or may not have been made.
     Unavailable(Box<dyn Error + Send + Sync>),
 }
 
@@ -150,23 +152,24 @@ impl fmt::Display for StoreError {
 
 impl Error for StoreError {}
 
-/// A place where documents are kept, which several gateways share. What every one must do is in
-/// `conformance::documents`.
+/// A store of documents, which several gateways share. `conformance::documents` tests what every
+/// store must do.
 #[async_trait]
 pub trait Documents: Debug + Send + Sync {
-    /// Returns something that differs whenever a document has changed since; cheap. An error if
-    /// that cannot be known now.
+    /// Returns a mark, which differs from earlier ones if any document has changed since. The call
+    /// is cheap. It fails if the store cannot know that now.
     async fn look(&self) -> Result<Mark, StoreError>;
 
     /// Returns the names and tags of all documents, in the order of their names.
     async fn list(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError>;
 
-    /// Reads a document; `None` if there is none.
+    /// Reads a document; `None` if it does not exist.
     async fn read(&self, name: &DocumentName) -> Result<Option<(Bytes, Tag)>, StoreError>;
 
     /// Replaces, makes (`expected: None`) or removes (`with: None`) a document, and returns its new
-    /// tag: [`StoreError::Changed`] if it has another tag by now than the expected one, also if
-    /// there is none any more, or one already. When this returns, every gateway sees the change.
+    /// tag. Fails with [`StoreError::Changed`] if the present tag is not the expected one, also if
+    /// the document is gone, or exists though none was expected. When this returns, every gateway
+    /// sees the change.
     async fn replace(
         &self,
         name: &DocumentName,

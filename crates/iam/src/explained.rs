@@ -10,7 +10,8 @@ use s3_types::NeededFacts;
 use crate::decision::{DecidedBy, DecidingStatement, Decision, Explained};
 use crate::session::PolicyNames;
 
-/// Decides by documents. The evaluation is the one of [`policy::decide`], with a recorder.
+/// Decides by documents, and also returns the statements that the decision depends on. It runs the
+/// same evaluation as [`policy::decide`], with a recorder.
 pub(crate) fn explain(
     request: &Request<'_>,
     documents: &Documents<'_>,
@@ -42,7 +43,7 @@ pub(crate) fn explain(
     }
 }
 
-/// The decision that a verdict stands for.
+/// Returns the decision that a verdict stands for.
 pub(crate) const fn decision(verdict: Verdict) -> Decision {
     match verdict {
         Verdict::Allow => Decision::Allow,
@@ -52,7 +53,8 @@ pub(crate) const fn decision(verdict: Verdict) -> Decision {
     }
 }
 
-/// Returns the sources in which a statement that allows is missing, if none denies.
+/// Returns the kinds of policies in which a statement that allows is missing, for a request that no
+/// statement denies.
 fn lacking(sums: Sums, kind: PartyKind, is_owners: bool, is_trust: bool) -> Vec<Source> {
     let some = |all: &[Certainty]| all.iter().any(|one| *one != Certainty::No);
     if matches!(kind, PartyKind::Anonymous | PartyKind::Service | PartyKind::Federated) {
@@ -71,7 +73,7 @@ fn lacking(sums: Sums, kind: PartyKind, is_owners: bool, is_trust: bool) -> Vec<
     missing.into_iter().filter(|(_, is_missing)| *is_missing).map(|(source, _)| source).collect()
 }
 
-/// The place of a statement.
+/// The place of a statement: which policy of which source, and which statement in it.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     source: Source,
@@ -104,7 +106,7 @@ impl Place {
 
 /// Records the first statement that denies, and the first of each source that allows.
 struct FirstFound {
-    /// True if a grant of the resource's policy to an account counts.
+    /// True if a grant to an account, in the resource's policy, is enough for this requester.
     by_account: bool,
     allows: [Option<Place>; 4],
     denies: Option<Place>,

@@ -10,15 +10,15 @@ use crate::session::{KeyKind, Principal, Session};
 /// The reason why a key has no session.
 #[derive(Debug)]
 pub enum Unidentified {
-    /// There is no such key.
+    /// The key does not exist.
     UnknownKey,
     /// The key was switched off.
     Inactive,
     /// The key, or the token with it, has expired.
     Expired,
-    /// The token is not one for this key, or the key needs one that was not sent.
+    /// The token does not belong to this key, or the key needs a token and none was sent.
     InvalidToken,
-    /// The store cannot be reached, or cannot be read, so that nothing is known of the key.
+    /// The store cannot be reached or read, so that nothing is known about the key.
     Unavailable(Box<dyn Error + Send + Sync>),
 }
 
@@ -39,22 +39,22 @@ impl Error for Unidentified {}
 /// A session, or the reason why a key has none.
 pub type SessionResult = Result<Arc<Session>, Unidentified>;
 
-/// Finds the session of an access key: who signs with it, the secret that signatures are checked
-/// with, and when it ends.
+/// Finds the session of an access key: the principal that signs with it, the secret that signatures
+/// are checked with, and when it ends.
 ///
 /// Neither call checks a signature or whether the session has ended: the caller does.
 #[async_trait]
 pub trait Identities: Debug + Send + Sync {
-    /// Returns what is in memory of a key, without waiting or allocating: called for each request.
-    /// `None` if it has to be looked up ([`Identities::find`]). `token` is the security token that
-    /// came with the key.
+    /// Returns what memory has about a key, without waiting or allocating: it is called for each
+    /// request. `None` if the key has to be looked up ([`Identities::find`]). `token` is the
+    /// security token that came with the key.
     fn known(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult>;
 
-    /// Looks up a key.
+    /// Looks a key up in the store.
     async fn find(&self, access_key: &str, token: Option<&str>) -> SessionResult;
 }
 
-/// A store that has only root, for whom any token is wrong.
+/// A store that knows only root's key, which is never used with a token.
 #[derive(Debug)]
 pub struct RootIdentity(Arc<Session>);
 

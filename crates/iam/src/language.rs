@@ -1,4 +1,4 @@
-//! The language of policies, as the model and the state of identities need it.
+//! The check of policy documents for the account model, by the crate `policy`.
 
 use policy::{Fault, Kind, Malformed, Policy};
 
@@ -19,8 +19,8 @@ const fn kind_of(used_as: PolicyUse) -> Kind<'static> {
     }
 }
 
-/// IAM's sentence. That for a trust policy that is not JSON was recorded in February 2026
-/// (UpdateAssumeRolePolicy, CreateRole).
+/// Returns the sentence of IAM's for a malformed policy. The one for a trust policy that is not
+/// JSON was recorded in February 2026 (UpdateAssumeRolePolicy, CreateRole).
 fn sentence(used_as: PolicyUse, why: &Malformed) -> String {
     let is_json =
         !matches!(why.fault, Fault::Json(_) | Fault::NotAnObject | Fault::TooDeep | Fault::Duplicate(_));
@@ -32,7 +32,7 @@ fn sentence(used_as: PolicyUse, why: &Malformed) -> String {
     if told == SYNTAX && is_json { format!("{told} ({why})") } else { told }
 }
 
-/// The sentence for everything that has none of its own.
+/// The sentence for all faults that have none of their own.
 const SYNTAX: &str = "Syntax errors in policy.";
 
 impl PolicyCheck for Language {

@@ -1,12 +1,13 @@
 //! Identities, and decisions about the permissions of requests.
 //!
-//! The store of [`Identities`] has a [`Session`] for the key that signed, with its [`Permissions`],
-//! and for each action that a request needs the [`Authorizer`] gets a [`Question`], with the
-//! [`BucketRules`] and the values of [`ConditionKey`]s. [`Policies`] decides by policies.
+//! The store of [`Identities`] returns a [`Session`] for the key that signed, with its
+//! [`Permissions`]. For each action that a request needs, the [`Authorizer`] answers a
+//! [`Question`], which has the [`BucketRules`] and the values of [`ConditionKey`]s. [`Policies`] is
+//! the authorizer that decides by policies.
 //!
-//! The [`Registry`] is a store of identities that several gateways share. It has accounts with
-//! users and policies ([`model`]) in [`Documents`], secrets that are sealed with [`MasterKeys`],
-//! and the tokens of sessions ([`TokenKeys`]); each gateway has all of it in memory, as a
+//! The [`Registry`] is a store of identities that several gateways share. It keeps accounts with
+//! users and policies ([`model`]) in [`Documents`], seals their secrets with [`MasterKeys`], and
+//! makes the tokens of sessions ([`TokenKeys`]); each gateway has all of it in memory, as a
 //! [`Snapshot`].
 
 mod account;

@@ -7,15 +7,15 @@ use bytes::Bytes;
 use crate::documents::{DocumentName, Documents, Mark, StoreError, Tag};
 use crate::model::limits::ACCOUNT_BYTES_MAX;
 
-/// Documents in memory, for tests, and for storages that keep nothing. Clones share them, as
-/// several gateways do.
+/// Documents in memory, for tests, and for storages that keep nothing. Clones share the documents,
+/// as several gateways share a store.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryDocuments(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
     documents: BTreeMap<DocumentName, Bytes>,
-    /// The number of changes.
+    /// The number of changes so far.
     changes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The authorizer that decides by policies, and what a request has for their condition keys.
+//! The authorizer that decides by policies, and the values that a request has for their condition
+//! keys.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -47,8 +48,8 @@ impl Authorizer for Policies {
         )
     }
 
-    /// The sentence is S3's own. As on S3, only a requester of the bucket's account gets it: it
-    /// tells of policies.
+    /// Returns S3's own sentence about the reason. As on S3, only a requester of the bucket's
+    /// account gets it, because it says something about the policies.
     fn reason(&self, question: &Question<'_>) -> Option<String> {
         let account = &question.requester.session()?.principal.account;
         if question.rules.is_some_and(|rules| rules.owner.id() != account.id()) {
@@ -58,7 +59,7 @@ impl Authorizer for Policies {
     }
 }
 
-/// Says why an action is not allowed.
+/// Returns the sentence about why an action is not allowed.
 ///
 /// Source: "Troubleshoot access denied (403 Forbidden) errors in Amazon S3" in the S3 User Guide.
 fn sentence(question: &Question<'_>, explanation: &Explanation) -> Option<String> {
@@ -90,8 +91,8 @@ fn sentence(question: &Question<'_>, explanation: &Explanation) -> Option<String
 }
 
 impl Policies {
-    /// Explains a decision; `None` if no document has to do with it: it is the server's root who
-    /// asks, or the bucket's policy cannot be read.
+    /// Explains a decision; `None` if no policy has to do with it, since the requester is the
+    /// server's root or the bucket's policy cannot be read.
     pub fn explain(&self, question: &Question<'_>) -> Option<Explanation> {
         if question.requester.is_root() {
             return None;
@@ -100,7 +101,8 @@ impl Policies {
     }
 }
 
-/// Makes of a question what the engine decides about. The error is the decision without it.
+/// Calls `decide` with the question in the form of the policy engine. The error is the decision,
+/// where it does not depend on policies.
 fn with_documents<T>(
     question: &Question<'_>,
     decide: impl FnOnce(&Request<'_>, &Documents<'_>) -> T,
@@ -152,7 +154,8 @@ pub(crate) fn party(principal: &Principal) -> Party<'_> {
     }
 }
 
-/// True for what the root of a bucket's owner may do with a policy that cannot be read.
+/// True for the actions by which the root of the bucket owner's account may read, replace or delete
+/// a policy that cannot be read.
 fn is_repair(party: &Party<'_>, action: S3Action, owner: Option<&str>) -> bool {
     let is_of_policy = matches!(
         action,
@@ -170,23 +173,23 @@ enum Source {
     UserName,
     /// The unique id of the principal.
     UserId,
-    /// The ARN of the principal, that of the role for its sessions.
+    /// The ARN of the principal; for the sessions of a role, the ARN of the role.
     Arn,
     /// The account of the principal.
     Account,
     /// The kind of the principal.
     Kind,
-    /// No principal is a service, and none acts for one.
+    /// Always false: a principal is never a service, nor does a service act for one.
     IsService,
     /// A tag of the session.
     SessionTag,
-    /// When the session's token was given out.
+    /// The time at which the session's token was issued.
     TokenTime,
     /// The source identity of the session.
     TokenIdentity,
     /// A tag of the object.
     ObjectTag,
-    /// Nowhere: no request has it yet.
+    /// No source: no request has a value for the key yet.
     Nowhere,
 }
 
@@ -211,9 +214,9 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     all_keys().iter().map(|spec| source(spec.name)).collect()
 });
 
-/// True for a condition key of which no request to a gateway has a value yet, so that it is always
-/// absent: a key of another service, of what is only at AWS, or of what gateways do not have yet,
-/// such as locks.
+/// True for a condition key for which requests to a gateway never have a value: a key of another
+/// service, of something that only AWS has, or of something that gateways do not have yet, such as
+/// locks.
 pub fn is_always_absent(key: &Key) -> bool {
     let source = match key {
         Key::Known(at) | Key::Tagged(at, _) => SOURCES.get(usize::from(*at)),
@@ -222,7 +225,7 @@ pub fn is_always_absent(key: &Key) -> bool {
     source.is_none_or(|source| *source == Source::Nowhere)
 }
 
-/// The values that a request has, in the form that the engine asks for.
+/// The values of a request, in the form in which the policy engine asks for them.
 pub(crate) struct RequestFacts<'q> {
     pub requester: &'q Requester,
     pub object: KnownObject<'q>,
@@ -283,15 +286,16 @@ fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&
     }
 }
 
-/// Finds a tag. Names of condition keys have no case, so that a tag whose key differs in that
-/// counts if there is none that is the same.
+/// Finds the value of a tag. Names of condition keys ignore case, so that a tag whose key differs
+/// only in case counts, if no tag has the very key.
 fn of_tag<'t>(tags: &'t [(Box<str>, Box<str>)], wanted: &str) -> Option<&'t str> {
     let same = tags.iter().find(|(key, _)| **key == *wanted);
     let found = same.or_else(|| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(wanted)))?;
     Some(&found.1)
 }
 
-/// Source: "IAM policy elements: Variables and tags" in the IAM User Guide, "Principal key values".
+/// Returns the value of `aws:PrincipalType`. Source: "IAM policy elements: Variables and tags" in
+/// the IAM User Guide, "Principal key values".
 fn kind(requester: &Requester) -> &'static str {
     match requester.session().map(|session| session.principal.kind) {
         None => "Anonymous",

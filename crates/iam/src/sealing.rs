@@ -1,4 +1,5 @@
-//! Master keys, and secrets at rest (docs/decisions/0041-where-identities-are-kept.md).
+//! Master keys, and the sealing of secrets that are kept in documents
+//! (docs/decisions/0041-where-identities-are-kept.md).
 
 use std::fmt;
 
@@ -14,27 +15,27 @@ use crate::credential::{AccessKeyId, SecretKey};
 use crate::text::as_text;
 use crate::unique_id::{Fill, NoRandomNumbers, system_random};
 
-/// The bytes of a master key, and of the keys that are derived from it.
+/// The length of a master key in bytes, and of the keys that are derived from it.
 const KEY_BYTES: usize = 32;
-/// The bytes of the tag at the end of what is sealed.
+/// The length in bytes of the authentication tag at the end of sealed bytes.
 pub(crate) const TAG_BYTES: usize = 16;
-/// The most master keys at once. Two are enough to change one for another.
+/// The largest number of master keys at once. Two are enough to replace one by another.
 const MASTER_KEYS_MAX: usize = 16;
-/// The longest text that is read: lines of 44 characters, and comments.
+/// The longest text of master keys that is read, in bytes: lines of 44 characters, and comments.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// The texts by which keys and associated data differ from those of other uses. They may never
-/// change: what was sealed could not be opened any more.
+/// The texts that go into ids, derived keys and associated data, a different one for each use. They
+/// may never change: what was sealed before could not be opened any more.
 const ID_TEXT: &[u8] = b"slipway master key id v1";
 const SECRET_TEXT: &[u8] = b"slipway iam secret v1";
-/// The version of the form of a sealed secret.
+/// The version of the format of a sealed secret.
 const VERSION: &str = "v1";
 
-/// The id of a master key: the beginning of a hash of it, which tells nothing of the key.
+/// The id of a master key: the beginning of a hash of the key, which does not reveal the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId([u8; 4]);
 
 impl KeyId {
-    /// Reads 8 hexadecimal digits, in small letters.
+    /// Reads 8 hexadecimal digits in lower case.
     pub fn new(text: &str) -> Result<Self, InvalidSealed> {
         let is_digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
         if text.len() != 8 || !text.bytes().all(is_digit) {
@@ -73,16 +74,16 @@ impl fmt::Display for InvalidSealed {
 
 impl std::error::Error for InvalidSealed {}
 
-/// A secret key as it is kept: `v1.KEYID.BASE64`, encrypted for one access key of one owner.
+/// A sealed secret key: `v1.KEYID.BASE64`, encrypted for one access key of one owner.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed {
     key: KeyId,
-    /// Nonce, encrypted bytes, tag.
+    /// The nonce, the encrypted bytes and the authentication tag.
     bytes: Box<[u8]>,
 }
 
 impl Sealed {
-    /// Reads the text. Only the one that [`fmt::Display`] writes is accepted.
+    /// Reads the text. Only the form that [`fmt::Display`] writes is accepted.
     pub fn new(text: &str) -> Result<Self, InvalidSealed> {
         let mut parts = text.split('.');
         let (Some(VERSION), Some(key), Some(bytes), None) =
@@ -99,7 +100,7 @@ impl Sealed {
         Ok(Self { key: KeyId::new(key)?, bytes: bytes.into() })
     }
 
-    /// Returns the id of the master key that it was sealed with.
+    /// Returns the id of the master key that the secret was sealed with.
     pub const fn key_id(&self) -> KeyId {
         self.key
     }
@@ -119,7 +120,8 @@ impl fmt::Debug for Sealed {
 
 as_text!(KeyId, Sealed);
 
-/// The owner of a sealed secret: a copy of it in another place does not open.
+/// The owner for whom a secret is sealed: a copy of it in the place of another secret cannot be
+/// opened.
 #[derive(Debug, Clone, Copy)]
 pub struct SealedFor<'a> {
     /// The account.
@@ -131,8 +133,8 @@ pub struct SealedFor<'a> {
 }
 
 impl SealedFor<'_> {
-    /// Returns the associated data. None of the texts can have a zero, so that no two owners have
-    /// the same.
+    /// Returns the associated data. The texts are separated by zero bytes, which none of them can
+    /// contain, so that two owners never have the same.
     fn associated(&self) -> Aad<Vec<u8>> {
         let parts = [
             SECRET_TEXT,
@@ -144,20 +146,20 @@ impl SealedFor<'_> {
     }
 }
 
-/// The reason why a text has no master keys that can be used.
+/// The reason why a text of master keys cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MasterKeyError {
     /// No line has a key.
     None,
-    /// The line with this number is not base64 of 32 bytes.
+    /// The line with this number is not the base64 of 32 bytes.
     Line(usize),
-    /// The line with this number has a key of equal bytes, which nobody made by chance.
+    /// All bytes of the key in the line with this number are equal, so that it is not random.
     Weak(usize),
-    /// The line with this number has the key, or the id, of an earlier line.
+    /// The key in the line with this number, or its id, is that of an earlier line.
     Twice(usize),
     /// There are too many keys.
     TooMany,
-    /// The text is far longer than keys are.
+    /// The text is longer than 64 KiB, which is far more than the keys need.
     TooLong,
 }
 
@@ -179,12 +181,12 @@ impl fmt::Display for MasterKeyError {
 
 impl std::error::Error for MasterKeyError {}
 
-/// The reason why a sealed secret does not open.
+/// The reason why a sealed secret cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedShut {
-    /// It was sealed with a master key that is not among those that are there.
+    /// The secret was sealed with a master key that this server does not have.
     OtherKey(KeyId),
-    /// It was changed, or was sealed for another access key.
+    /// The secret was changed, or was sealed for another access key.
     Broken,
 }
 
@@ -207,7 +209,7 @@ struct MasterKey {
     secrets: LessSafeKey,
 }
 
-/// The master keys: the first seals, all open. They are never printed.
+/// The master keys: the first one seals, and each opens what it has sealed. They are never printed.
 pub struct MasterKeys(Vec<MasterKey>);
 
 impl fmt::Debug for MasterKeys {
@@ -218,7 +220,8 @@ impl fmt::Debug for MasterKeys {
 }
 
 impl MasterKeys {
-    /// Reads a text of one key a line. Empty lines and those that begin with `#` are passed over.
+    /// Reads a text with one key on each line. Empty lines and lines that begin with `#` are
+    /// skipped.
     pub fn read(text: &str) -> Result<Self, MasterKeyError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(MasterKeyError::TooLong);
@@ -242,19 +245,19 @@ impl MasterKeys {
         }
     }
 
-    /// Makes the line of a new key.
+    /// Makes a new random key, as a line of the text that [`MasterKeys::read`] reads.
     pub fn new_line() -> Result<Zeroizing<String>, NoRandomNumbers> {
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
         system_random(bytes.as_mut())?;
         Ok(Zeroizing::new(STANDARD.encode(bytes.as_ref())))
     }
 
-    /// Returns the ids, that of the key that seals first.
+    /// Returns the ids of the keys, beginning with that of the key that seals.
     pub fn ids(&self) -> impl Iterator<Item = KeyId> {
         self.0.iter().map(|key| key.id)
     }
 
-    /// True if the secret was sealed with the key that seals now, and needs no other.
+    /// True if the secret was sealed with the key that seals now.
     pub fn is_newest(&self, sealed: &Sealed) -> bool {
         self.ids().next() == Some(sealed.key)
     }
@@ -280,7 +283,8 @@ impl MasterKeys {
         SecretKey::new(text).map_err(|_| SealedShut::Broken)
     }
 
-    /// Derives, from each master key, one for another use.
+    /// Derives, from each master key, a key for another use, which `text` names. Returns them with
+    /// the ids of the master keys.
     pub(crate) fn derived<'a>(
         &'a self,
         text: &'a [u8],
@@ -317,7 +321,7 @@ impl KeyType for Length {
     }
 }
 
-/// Derives a key. `None` never happens: lengths are fixed.
+/// Derives a key. It is never `None`, since the lengths are fixed.
 fn derive(master: &[u8; KEY_BYTES], text: &[u8]) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
     let mut key = Zeroizing::new([0; KEY_BYTES]);
     let material = Salt::new(HKDF_SHA256, &[]).extract(master);
@@ -325,13 +329,14 @@ fn derive(master: &[u8; KEY_BYTES], text: &[u8]) -> Option<Zeroizing<[u8; KEY_BY
     Some(key)
 }
 
-/// Makes a key for AES-256-GCM-SIV, which stays safe if a nonce is drawn twice: then it shows that
-/// two texts are equal, and nothing else.
+/// Makes a key for AES-256-GCM-SIV. If a nonce happens to be drawn twice, this cipher reveals only
+/// that two texts are equal.
 pub(crate) fn aead(key: &[u8; KEY_BYTES]) -> Option<LessSafeKey> {
     Some(LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, key).ok()?))
 }
 
-/// Seals: what stands in front in clear, the nonce, the encrypted bytes, the tag.
+/// Encrypts a text. Returns the bytes that stay readable at the front, the nonce, the encrypted
+/// bytes and the authentication tag.
 pub(crate) fn seal_with(
     key: &LessSafeKey,
     associated: Aad<Vec<u8>>,
@@ -349,7 +354,7 @@ pub(crate) fn seal_with(
     Ok([front, &nonce, &encrypted].concat())
 }
 
-/// Opens nonce, encrypted bytes and tag.
+/// Decrypts what consists of a nonce, encrypted bytes and an authentication tag.
 pub(crate) fn open_with(
     key: &LessSafeKey,
     associated: Aad<Vec<u8>>,

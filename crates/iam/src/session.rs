@@ -17,11 +17,11 @@ pub enum PrincipalKind {
     Root,
     /// A user of an account.
     User,
-    /// A role that somebody has assumed.
+    /// A role that a principal has assumed.
     Role,
-    /// Somebody for whom a user has asked for credentials, by a name of its own.
+    /// A user's session under a name of its own choice, by GetFederationToken.
     FederatedUser,
-    /// Somebody who has logged in by the directory (LDAP).
+    /// A person who has logged in through the directory (LDAP).
     DirectoryUser,
 }
 
@@ -32,17 +32,17 @@ pub struct Principal {
     pub account: Arc<Account>,
     /// The kind of the principal.
     pub kind: PrincipalKind,
-    /// The name that answers and the log show; that of a role has its session's name. Never an
-    /// access key, which is half of a credential and may be changed.
+    /// The name that answers and the log show; for a role it includes the name of the session. It
+    /// is never an access key, which is half of a credential and may be changed.
     pub name: Box<str>,
-    /// The ARN that policies name: that of the session for a role, a federated user or one of the
-    /// directory.
+    /// The ARN that policies name; for a role, a federated user or a person of the directory it is
+    /// that of the session.
     pub arn: Box<str>,
-    /// The ARN of the role that was assumed, or of the user who asked for the federated one.
+    /// The ARN of the role that was assumed, or of the user who asked for the federated session.
     pub issuer: Option<Box<str>>,
     /// The unique id of that role or user.
     pub issuer_id: Option<Box<str>>,
-    /// The unique id, which no other principal ever has (`aws:userid`); that of a role is followed
+    /// The unique id, which no other principal ever has (`aws:userid`); for a role it is followed
     /// by a colon and the session's name.
     pub unique_id: Option<Box<str>>,
     /// The source of the principal's POSIX identity, if it has one.
@@ -70,29 +70,30 @@ pub enum KeyKind {
     Root,
     /// A key of a user.
     User,
-    /// A key that a user has made for a service, mostly with a session policy.
+    /// A key that a user has made for a service, usually with a session policy.
     Service,
-    /// A key that was given out for some time, and is sent with a token.
+    /// A key that was issued for a limited time, and is sent with a token.
     Temporary,
     /// A key that an entry of the directory has.
     Directory,
 }
 
-/// The policies that decide what a session may do, compiled. Stores share what several sessions
-/// have.
+/// The policies that decide what a session may do, compiled. Several sessions may share them.
 #[derive(Debug, Clone, Default)]
 pub struct Permissions {
-    /// The policies of the principal: its own and its groups', or those of the role.
+    /// The policies of the principal: those of the user and its groups, or those of the role.
     pub identity: Arc<[Arc<Policy>]>,
     /// The boundary of the user or the role.
     pub boundary: Option<Arc<Policy>>,
-    /// The policies that limit the session, one of which has to allow; `None` if nothing limits it.
+    /// The policies that limit the session: one of them has to allow an action; `None` if nothing
+    /// limits the session.
     pub session: Option<Arc<[Arc<Policy>]>>,
     /// The names of the policies, which decide nothing.
     pub names: Arc<PolicyNames>,
 }
 
-/// The names of policies, for people: ARNs of managed ones, and such as `inline:user/ann/Reads`.
+/// The names of policies, for the log and explanations: the ARNs of managed policies, and names
+/// such as `inline:user/ann/Reads`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyNames {
     /// The names of [`Permissions::identity`], in its order.
@@ -120,56 +121,57 @@ pub struct EndingKey {
 /// stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFacts {
-    /// When it was given out, in ISO 8601 (`aws:TokenIssueTime`).
+    /// The time at which the session was issued, in ISO 8601 (`aws:TokenIssueTime`).
     pub issued: Box<str>,
     /// The source identity (`aws:SourceIdentity`).
     pub source: Option<Box<str>>,
-    /// For whom an OpenID provider vouched.
+    /// The person for whom an OpenID provider vouched.
     pub web: Option<Box<WebSubject>>,
-    /// The tags that go on to the session of the next role.
+    /// The tags that the session passes on if it assumes another role.
     pub transitive: Box<[SessionTag]>,
     /// The key that it ends with, and with it the session of the next role.
     pub ends_with: Option<Box<EndingKey>>,
 }
 
-/// Somebody for whom an OpenID provider vouches.
+/// A person for whom an OpenID provider vouches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebSubject {
     /// The ARN of the provider.
     pub provider: Box<str>,
-    /// The subject, as the provider has it.
+    /// The person's id at the provider (`sub`).
     pub subject: Box<str>,
 }
 
-/// The rights of a key, and the principal that has them.
+/// The rights of an access key, and the principal that has them.
 #[derive(Debug)]
 pub struct Session {
     /// The principal that acts with the key.
     pub principal: Principal,
-    /// The facts of the principal that storages may know; shared, so that a request copies none.
+    /// The facts about the principal that storages may know; shared, so that no request copies
+    /// them.
     pub facts: Arc<RequesterFacts>,
-    /// The key that signs.
+    /// The access key with its secret.
     pub credential: Credential,
     /// The kind of that key.
     pub key_kind: KeyKind,
     /// The policies.
     pub permissions: Permissions,
-    /// The tags of the session, each key once: those of the user or role among them.
+    /// The tags of the session, with those of the user or role among them; each key is there once.
     pub tags: Box<[SessionTag]>,
-    /// The facts of the token; `None` for a key that lasts.
+    /// The facts about the session from its token; `None` for a key that does not come with one.
     pub token: Option<TokenFacts>,
     /// The time from which the key is no longer accepted; `None` for a key that does not expire.
     pub expires: Option<Timestamp>,
-    /// The hour in which the key was used last, as far as it was noted.
+    /// The hour and service of the key's last use that was noted.
     pub last_use: UseMark,
 }
 
-/// An hour and the service that a key was used with in it.
+/// The hour and the service of the last use of a key, in one atomic number.
 #[derive(Debug, Default)]
 pub struct UseMark(AtomicU64);
 
 impl UseMark {
-    /// Takes another hour and service, and says whether they differ from those before.
+    /// Stores an hour and service, and returns true if they differ from the stored ones.
     pub(crate) fn is_new(&self, hour: i64, service: u8) -> bool {
         // Hours before 1970 are none; zero is that nothing was noted.
         let mark = (u64::try_from(hour).unwrap_or(0) << 8) | u64::from(service);
@@ -229,12 +231,12 @@ impl Requester {
         matches!(self, Self::Anonymous)
     }
 
-    /// True for the root of the server, to whom everything is allowed.
+    /// True for the server's root, to whom everything is allowed.
     pub fn is_root(&self) -> bool {
         self.session().is_some_and(|session| session.key_kind == KeyKind::Root)
     }
 
-    /// Returns the facts that storages may know about the requester; `None` for an anonymous one.
+    /// Returns the facts about the requester that storages may know; `None` for an anonymous one.
     pub fn facts(&self) -> Option<&Arc<RequesterFacts>> {
         self.session().map(|session| &session.facts)
     }

@@ -1,6 +1,7 @@
 //! The JSON form of types that are texts.
 
-/// Writes types as the text that they display, and reads them by their `new`.
+/// Implements serialization of types as the text that they display, and deserialization by their
+/// `new`.
 macro_rules! as_text {
     ($($type:ty),* $(,)?) => {$(
         impl serde::Serialize for $type {
@@ -22,7 +23,7 @@ pub(crate) use as_text;
 
 as_text!(crate::account::AccountId, crate::credential::AccessKeyId);
 
-/// Maps in which no name is there twice: serde's own let the last one win.
+/// Deserializes maps, and refuses a name that occurs twice: serde's own maps keep the last value.
 pub(crate) mod unique {
     use std::collections::BTreeMap;
     use std::fmt;
@@ -60,7 +61,8 @@ pub(crate) mod unique {
     }
 }
 
-/// Times in whole seconds, as IAM shows them: `2026-11-25T15:10:38Z`, and in no other form.
+/// Serializes and deserializes times in whole seconds, in the one form that IAM shows:
+/// `2026-11-25T15:10:38Z`.
 pub(crate) mod time {
     use std::borrow::Cow;
 
@@ -82,7 +84,7 @@ pub(crate) mod time {
     }
 }
 
-/// The same, of times that may be missing.
+/// Serializes and deserializes optional times in the same form.
 pub(crate) mod optional_time {
     use s3_types::Timestamp;
     use serde::de::{Deserialize, Deserializer};

@@ -1,5 +1,5 @@
-//! The tokens of sessions (docs/decisions/0042-session-tokens.md): sealed, so that any gateway with
-//! the master key opens them, and none has to keep them.
+//! The tokens of sessions (docs/decisions/0042-session-tokens.md). They are sealed, so that any
+//! gateway with the master key can open them, and no gateway has to keep them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,21 +26,22 @@ use crate::session::EndingKey;
 use crate::text::unique;
 use crate::unique_id::{Fill, NoRandomNumbers, UniqueId};
 
-/// The characters of a token. With them the 8 KiB of headers that S3 allows have room for the rest
-/// of a request.
+/// The largest length of a token, in characters. It leaves room for the rest of a request in the 8
+/// KiB of headers that S3 allows.
 pub const TOKEN_CHARS_MAX: usize = 4_096;
-/// The bytes of the claims, which opening inflates.
+/// The largest size of the claims in bytes, after decompression.
 const CLAIMS_BYTES_MAX: usize = 16 << 10;
-/// The compressed bytes of policies and tags that a session may have: 100 % of `PackedPolicySize`.
+/// The largest size of the policies and tags of a session in bytes, compressed: 100 % of
+/// `PackedPolicySize`.
 const PACKED_BYTES_MAX: usize = 2_400;
 /// The seconds by which the clock of the gateway that issued a token may be ahead.
 const SECONDS_AHEAD_MAX: i64 = 15 * 60;
-/// The first byte of a token: the version of its form.
+/// The first byte of a token: the version of its format.
 const VERSION: u8 = 1;
 /// The bytes before the nonce: the version, and the id of the master key.
 const FRONT_BYTES: usize = 5;
 const NONCE_BYTES: usize = 12;
-/// The bytes of the HMAC that are the secret: 40 characters of base64.
+/// The number of bytes of the HMAC that are the secret. They give 40 characters of base64.
 const SECRET_BYTES: usize = 30;
 /// The label with which the key of tokens is derived from a master key, so that it differs from the
 /// keys of other uses. It may never change: all tokens that were issued would become invalid.
@@ -67,22 +68,22 @@ pub enum SessionKind {
     Ldap,
 }
 
-/// The owner of a session, or the requester of one.
+/// The owner of a session's rights, or the principal that asked for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Who {
-    /// A user or role.
+    /// A user or role, by its unique id.
     #[serde(rename = "i")]
     Id(UniqueId),
     /// The root of an account.
     #[serde(rename = "r")]
     Root(AccountId),
-    /// An entry of the directory.
+    /// A person, by the id of its entry in the directory.
     #[serde(rename = "d")]
     Entry(Box<str>),
 }
 
-/// The POSIX identity of a session, by reference, since numbers and groups in a token would outlive
-/// a change of them.
+/// The POSIX identity of a session. It is a reference, since ids and groups in a token would not
+/// follow later changes of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PosixOf {
     /// The identity of a user.
@@ -115,7 +116,7 @@ pub struct WebIdentity {
     /// The unique id of the provider: another one may be made at its URL.
     #[serde(rename = "i")]
     pub provider_id: UniqueId,
-    /// The subject.
+    /// The person's id at the provider (`sub`).
     #[serde(rename = "u")]
     pub subject: Box<str>,
     /// The audience.
@@ -123,8 +124,8 @@ pub struct WebIdentity {
     pub audience: Box<str>,
 }
 
-/// The contents of a token. Names in JSON are single letters; one that is not known refuses the
-/// token.
+/// The claims in a token. Their names in JSON are single letters; a token with an unknown name is
+/// refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
@@ -143,16 +144,16 @@ pub struct Claims {
     /// The name of the session.
     #[serde(rename = "n")]
     pub name: Box<str>,
-    /// When it was issued, in seconds since 1970.
+    /// The time at which the session was issued, in seconds since 1970.
     #[serde(rename = "i")]
     pub issued: i64,
-    /// The second from which it has ended.
+    /// The time from which the session has ended, in seconds since 1970.
     #[serde(rename = "e")]
     pub ends: i64,
-    /// The requester of the session.
+    /// The principal that asked for the session.
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
-    /// The access key that signed for that.
+    /// The access key that signed the request for the session.
     #[serde(rename = "y", default, skip_serializing_if = "Option::is_none")]
     pub by_key: Option<AccessKeyId>,
     /// The key that it ends with, which signed for it, or for one that it comes from.
@@ -172,7 +173,7 @@ pub struct Claims {
         deserialize_with = "unique::deserialize"
     )]
     pub tags: Tags,
-    /// The keys of the tags that go on to the next role.
+    /// The keys of the tags that the session passes on if it assumes another role.
     #[serde(rename = "x", default, skip_serializing_if = "BTreeSet::is_empty")]
     pub transitive: BTreeSet<TagKey>,
     /// The source identity.
@@ -184,12 +185,12 @@ pub struct Claims {
     /// The POSIX identity.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub posix: Option<PosixOf>,
-    /// True if it was asked for by a session.
+    /// True if the session was issued to another session, not to a lasting key.
     #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     pub chained: bool,
 }
 
-/// The part of the claims that its sender chose the size of.
+/// The part of the claims whose size the client chose.
 #[derive(Serialize)]
 struct Packed<'a> {
     s: &'a Option<Document>,
@@ -199,7 +200,7 @@ struct Packed<'a> {
 }
 
 impl Claims {
-    /// Makes the claims of a session without policies, tags and whatever else it may have.
+    /// Makes the claims of a session that has no policies, tags or other optional claims.
     pub fn new(
         kind: SessionKind,
         account: AccountId,
@@ -230,8 +231,8 @@ impl Claims {
         }
     }
 
-    /// Checks the times: a session that has ended is `Expired`, one that was issued more than a
-    /// quarter of an hour from now is no session of ours.
+    /// Checks the times. A session that has ended is `Expired`; one that was issued more than 15
+    /// minutes in the future is refused.
     pub fn check_time(&self, now: Timestamp) -> Result<(), Unidentified> {
         if self.issued > now.as_second().saturating_add(SECONDS_AHEAD_MAX) || self.issued > self.ends {
             return Err(Unidentified::InvalidToken);
@@ -256,14 +257,15 @@ impl Claims {
     }
 }
 
-/// The reason why a session is not sealed.
+/// The reason why the claims of a session cannot be sealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealError {
-    /// Policies and tags are larger than they may be: so many percent of that.
+    /// Policies and tags are larger than allowed: this many percent of the limit.
     PackedPolicyTooLarge(usize),
-    /// The token would be larger than a header may be, or the claims than opening allows.
+    /// The token would be larger than [`TOKEN_CHARS_MAX`], or the claims larger than they may be
+    /// after decompression.
     TooLarge,
-    /// There are no random numbers.
+    /// The system gives no random numbers.
     NoRandomNumbers,
 }
 
@@ -289,22 +291,22 @@ impl From<NoRandomNumbers> for SealError {
     }
 }
 
-/// A token, which is as good as a password together with its secret, and is never printed.
+/// A token. With its secret key it is as good as a password, so that it is never printed.
 #[derive(Clone)]
 pub struct SessionToken(Zeroizing<String>);
 
 impl SessionToken {
-    /// Keeps the text of a token that came with a request and was opened already.
+    /// Wraps the text of a token that came with a request and was opened already.
     pub(crate) fn received(text: &str) -> Self {
         Self(Zeroizing::new(text.to_owned()))
     }
 
-    /// Returns the token, for an answer.
+    /// Returns the token, to be sent in an answer.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Compares it with another one, in a time that does not tell where they differ.
+    /// Compares the token with another text, in a time that does not reveal where they differ.
     pub fn matches(&self, other: &str) -> bool {
         verify_slices_are_equal(self.0.as_bytes(), other.as_bytes()).is_ok()
     }
@@ -321,11 +323,11 @@ impl fmt::Debug for SessionToken {
 pub struct Issued {
     /// The access key.
     pub access_key: AccessKeyId,
-    /// Its secret.
+    /// The secret key.
     pub secret_key: SecretKey,
-    /// The token, without which the two are nothing.
+    /// The token, without which the access key and the secret key are worth nothing.
     pub token: SessionToken,
-    /// `PackedPolicySize`; `None` if nothing was packed.
+    /// The `PackedPolicySize` in percent; `None` if the session has no policies and tags.
     pub packed_percent: Option<u32>,
 }
 
@@ -335,7 +337,8 @@ struct TokenKey {
     secrets: hmac::Key,
 }
 
-/// The keys of tokens, one of each master key: the first seals, all open. They are never printed.
+/// The keys of tokens, one for each master key: the first one seals, and each opens what it has
+/// sealed. They are never printed.
 pub struct TokenKeys(Vec<TokenKey>);
 
 impl fmt::Debug for TokenKeys {
@@ -345,7 +348,7 @@ impl fmt::Debug for TokenKeys {
 }
 
 impl TokenKeys {
-    /// Derives the keys.
+    /// Derives the keys from the master keys.
     pub fn new(master_keys: &MasterKeys) -> Self {
         let secrets = master_keys.derived(SECRET_TEXT);
         let both = master_keys.derived(TOKEN_TEXT).zip(secrets);
@@ -356,7 +359,7 @@ impl TokenKeys {
         Self(keys.collect())
     }
 
-    /// Gives out a session: draws an access key, and seals the claims for it.
+    /// Issues a session: draws an access key, and seals the claims for it.
     pub fn seal(&self, claims: &Claims, fill: &Fill<'_>) -> Result<Issued, SealError> {
         let packed_percent = claims.packed_percent()?;
         let json = serde_json::to_vec(claims).map_err(|_| SealError::TooLarge)?;
@@ -377,8 +380,9 @@ impl TokenKeys {
         Ok(Issued { access_key, secret_key, token: SessionToken(token), packed_percent })
     }
 
-    /// Opens a token that came with an access key. Every failure is `InvalidToken`, and takes the
-    /// same path as far as there is one. Times are not looked at ([`Claims::check_time`]).
+    /// Opens a token that came with an access key, and returns its claims and the secret key. Every
+    /// failure is `InvalidToken`, so that a client cannot tell them apart. Times are not checked
+    /// ([`Claims::check_time`] does that).
     pub fn open(&self, access_key: &str, token: &str) -> Result<(Claims, SecretKey), Unidentified> {
         self.look(access_key, token).ok_or(Unidentified::InvalidToken)
     }
@@ -425,7 +429,8 @@ fn deflate(bytes: &[u8]) -> Result<Vec<u8>, SealError> {
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|_| SealError::TooLarge)
 }
 
-/// Inflates what is no larger than claims may be, and has nothing behind it.
+/// Decompresses the claims; `None` if they are larger than claims may be, or if further bytes
+/// follow.
 fn inflate(bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let mut text = Zeroizing::new(Vec::with_capacity(CLAIMS_BYTES_MAX + 1));
     let mut decoder = DeflateDecoder::new(bytes);

@@ -5,11 +5,12 @@ use aws_lc_rs::rand;
 use crate::credential::AccessKeyId;
 use crate::text::as_text;
 
-/// The letters of ids: 32, so that each has 5 bits.
+/// The alphabet of ids: 32 letters, so that each stands for 5 bits.
 const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-/// The letters of a unique id after its prefix: 85 random bits.
+/// The number of letters of a unique id after its prefix: 85 random bits.
 const LETTERS_UNIQUE: usize = 17;
-/// The letters of an access key id after its prefix, which is 20 characters long, as AWS's.
+/// The number of letters of an access key id after its prefix. The whole id has 20 characters, as
+/// AWS's.
 const LETTERS_ACCESS_KEY: usize = 16;
 
 /// The error when the system gives no random numbers.
@@ -27,7 +28,8 @@ impl std::error::Error for NoRandomNumbers {}
 /// A source of random bytes.
 pub type Fill<'f> = dyn Fn(&mut [u8]) -> Result<(), NoRandomNumbers> + Sync + 'f;
 
-/// The random numbers of the system: the [`Fill`] of everything but tests.
+/// Fills `bytes` with random numbers of the system: the [`Fill`] that is used everywhere but in
+/// tests.
 pub fn system_random(bytes: &mut [u8]) -> Result<(), NoRandomNumbers> {
     rand::fill(bytes).map_err(|_| NoRandomNumbers)
 }
@@ -94,7 +96,7 @@ impl UniqueId {
         }
     }
 
-    /// Makes an id of random letters.
+    /// Makes an id of this kind with random letters.
     pub fn random(kind: IdKind, fill: &Fill<'_>) -> Result<Self, NoRandomNumbers> {
         Ok(Self(random_letters::<LETTERS_UNIQUE>(kind.prefix(), fill)?.into()))
     }
@@ -131,12 +133,12 @@ fn random_letters<const N: usize>(prefix: &str, fill: &Fill<'_>) -> Result<Strin
 }
 
 impl AccessKeyId {
-    /// Makes the id of a key that lasts: `AKIA` and 16 random letters.
+    /// Makes the id of a lasting access key: `AKIA` and 16 random letters.
     pub fn random(fill: &Fill<'_>) -> Result<Self, NoRandomNumbers> {
         Self::of_letters("AKIA", fill)
     }
 
-    /// Makes the id of the key of a session: `ASIA` and 16 random letters.
+    /// Makes the id of a session's access key: `ASIA` and 16 random letters.
     pub fn random_of_session(fill: &Fill<'_>) -> Result<Self, NoRandomNumbers> {
         Self::of_letters("ASIA", fill)
     }

@@ -17,7 +17,7 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// The least CPU time of a round, in microseconds.
+/// Returns the least CPU time of a round, in microseconds.
 fn cost(mut round: impl FnMut(u32)) -> f64 {
     let run = |_| {
         let began = cpu();

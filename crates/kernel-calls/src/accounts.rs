@@ -1,13 +1,13 @@
-//! The system's accounts: users and groups by the name service switch (nsswitch.conf(5)), so that
-//! directories count as well as `/etc/passwd`.
+//! Looks up the system's accounts: users and groups from all sources of the name service switch
+//! (nsswitch.conf(5)), such as `/etc/passwd` and directory servers.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem::MaybeUninit;
 use std::{io, ptr};
 
-/// The longest entry that is read.
+/// The longest entry of a user that is read, in bytes.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
-/// NGROUPS_MAX of the kernel.
+/// The largest number of groups of a user, NGROUPS_MAX of the kernel.
 const GROUPS_MAX: usize = 65_536;
 
 /// A user's ids, and all groups that the user is in.
@@ -15,15 +15,15 @@ const GROUPS_MAX: usize = 65_536;
 pub struct Account {
     /// The user id.
     pub uid: u32,
-    /// The user's own group.
+    /// The id of the user's primary group.
     pub gid: u32,
-    /// All groups in ascending order, without the own one.
+    /// The ids of the user's other groups, in ascending order.
     pub groups: Box<[u32]>,
 }
 
-/// Looks up a user by name; `None` if there is no such user. Waits for whatever the switch asks, as
-/// a directory over the network, for as long as that takes. Groups of a source that does not answer
-/// are missing: the C library does not report that.
+/// Looks up a user by name; `None` if there is no such user. Waits for the sources of the name
+/// service switch, such as a directory server, as long as they take. Groups of a source that does
+/// not answer are missing, since the C library does not report the failure.
 pub fn account_of(name: &str) -> io::Result<Option<Account>> {
     // No name has a NUL byte.
     let Ok(name) = CString::new(name) else { return Ok(None) };

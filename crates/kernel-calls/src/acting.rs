@@ -1,12 +1,14 @@
-//! File calls as another user: the kernel decides about them by the ids and groups of that user.
+//! Makes file calls as another user: the kernel decides about them by the ids and groups of that
+//! user.
 //!
 //! The kernel has separate ids for file calls (setfsuid(2), setfsgid(2)), and ids and groups for
-//! each thread. [`acting`] changes those of the calling thread, and gives the ids back when its
-//! work ends. While a thread of the superuser has another user's id for file calls, it has none of
-//! the capabilities that concern files (capabilities(7)): the kernel takes and returns them.
+//! each thread. [`acting`] changes those of the calling thread, and restores the ids when its work
+//! ends. While a thread of the superuser has another user's id for file calls, it has none of the
+//! capabilities that concern files (capabilities(7)): the kernel removes and restores them by
+//! itself.
 //!
 //! A new thread begins with the ids of the thread that made it. So [`begin_as_self`] is the first
-//! call of each thread, except those that [`spawn_scoped`] makes.
+//! call of each thread, except for threads that [`spawn_scoped`] makes.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write as _;
@@ -21,7 +23,7 @@ use crate::ids;
 pub struct Identity<'g> {
     /// The user id.
     pub uid: u32,
-    /// The group id, which new files get.
+    /// The group id, which new files get as their group.
     pub gid: u32,
     /// The supplementary groups.
     pub groups: &'g [u32],
@@ -34,15 +36,16 @@ impl Identity<'_> {
     }
 }
 
-/// The present ids of a thread's file calls, and those that they return to after its work.
+/// The ids that a thread's file calls have now, and those that they get back after the thread has
+/// acted as a user.
 struct Standing {
-    /// The thread's own user and group.
+    /// The user id and group id of the process, which the thread has if it acts as nobody else.
     own: (u32, u32),
-    /// The user and group that it acts as, also within [`as_self`].
+    /// The user id and group id that the thread acts as, also within [`as_self`].
     acting: Cell<Option<(u32, u32)>>,
     is_self: Cell<bool>,
-    /// The groups that were set last. They stay when the work ends: what the superuser may do with
-    /// files does not depend on groups.
+    /// The supplementary groups that were set last. They stay after the work ends, since the
+    /// superuser's rights on files do not depend on groups.
     groups: RefCell<Option<Vec<u32>>>,
 }
 
@@ -55,24 +58,26 @@ thread_local! {
     };
 }
 
-/// Does some work whose file calls are those of a user.
+/// Calls `work`, and makes its file calls with the ids of the user `who`.
 ///
-/// Fails before the work begins: with `InvalidInput` if an id is 0 or 4294967295, or if the thread
-/// acts as a user already; with `PermissionDenied` if the process is not the superuser, or the
-/// kernel does not give it the ids, as those that its user namespace does not have. Ends the
-/// process if the kernel does not give the own ids back.
+/// Fails without calling `work`: with `InvalidInput` if an id is 0 or 4294967295, or if the thread
+/// acts as a user already; with `PermissionDenied` if the process is not the superuser, or if the
+/// kernel refuses the ids, for example because the process's user namespace does not have them.
+/// Ends the process if the kernel does not restore the ids after `work`.
 pub fn acting<T>(who: Identity<'_>, work: impl FnOnce() -> T) -> io::Result<T> {
     let _guard = Acting::begin(who)?;
     Ok(work())
 }
 
-/// Does some work as the process's own user, within [`acting`] and outside of it.
+/// Calls `work`, and makes its file calls with the process's own ids, within [`acting`] and outside
+/// of it.
 pub fn as_self<T>(work: impl FnOnce() -> T) -> T {
     let _guard = AsSelf::begin();
     work()
 }
 
-/// The user that the thread acts as: `Some` within [`acting`], except within [`as_self`].
+/// Returns the id of the user that the thread acts as: `Some` within [`acting`], except within
+/// [`as_self`].
 pub fn acting_user() -> Option<u32> {
     STANDING.with(|standing| standing.acting.get().filter(|_| !standing.is_self.get()).map(|(uid, _)| uid))
 }
@@ -82,17 +87,18 @@ pub fn is_acting() -> bool {
     acting_user().is_some()
 }
 
-/// Gives the thread the own ids, whatever ids its maker had.
+/// Sets the ids of the thread's file calls to those of the process, whatever ids the thread had
+/// that made this one.
 pub fn begin_as_self() {
     STANDING.with(|standing| hold(standing.own));
 }
 
-/// Returns the user and group of the thread's file calls, as the kernel has them.
+/// Returns the user id and group id of the thread's file calls, as the kernel has them.
 pub fn ids_for_files() -> (u32, u32) {
     ids::for_files()
 }
 
-/// Makes a thread that acts as this one does, for its whole life.
+/// Makes a thread that acts as the same user as the calling thread, for its whole life.
 pub fn spawn_scoped<'scope, 'env, T: Send + 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     builder: Builder,
@@ -112,7 +118,7 @@ pub fn spawn_scoped<'scope, 'env, T: Send + 'scope>(
     })
 }
 
-/// The time in which a thread acts as a user. It must not go to another thread.
+/// A guard: the thread acts as a user while it exists. It must not be sent to another thread.
 struct Acting(PhantomData<*const ()>);
 
 impl Acting {
@@ -166,7 +172,8 @@ impl Standing {
     }
 }
 
-/// The time in which a thread that acts as a user is itself; `None` if it was itself before.
+/// A guard: the thread has the process's own ids while it exists. It holds the ids to restore;
+/// `None` if the thread had its own ids before.
 struct AsSelf(Option<(u32, u32)>, PhantomData<*const ()>);
 
 impl AsSelf {
@@ -191,8 +198,8 @@ impl Drop for AsSelf {
     }
 }
 
-/// Gives the thread's file calls the ids, or ends the process: a thread whose ids are not known
-/// must not go on.
+/// Sets the ids of the thread's file calls. Ends the process if that fails: a thread whose ids are
+/// not known must not go on.
 fn hold(ids: (u32, u32)) {
     if !ids::set_for_files(ids.0, ids.1) && ids::for_files_by_proc().ok() != Some(ids) {
         lost();

@@ -12,17 +12,18 @@ pub mod acting;
 mod ids;
 pub mod privileges;
 
-/// Writes a file's dirty pages to its device and waits for that (`sync_file_range`, all three of
-/// its flags).
+/// Writes a file's dirty pages to its device and waits until they are written (`sync_file_range`,
+/// all three of its flags).
 ///
-/// Flushes neither metadata nor the device's cache: after a power cut the bytes are there only if a
-/// flush of the file system's journal came later.
+/// Flushes neither metadata nor the device's cache: after a power cut the bytes are there only if
+/// the file system's journal was flushed later.
 pub fn write_out(file: impl AsFd) -> io::Result<()> {
     // The length 0 stands for all that follows.
     sync_file_range(file, 0, 0)
 }
 
-/// [`write_out`] of a part of a file. Pages that are partly in it are written whole.
+/// Does the same as [`write_out`] for a part of a file, whose offsets are in bytes. Pages that lie
+/// partly in it are written as a whole.
 pub fn write_out_part(file: impl AsFd, part: &Range<u64>) -> io::Result<()> {
     match part.end.saturating_sub(part.start) {
         0 => Ok(()),
@@ -43,8 +44,8 @@ fn sync_file_range(file: impl AsFd, start: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// From now on, a write beyond the process's limit for file sizes (RLIMIT_FSIZE) fails with EFBIG
-/// instead of ending the process (SIGXFSZ).
+/// Makes a write beyond the process's limit for file sizes (RLIMIT_FSIZE) fail with EFBIG from now
+/// on, instead of ending the process (SIGXFSZ).
 pub fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN is no handler that could run.
     unsafe {
@@ -52,10 +53,11 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// Takes the descriptors, `count` of them from 3 on, that a service manager handed over to the
-/// process (sd_listen_fds(3)). Only the first call returns any.
+/// Returns the file descriptors that a service manager passed to the process: `count` of them,
+/// numbered from 3 on (sd_listen_fds(3)). Only the first call returns any.
 ///
-/// Must be called before the process opens files that it keeps, which might get such a number.
+/// Must be called before the process opens files that it keeps, which might get one of these
+/// numbers.
 pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     const FIRST: libc::c_int = 3;
@@ -75,13 +77,13 @@ pub fn take_inherited(count: usize) -> io::Result<Vec<OwnedFd>> {
 }
 
 /// True if another process has a file open for writing, or mapped for writing. `None` if that can't
-/// be known: for files of other users without CAP_LEASE, and on file systems without leases, as
+/// be known: for files of other users without CAP_LEASE, and on file systems without leases, which
 /// most network file systems are.
 ///
-/// `file` must be open for reading only. This takes a read lease (`F_SETLEASE`), which the kernel
-/// grants if there is no writer, and gives it back at once. A process that opens the file in that
-/// moment breaks the lease, which the kernel signals by SIGIO: from the first use on, this process
-/// ignores that signal.
+/// `file` must be open for reading only. The function takes a read lease (`F_SETLEASE`), which the
+/// kernel grants if no process has the file open for writing, and gives the lease back at once. If
+/// a process opens the file in between, it breaks the lease, and the kernel reports that by the
+/// signal SIGIO: from the first call on, this process ignores that signal.
 pub fn has_writer(file: impl AsFd) -> Option<bool> {
     static IGNORE_SIGIO: Once = Once::new();
     // SAFETY: SIG_IGN is no handler that could run.
@@ -101,23 +103,23 @@ pub fn has_writer(file: impl AsFd) -> Option<bool> {
     }
 }
 
-/// True if a whole part of a file is in the page cache, or is being read into it (`cachestat`,
-/// Linux 6.5). Fails if the kernel does not report that, or not to processes that may not write to
-/// the file.
+/// True if all pages of a part of a file are in the page cache, or are being read into it
+/// (`cachestat`, Linux 6.5). Fails if the kernel does not have this call, or refuses it to a
+/// process that may not write to the file.
 pub fn is_cached(file: impl AsFd, part: &Range<u64>) -> io::Result<bool> {
     let page = page_bytes();
     let pages = part.end.div_ceil(page).saturating_sub(part.start / page);
     Ok(part.end <= part.start || cache_counts(file, part)?[0] >= pages)
 }
 
-/// Returns the number of pages of a part of a file with changes that are not on their way to the
-/// device yet; as [`is_cached`].
+/// Returns the number of pages of a part of a file that have changes, and are not being written to
+/// the device. Fails for the same reasons as [`is_cached`].
 pub fn dirty_pages(file: impl AsFd, part: &Range<u64>) -> io::Result<u64> {
     cache_counts(file, part).map(|counts| counts[1])
 }
 
-/// The counts of pages in the page cache, the first two of which are of those that are there, and
-/// of dirty ones.
+/// Returns five counts of pages in the page cache, as cachestat(2) orders them. The first counts
+/// cached pages, the second dirty pages.
 fn cache_counts(file: impl AsFd, part: &Range<u64>) -> io::Result<[u64; 5]> {
     // From linux/mman.h, as are the arrays that stand for its structures.
     const CACHESTAT: libc::c_long = 451;
@@ -139,9 +141,9 @@ pub struct Ext4Features {
     pub large: bool,
 }
 
-/// The features of the ext4 file system that a file or directory is on
+/// Returns the features of the ext4 file system that holds a file or directory
 /// (`EXT4_IOC_GET_TUNE_SB_PARAM`, Linux 6.18). Any user may query them. Fails if the kernel does
-/// not have this call. Must not be called on other file systems, for which the number may have
+/// not have this call. Must not be used on other file systems, for which the call's number may have
 /// another meaning.
 pub fn ext4_features(file: impl AsFd) -> io::Result<Ext4Features> {
     // From linux/ext4.h: `struct ext4_tune_sb_params` has 232 bytes, with `feature_compat` and

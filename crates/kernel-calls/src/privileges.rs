@@ -11,9 +11,8 @@ use rustix::thread::{
 use crate::acting::{Identity, acting};
 use crate::ids;
 
-/// The capabilities by which a process may do with files what their permissions refuse. The kernel
-/// takes these from a thread while its file calls are another user's (capabilities(7), "Effect of
-/// user ID changes").
+/// The capabilities that let a process ignore the permissions of files. The kernel takes them from
+/// a thread while its file calls are another user's (capabilities(7), "Effect of user ID changes").
 const OF_FILES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
@@ -22,8 +21,9 @@ const OF_FILES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::LINUX_IMMUTABLE)
     .union(CapabilitySet::MAC_OVERRIDE)
     .union(CapabilitySet::MKNOD);
-/// The capabilities that a process which acts as others keeps: to act, to do what its own files
-/// need, to see who writes a file, and to listen on ports below 1024.
+/// The capabilities that a process which acts as other users keeps: for acting, for access to its
+/// own files, for finding out which processes write to a file, and for listening on ports below
+/// 1024.
 const KEPT: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::DAC_OVERRIDE)
@@ -32,8 +32,9 @@ const KEPT: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::LEASE)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// The part of them that a process cannot do without: one that lacks one of the last three could
-/// act as others, but not reach or give away its own files.
+/// The capabilities that a process needs to act as other users, with their names. Without one of
+/// the last three it could act as others, but not access its own files or give them to another
+/// owner.
 const NEEDED: [(CapabilitySet, &str); 5] = [
     (CapabilitySet::SETUID, "CAP_SETUID"),
     (CapabilitySet::SETGID, "CAP_SETGID"),
@@ -45,15 +46,15 @@ const NEEDED: [(CapabilitySet, &str); 5] = [
 /// The reason why a process cannot act as other users.
 #[derive(Debug)]
 pub enum Lack {
-    /// It is not the superuser of its user namespace.
+    /// The process is not the superuser of its user namespace.
     Superuser,
-    /// It lacks the capability, whose name this is.
+    /// The process lacks the capability with this name.
     Capability(&'static str),
-    /// Its user namespace has setgroups(2) switched off.
+    /// In the process's user namespace, setgroups(2) is switched off.
     Groups,
-    /// It would keep its capabilities that concern files while it acts as a user.
+    /// The process would keep its capabilities that concern files while it acts as a user.
     Withdrawal,
-    /// The kernel refused the trial.
+    /// The kernel refused the trial, in which the process acted as a user.
     Refused(io::Error),
 }
 
@@ -83,7 +84,7 @@ impl std::error::Error for Lack {
     }
 }
 
-/// Finds out whether the process can act as other users, which is tried with one of them.
+/// Checks whether the process can act as other users, and tries it with the user `trial`.
 pub fn can_act(trial: Identity<'_>) -> Result<(), Lack> {
     if ids::own().0 != ids::SUPERUSER {
         return Err(Lack::Superuser);
@@ -107,11 +108,11 @@ pub fn can_act(trial: Identity<'_>) -> Result<(), Lack> {
     if left.intersects(OF_FILES) { Err(Lack::Withdrawal) } else { Ok(()) }
 }
 
-/// Gives up, for good, all capabilities that a process does not need to act as other users, and
-/// supplementary groups. No program that it starts gets any (`no_new_privs`).
+/// Drops, for good, the supplementary groups and all capabilities that a process does not need to
+/// act as other users. A program that the process starts cannot get them back (`no_new_privs`).
 ///
-/// Concerns the calling thread, and the threads that it makes from then on: so it is called before
-/// there are others.
+/// The change applies to the calling thread, and to threads that it makes afterwards. So call it
+/// before there are other threads.
 pub fn keep_what_acting_needs() -> io::Result<()> {
     for bit in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << bit);

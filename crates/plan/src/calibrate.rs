@@ -30,12 +30,12 @@ pub struct Verdict {
     pub measured_us: f64,
     /// The prediction from the costs, us.
     pub predicted_us: f64,
-    /// The ratio of the prediction to the measurement, less 1.
+    /// The relative error of the prediction: its ratio to the measurement, less 1.
     pub error: f64,
 }
 
-/// Makes costs from measurements: medians for each operation and size, and lines between them.
-/// Fails if there are too few sizes of an operation.
+/// Makes costs from measurements: the medians for each operation and size, with lines between them.
+/// Fails if an operation was measured with too few sizes.
 pub fn calibrate(source: String, samples: &[Sample]) -> Result<Costs> {
     let medians = medians(samples)?;
     for (operation, fewest) in [(Operation::Head, 1), (Operation::Get, 2), (Operation::Put, 2)] {

@@ -9,7 +9,7 @@ use crate::protection::Spread;
 use crate::storage::{Capacity, Volume};
 use crate::units::{GIB, HOURS_A_MONTH, KIB, Result, TIB, is_positive, toml_error};
 
-/// A catalogue, as in its TOML file.
+/// A catalogue, in the form of its TOML file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
@@ -19,7 +19,7 @@ pub struct Catalogue {
     /// The kinds of volumes by name.
     #[serde(default)]
     pub volume: BTreeMap<String, VolumeType>,
-    /// The meanings of protections that have names.
+    /// The meanings of protections that have names, for each number of nodes.
     #[serde(default)]
     pub cluster: Vec<Cluster>,
 }
@@ -28,31 +28,33 @@ pub struct Catalogue {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeType {
-    /// The numbers of such volumes that a node may have. Empty if any number is possible.
+    /// The numbers of volumes of this kind that a node may have. Empty if any number is possible.
     #[serde(default)]
     pub counts: Vec<u32>,
-    /// The sizes that exist, TiB. Empty if all from `tib_least` to `tib_most` do.
+    /// The sizes in which this kind exists, TiB. Empty if all sizes from `tib_least` to `tib_most`
+    /// exist.
     #[serde(default)]
     pub tib_sizes: Vec<f64>,
     /// The smallest size, TiB.
     pub tib_least: Option<f64>,
-    /// The largest size, TiB. Sizes are multiples of a tenth.
+    /// The largest size, TiB. Sizes are multiples of 0.1.
     pub tib_most: Option<f64>,
-    /// The least raw space of a cluster, TiB.
+    /// The smallest raw space of a cluster, TiB.
     pub raw_tib_least: Option<f64>,
-    /// The most raw space of a cluster, TiB.
+    /// The largest raw space of a cluster, TiB.
     pub raw_tib_most: Option<f64>,
-    /// The throughput that is included, MiB/s.
+    /// The throughput that the price of space includes, MiB/s.
     pub mib_per_second: Option<f64>,
-    /// The most throughput that a volume may be given, MiB/s.
+    /// The highest throughput that a volume may be given, MiB/s.
     pub mib_per_second_most: Option<f64>,
-    /// The throughput for each TiB of its size, MiB/s.
+    /// The throughput for each TiB of a volume's size, MiB/s.
     pub mib_per_second_per_tib: Option<f64>,
-    /// The operations a second that are included. None if they are not limited.
+    /// The number of operations a second that the price of space includes. None if operations are
+    /// not limited.
     pub iops: Option<f64>,
-    /// The most operations a second that a volume may be given.
+    /// The highest number of operations a second that a volume may be given.
     pub iops_most: Option<f64>,
-    /// The largest operation, KiB.
+    /// The size of the largest operation, KiB.
     pub io_kib_most: Option<f64>,
     /// The price of space, USD per GiB and month.
     pub usd_per_gib_month: Option<f64>,
@@ -80,7 +82,7 @@ impl Catalogue {
         Self::read(include_str!("../catalogue.toml"))
     }
 
-    /// Reads a catalogue from TOML. Fails if a number in it is not possible.
+    /// Reads a catalogue from TOML. Fails if a number in it is out of its range.
     pub fn read(text: &str) -> Result<Self> {
         let catalogue: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         for (name, node) in &catalogue.node {
@@ -175,8 +177,8 @@ impl VolumeType {
         (size.is_finite() && size >= self.tib_least.unwrap_or(0.0)).then_some(size)
     }
 
-    /// Returns the space of the smallest and of the largest cluster of this number of nodes. None
-    /// if the catalogue does not limit them.
+    /// Returns the space of the smallest and of the largest cluster with this number of nodes. None
+    /// if the catalogue does not limit the numbers and sizes of volumes.
     pub fn clusters(&self, nodes: u32, spread: Spread) -> Option<(Capacity, Capacity)> {
         let least = self.tib_sizes.iter().copied().reduce(f64::min).or(self.tib_least)?;
         let fewest = self.counts.iter().min()?;
@@ -221,8 +223,8 @@ impl VolumeType {
         Ok(())
     }
 
-    /// Makes a volume of a size. It has the throughput and the operations a second that are wanted
-    /// or, if none are given, those that are included.
+    /// Makes a volume of this kind and size. It has the wanted throughput and operations a second
+    /// or, if none are wanted, those that the price of space includes.
     pub fn volume(
         &self,
         name: &str,
@@ -260,8 +262,8 @@ impl VolumeType {
     }
 }
 
-/// Returns the wanted rate of a volume, or its own if none is wanted. Fails if the volume can't
-/// have it.
+/// Returns the wanted rate of a volume, or `own` if no rate is wanted. Fails if the volume can't
+/// have the wanted rate.
 fn within(name: &str, unit: &str, wanted: Option<f64>, own: f64, most: Option<f64>) -> Result<f64> {
     let most = most.unwrap_or(own);
     match wanted {
@@ -276,7 +278,7 @@ fn check_prices(what: &str, prices: &[Option<f64>]) -> Result<()> {
     if bad { Err(format!("{what} prices must be 0 or more")) } else { Ok(()) }
 }
 
-/// Joins texts: `4, 5, 6`; `none` if there are none.
+/// Joins values to a text such as `4, 5, 6`; it is `none` if there are no values.
 fn list<T: ToString>(of: impl IntoIterator<Item = T>) -> String {
     let all: Vec<String> = of.into_iter().map(|one| one.to_string()).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }

@@ -14,9 +14,9 @@ const FORMAT: u32 = 1;
 pub struct Costs {
     /// The version of the file's format, 1.
     pub format: u32,
-    /// The machine and the time of the measurement, and what was measured.
+    /// A text that says what was measured, on which machine and when.
     pub source: String,
-    /// The costs of HEAD, whose sizes are 0.
+    /// The costs of HEAD, as one segment whose size is 0.
     pub head: Vec<Segment>,
     /// The costs of GET.
     pub get: Vec<Segment>,
@@ -24,15 +24,15 @@ pub struct Costs {
     pub put: Vec<Segment>,
 }
 
-/// The cost of requests for objects from one size to the next.
+/// The cost of requests for objects whose sizes lie between two measured sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Segment {
-    /// The size at which the segment begins, bytes.
+    /// The size at which the segment begins, in bytes.
     pub size_bytes: f64,
-    /// The CPU time of a request for an object of that size, seconds.
+    /// The CPU time of a request for an object of that size, in seconds.
     pub seconds_per_request: f64,
-    /// The CPU time for each GiB beyond that size, seconds.
+    /// The CPU time for each further GiB beyond that size, in seconds.
     pub seconds_per_gib: f64,
 }
 
@@ -42,7 +42,8 @@ impl Costs {
         Self::read(include_str!("../costs.toml"))
     }
 
-    /// Reads a file of costs. Fails if its format is unknown, or a cost is missing or not possible.
+    /// Reads a file of costs. Fails if the format is unknown, or if a cost is missing or out of its
+    /// range.
     pub fn read(text: &str) -> Result<Self> {
         let costs: Self = toml::from_str(text).map_err(|e| toml_error(text, &e))?;
         if costs.format != FORMAT {
@@ -69,7 +70,7 @@ impl Costs {
         Ok(costs)
     }
 
-    /// Returns the text of the file.
+    /// Returns the costs as the text of a file.
     pub fn write(&self) -> Result<String> {
         toml::to_string(self).map_err(|e| e.to_string())
     }
@@ -95,7 +96,8 @@ impl Costs {
         }
     }
 
-    /// Makes costs from measured points: bytes and seconds, sorted by size.
+    /// Makes costs from measured points, each a size in bytes and a time in seconds, sorted by
+    /// size.
     pub(crate) fn of_points(source: String, points: impl Fn(Operation) -> Vec<(f64, f64)>) -> Self {
         let of = |operation| segments(&points(operation));
         Self {
@@ -108,8 +110,8 @@ impl Costs {
     }
 }
 
-/// Makes lines from point to point; the last continues with the slope of the one before it. A
-/// larger object never costs less than a smaller one: a measurement of that is noise.
+/// Makes lines from point to point. The last line continues with the slope of the line before it. A
+/// larger object never costs less than a smaller one: a measurement that says so is noise.
 fn segments(points: &[(f64, f64)]) -> Vec<Segment> {
     let mut most: f64 = 0.0;
     let rising: Vec<(f64, f64)> = points

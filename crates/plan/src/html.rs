@@ -1,4 +1,4 @@
-//! Shows an outcome as one page with charts.
+//! Shows an outcome as one HTML page with charts.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::model::{Bottleneck, Outcome};
 use crate::object::Footprint;
 use crate::show::{bottleneck_table, ceiling_table, facts, footprint_table, headroom_table, percent, size};
 
-/// Writes the page. `asked` is the command line, or another description of the load and the
+/// Writes the HTML page. `asked` is the command line, or another description of the load and the
 /// storage, which the page shows.
 pub fn html(outcome: &Outcome, asked: &str) -> String {
     let mut out = begin_page("slipway plan");

@@ -1,9 +1,9 @@
-//! Predicts the resources that a load needs of a storage, the rates that the storage can reach, and
-//! its price.
+//! Predicts how much of each resource of a storage a load needs, the rates that the storage can
+//! reach, and its price.
 //!
 //! An [`Outcome`] is computed from a [`Load`] and a [`Storage`] by arithmetic alone: nothing here
-//! reads a file, asks a server or knows the time. The CPU time of our own work is a table of
-//! measured figures, [`Costs`]. The model and its limits are described in
+//! reads a file, asks a server or needs the time. The CPU time of the gateway's own work comes from
+//! a table of measured figures, [`Costs`]. The model and its limits are described in
 //! `docs/decisions/0023-plan.md`.
 
 #![forbid(unsafe_code)]

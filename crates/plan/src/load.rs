@@ -43,17 +43,17 @@ pub enum Durability {
 /// A size of objects, with their share of all objects.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SizeShare {
-    /// The size of each object in bytes.
+    /// The size of each of these objects, in bytes.
     pub bytes: f64,
-    /// The share of this size in all objects, and in all requests. The shares of all sizes add up
-    /// to 1.
+    /// The share of objects of this size in all objects, and in all requests. The shares of all
+    /// sizes add up to 1.
     pub share: f64,
 }
 
 /// The requests of clients, and the objects that they store.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Load {
-    /// The number of objects to keep at the beginning.
+    /// The number of objects that are stored at the beginning.
     pub objects: f64,
     /// The sizes of the objects.
     pub sizes: Vec<SizeShare>,
@@ -71,7 +71,7 @@ pub struct Load {
     pub years: f64,
     /// The moment at which writes are acknowledged.
     pub durability: Durability,
-    /// The share of reads that are served from the nodes' memory.
+    /// The share of reads that are served from the memory of the nodes, from 0 to 1.
     pub from_memory: f64,
 }
 
@@ -81,7 +81,7 @@ impl Load {
         self.sizes.iter().map(|size| size.share * size.bytes).sum()
     }
 
-    /// Returns the number of objects after some years.
+    /// Returns the number of objects after this many years.
     pub fn objects_after(&self, years: f64) -> f64 {
         self.objects * (1.0 + self.growth).powf(years)
     }
@@ -95,7 +95,8 @@ impl Load {
         }
     }
 
-    /// Returns the same load with one request a second of this operation, and none of the others.
+    /// Returns the same load, but with one request a second of this operation and no other
+    /// requests.
     pub(crate) fn only(&self, operation: Operation) -> Self {
         let rate = |of| if of == operation { 1.0 } else { 0.0 };
         Self {
@@ -106,7 +107,7 @@ impl Load {
         }
     }
 
-    /// Fails if a number is not possible.
+    /// Fails if a number of the load is out of its range.
     pub(crate) fn check(&self) -> Result<(), String> {
         let shares: f64 = self.sizes.iter().map(|size| size.share).sum();
         if self.sizes.is_empty() || (shares - 1.0).abs() > 1e-6 {

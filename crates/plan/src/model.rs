@@ -1,5 +1,4 @@
-//! Computes from a load and a storage how much of each resource is used, and which resource limits
-//! the load.
+//! Computes how much of each resource of a storage a load uses, and which resource limits the load.
 
 use serde::Serialize;
 
@@ -9,10 +8,10 @@ use crate::object::Footprint;
 use crate::storage::{Capacity, Storage};
 use crate::units::{KIB, MB, Result, TIB};
 
-/// The share of a gateway's processors and network that may be busy, by which the gateways that are
-/// needed are counted. The rest is for peaks.
+/// The share of a gateway's processors and network that may be busy when the needed gateways are
+/// counted. The rest is for peaks.
 const GATEWAY_BUSY: f64 = 0.7;
-/// The number of bytes of a file system for which ext4 makes one inode, by default.
+/// The number of bytes of a file system for which ext4 makes one inode by default.
 const EXT4_BYTES_AN_INODE: f64 = 16.0 * KIB;
 
 /// A resource that a load may use up.
@@ -20,7 +19,7 @@ const EXT4_BYTES_AN_INODE: f64 = 16.0 * KIB;
 pub struct Bottleneck {
     /// The resource's name.
     pub name: &'static str,
-    /// The unit of demand and limit.
+    /// The unit of the demand and of the limit.
     pub unit: &'static str,
     /// The amount that the load needs.
     pub demand: f64,
@@ -33,7 +32,7 @@ pub struct Bottleneck {
     pub headroom: Option<f64>,
 }
 
-/// The highest rate of one operation alone.
+/// The highest rate that one operation reaches if there are no others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
     /// The operation.
@@ -51,34 +50,35 @@ pub struct Ceiling {
 /// The gateways that the storage has, and those that a load needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gateways {
-    /// The number of nodes that run a gateway.
+    /// The number of nodes that run a gateway now.
     pub there: f64,
-    /// The least number of gateways that would be at most 70 % busy, the network of their nodes
-    /// included. None if no number would be, because the traffic between nodes alone is more.
+    /// The smallest number of gateways with which each is at most 70 % busy, including the network
+    /// of its node. None if no number suffices, because the traffic between nodes alone is more.
     pub needed: Option<f64>,
-    /// The CPU time that the load takes, seconds per second.
+    /// The CPU time that the load takes, in seconds per second.
     pub cpu: f64,
 }
 
-/// The use of the space over time.
+/// The use of the storage's space over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fill {
-    /// The space taken on all volumes at the beginning, TiB, with protection, inodes and directory
-    /// entries.
+    /// The space that is taken on all volumes at the beginning, in TiB, with protection, inodes and
+    /// directory entries.
     pub tib: f64,
     /// The share of the raw space that is taken at the beginning.
     pub share: f64,
-    /// The share that is taken after the years asked for.
+    /// The share of the raw space that is taken after the number of years that the load gives.
     pub share_after: f64,
-    /// Pairs of a year and the share that is taken then, from now until the years asked for.
+    /// Pairs of a year and the share of the raw space that is taken then, from now until the last
+    /// of the load's years.
     pub by_year: Vec<(f64, f64)>,
-    /// The number of years until the space is full. None if it never is.
+    /// The number of years until the space is full. None if it never becomes full.
     pub years_until_full: Option<f64>,
-    /// The number of inodes after the years asked for.
+    /// The number of inodes after the number of years that the load gives.
     pub inodes_after: f64,
 }
 
-/// Prices, USD an hour.
+/// Prices, in USD per hour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Price {
     /// The price of all nodes. None if it is not known.
@@ -89,7 +89,7 @@ pub struct Price {
     pub all: Option<f64>,
 }
 
-/// The result of a prediction: a load on a storage.
+/// The result of a prediction for a load on a storage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// The space of the storage.
@@ -102,19 +102,19 @@ pub struct Outcome {
     pub fill: Fill,
     /// The highest rate of each operation alone.
     pub ceilings: Vec<Ceiling>,
-    /// The resources that the load uses, the most used first. Empty if it has no requests.
+    /// The resources that the load uses, the busiest first. Empty if the load has no requests.
     pub bottlenecks: Vec<Bottleneck>,
     /// The gateways that there are, and those that are needed.
     pub gateways: Gateways,
-    /// The longest time that a request may take, ms, if the load's clients are to reach its rates.
-    /// None for a load without requests or clients.
+    /// The longest time that a request may take, in ms, if the load's clients are to reach its
+    /// rates. None for a load without requests or clients.
     pub milliseconds_a_request: Option<f64>,
     /// The prices.
     pub price: Price,
     /// The source of the CPU costs.
     pub costs: String,
-    /// True if the storage has enough space for the years asked for, and reaches the rates asked
-    /// for.
+    /// True if the storage has enough space for all years of the load, and reaches the load's
+    /// rates.
     pub fits: bool,
     /// Remarks for the user.
     pub notes: Vec<String>,
@@ -156,7 +156,7 @@ pub fn plan(load: &Load, storage: &Storage, costs: &Costs) -> Result<Outcome> {
     })
 }
 
-/// Returns the CPU time that the load takes, seconds per second.
+/// Returns the CPU time that the load takes, in seconds per second.
 fn cpu(load: &Load, costs: &Costs) -> f64 {
     let of = |operation| {
         let seconds = load.sizes.iter().map(|size| size.share * costs.seconds(operation, size.bytes));
@@ -165,17 +165,17 @@ fn cpu(load: &Load, costs: &Costs) -> f64 {
     Operation::ALL.map(of).iter().sum()
 }
 
-/// Returns the mean of a figure over all sizes of objects.
+/// Returns the mean of a figure of objects over all sizes, weighted by their shares.
 fn mean(load: &Load, footprints: &[Footprint], of: impl Fn(&Footprint) -> f64) -> f64 {
     load.sizes.iter().zip(footprints).map(|(size, one)| size.share * of(one)).sum()
 }
 
-/// The traffic in one direction of the network.
+/// The traffic of the network in one direction.
 struct Direction {
-    /// The traffic that the gateways share, MB/s: that with clients, and that between gateways and
-    /// other nodes.
+    /// The traffic that is divided among the gateways, MB/s: that with clients, and that between
+    /// gateways and other nodes.
     of_gateways: f64,
-    /// The traffic that each node has because of the data that it holds, MB/s.
+    /// The traffic of each node for the data that the node stores, MB/s.
     of_node: f64,
 }
 
@@ -186,8 +186,8 @@ impl Direction {
     }
 }
 
-/// Computes the traffic into nodes and out of them. Traffic between nodes and traffic with clients
-/// share the network.
+/// Computes the traffic into the nodes and out of them. Traffic between nodes and traffic with
+/// clients use the same network.
 fn traffic(load: &Load, storage: &Storage, footprints: &[Footprint]) -> [Direction; 2] {
     let nodes = f64::from(storage.nodes);
     let elsewhere = (nodes - 1.0) / nodes;
@@ -278,8 +278,8 @@ fn gateways(load: &Load, storage: &Storage, costs: &Costs, footprints: &[Footpri
     Gateways { there: storage.gateways(), needed: needed.is_finite().then_some(needed), cpu }
 }
 
-/// Returns a note for a load whose peaks need more gateways than there are. The load fits
-/// nevertheless if no resource is used up.
+/// Returns a note for the user if the load's peaks need more gateways than the storage has. The
+/// load may fit nevertheless, if no resource is used up.
 fn gateways_note(gateways: &Gateways, storage: &Storage) -> Option<String> {
     let (there, nodes) = (gateways.there, f64::from(storage.nodes));
     let Some(needed) = gateways.needed else {

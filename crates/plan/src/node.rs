@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 pub struct NodeType {
     /// The number of processors.
     pub vcpus: u32,
-    /// The memory, GiB. It is shown, but not used in computations.
+    /// The memory, GiB. It is shown, but nothing is computed from it.
     pub memory_gib: Option<f64>,
     /// The bandwidth of the network in each direction, Gbit/s.
     pub network_gbit: f64,
-    /// The bandwidth of all volumes of a node together, Mbit/s, of reads and writes. None if it is
-    /// the sum of the volumes' own.
+    /// The bandwidth of all volumes of a node together, for reads and writes, Mbit/s. None if only
+    /// the volumes' own bandwidths limit it.
     pub volumes_mbit: Option<f64>,
     /// The price, USD an hour. None if it is not known.
     pub usd_per_hour: Option<f64>,

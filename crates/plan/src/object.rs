@@ -1,4 +1,4 @@
-//! Computes the space, the inodes and the operations of volumes that one object takes.
+//! Computes how much space, how many inodes and how many operations of volumes one object takes.
 
 use serde::Serialize;
 
@@ -7,8 +7,8 @@ use crate::protection::{Local, Spread};
 use crate::storage::Storage;
 use crate::units::{BLOCK, RECORD};
 
-/// The bytes of an inode and of a directory entry. The object's record, of 45 to 50 bytes, fits in
-/// the inode.
+/// The number of bytes of an inode and of a directory entry. The object's record, of 45 to 50
+/// bytes, fits in the inode.
 const INODE: f64 = 512.0 + 64.0;
 
 /// The space and the operations that one object takes.
@@ -16,22 +16,24 @@ const INODE: f64 = 512.0 + 64.0;
 pub struct Footprint {
     /// The object's size in bytes.
     pub bytes: f64,
-    /// The bytes on all volumes, with protection, inode and directory entry.
+    /// The number of bytes on all volumes, including protection, inode and directory entry.
     pub bytes_on_volumes: f64,
     /// The number of inodes in the file system, as `df -i` counts.
     pub inodes: f64,
-    /// The bytes that one PUT writes to all volumes: those of `bytes_on_volumes`, and a block of
+    /// The number of bytes that one PUT writes to all volumes: `bytes_on_volumes`, and a block of
     /// each journal.
     pub put_bytes: f64,
-    /// The most operations of all volumes for one PUT. PUTs that wait at the same time share some.
+    /// The largest number of operations on all volumes for one PUT. PUTs that wait at the same time
+    /// share some of them.
     pub put_operations: f64,
-    /// The bytes that one GET reads, if nothing is in memory.
+    /// The number of bytes that one GET reads from volumes, if none of them are in memory.
     pub get_bytes: f64,
-    /// The number of operations of volumes for one GET.
+    /// The number of operations on volumes for one GET.
     pub get_operations: f64,
-    /// The number of operations of volumes for one HEAD.
+    /// The number of operations on volumes for one HEAD.
     pub head_operations: f64,
-    /// The bytes that a PUT sends to nodes, to the gateway's own included.
+    /// The number of bytes that a PUT sends to the nodes that store them, including the gateway's
+    /// own node.
     pub spread_bytes: f64,
 }
 
@@ -88,8 +90,9 @@ fn writes(storage: &Storage, bytes: f64) -> f64 {
     }
 }
 
-/// Returns the number of operations on volumes that hold records of ZFS together. A record takes as
-/// many volumes as it has sectors with their parity, or all. Neighbouring records are joined.
+/// Returns the number of operations on volumes that read or write `bytes` in consecutive ZFS
+/// records. A record takes as many volumes as it has sectors, including those of parity, or all
+/// volumes. Operations on neighbouring records are joined.
 fn rows(volumes: u32, parity: u32, io_bytes_most: f64, bytes: f64) -> f64 {
     let parity = f64::from(parity);
     let sectors = (bytes.min(RECORD) / BLOCK).ceil();

@@ -7,25 +7,25 @@ use serde::Deserialize;
 
 use crate::units::{BLOCK, RECORD};
 
-/// Protection within a node, over all its volumes as one group.
+/// The protection within a node, over all its volumes as one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Local {
-    /// No protection: volumes are separate, or striped.
+    /// No protection: each volume has its own data, or data is striped over the volumes.
     None,
-    /// The number of copies of all data: RAID 1 and 10, mirrors of ZFS.
+    /// RAID 1 or 10, or mirrors of ZFS, with the number of copies of all data.
     Mirror(u32),
-    /// The number of volumes for parity, which is rewritten in place: RAID 5 and 6.
+    /// RAID 5 or 6, with the number of volumes that parity takes. Parity is rewritten in place.
     Raid(u32),
-    /// The number of sectors of parity for each row of a record, which is never rewritten in place:
-    /// RAID-Z of ZFS.
+    /// RAID-Z of ZFS, with the number of parity sectors for each row of a record. Records are never
+    /// rewritten in place.
     Raidz(u32),
 }
 
-/// Protection across nodes.
+/// The protection across nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Spread {
-    /// No protection: a file is on one node.
+    /// No protection: each file is on one node.
     None,
     /// The number of copies, each on another node.
     Copies(u32),
@@ -50,7 +50,7 @@ impl Local {
         }
     }
 
-    /// Returns the number of volumes of a node that may fail, in any place.
+    /// Returns the number of volumes of a node that may fail, whichever they are.
     pub fn survives(self) -> u32 {
         match self {
             Self::None => 0,
@@ -59,10 +59,10 @@ impl Local {
         }
     }
 
-    /// Returns the number of blocks on the volumes for `data` blocks of data. With RAID it may have
-    /// a fraction, since the parity of a stripe is shared by all its blocks. With ZFS, each record
-    /// has sectors of parity for each row of data, and is rounded up to a multiple of what can be
-    /// freed.
+    /// Returns the number of blocks on the volumes for `data` blocks of data. With RAID it may be a
+    /// fraction, since all blocks of a stripe share the stripe's parity. With ZFS, each record has
+    /// parity sectors for each row of data, and is rounded up to a multiple of the smallest space
+    /// that can be freed.
     pub(crate) fn blocks(self, data: f64, volumes: u32) -> f64 {
         let Self::Raidz(parity) = self else { return data / self.efficiency(volumes) };
         let parity = f64::from(parity);
@@ -110,13 +110,13 @@ impl Local {
     }
 }
 
-/// Returns "is 1", "are 2".
+/// Returns "is 1" for the number 1, and "are 2" and so on for others.
 fn are(number: u32) -> String {
     format!("{} {number}", if number == 1 { "is" } else { "are" })
 }
 
 impl Spread {
-    /// Returns the share of the nodes' space that holds data.
+    /// Returns the share of the nodes' space that holds data rather than protection.
     pub fn efficiency(self) -> f64 {
         match self {
             Self::None => 1.0,
@@ -125,7 +125,7 @@ impl Spread {
         }
     }
 
-    /// Returns the number of nodes that may fail.
+    /// Returns the number of nodes that may fail without loss of data.
     pub fn survives(self) -> u32 {
         match self {
             Self::None => 0,
@@ -134,7 +134,7 @@ impl Spread {
         }
     }
 
-    /// Returns the number of nodes that one file needs.
+    /// Returns the number of nodes over which one file is spread.
     pub fn width(self) -> u32 {
         match self {
             Self::None => 1,
@@ -143,8 +143,8 @@ impl Spread {
         }
     }
 
-    /// Returns the pieces of a file of `blocks` blocks, as pairs of a number of pieces and the
-    /// number of blocks of each.
+    /// Returns the pieces into which a file of `blocks` blocks is divided. Each pair has a number
+    /// of pieces, and the number of blocks of each.
     pub(crate) fn pieces(self, blocks: f64) -> Vec<(f64, f64)> {
         match self {
             Self::None => vec![(1.0, blocks)],

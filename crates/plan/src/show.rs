@@ -1,4 +1,4 @@
-//! Shows outcomes as tables for terminals.
+//! Shows outcomes as tables for terminals and for HTML.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,8 @@ use crate::load::Operation;
 use crate::model::{Bottleneck, Ceiling, Outcome};
 use crate::units::{GIB, HOURS_A_MONTH, KIB, MIB, TIB};
 
-/// Rows of cells, of which the first is the head. The first cell of each is aligned to the left,
-/// the others to the right.
+/// A table: its rows with their cells. The first row is the head. The first cell of each row is
+/// aligned to the left, the others to the right.
 pub(crate) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -125,8 +125,8 @@ pub(crate) fn ceiling_table(ceilings: &[Ceiling]) -> Table {
     table
 }
 
-/// Makes a table of the share of each resource that is used by each operation alone, at its highest
-/// rate.
+/// Makes a table that shows, for each operation alone at its highest rate, the share of each
+/// resource that it uses.
 pub(crate) fn headroom_table(ceilings: &[Ceiling]) -> Table {
     let mut head = vec!["used at that rate"];
     head.extend(ceilings.iter().map(|one| one.operation.name()));
@@ -173,7 +173,7 @@ pub(crate) fn footprint_table(outcome: &Outcome) -> Table {
     table
 }
 
-/// Returns names and values, each pair for a line.
+/// Returns the facts of an outcome as pairs of a name and a value, each pair for one line.
 pub(crate) fn facts(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let (capacity, fill, price) = (&outcome.capacity, &outcome.fill, &outcome.price);
     let mut facts = vec![

@@ -8,11 +8,11 @@ use crate::node::NodeType;
 use crate::protection::{Local, Spread};
 use crate::units::{MB, MIB, Result};
 
-/// The values that a limit may have, in its unit: thus nothing is divided by 0, and no ratio is
-/// infinite.
+/// The range of values that a limit may have, in its unit. It excludes 0 and infinity, so that
+/// every ratio is finite.
 const LIMITS: RangeInclusive<f64> = 1e-6..=1e12;
 
-/// A volume: a disk, or what a cloud calls a volume.
+/// A volume: a disk, or a cloud's block storage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Volume {
     /// The name of the volume's kind.
@@ -23,7 +23,7 @@ pub struct Volume {
     pub mib_per_second: f64,
     /// The number of operations a second. None if it is not limited.
     pub iops: Option<f64>,
-    /// The bytes of the largest operation.
+    /// The size of the largest operation, in bytes.
     pub io_bytes_most: f64,
     /// The volume's price, USD an hour. None if it is not known.
     pub usd_per_hour: Option<f64>,
@@ -44,7 +44,7 @@ pub struct Storage {
     pub local: Local,
     /// The protection across nodes.
     pub spread: Spread,
-    /// The number of nodes on which a gateway runs. None if it runs on all.
+    /// The number of nodes that run a gateway. None if all nodes do.
     pub gateways: Option<u32>,
 }
 
@@ -90,7 +90,7 @@ impl Storage {
         self.node.volumes_mbit.map(|mbit| mbit * 1e6 / 8.0 / MB)
     }
 
-    /// Returns the sum of the bandwidths of a node's volumes, MB/s.
+    /// Returns the sum of the bandwidths of a node's volumes, ignoring the node's own limit, MB/s.
     pub fn volumes_sum_mb(&self) -> f64 {
         f64::from(self.volumes) * self.volume.mib_per_second * MIB / MB
     }
@@ -111,15 +111,15 @@ impl Storage {
         }
     }
 
-    /// Returns the prices of all volumes and of all nodes, USD an hour; None for one that is not
-    /// known.
+    /// Returns the price of all volumes and the price of all nodes, in USD per hour. A price that
+    /// is not known is None.
     pub(crate) fn usd_per_hour(&self) -> (Option<f64>, Option<f64>) {
         let nodes = f64::from(self.nodes);
         let volumes = self.volume.usd_per_hour.map(|price| price * nodes * f64::from(self.volumes));
         (volumes, self.node.usd_per_hour.map(|price| price * nodes))
     }
 
-    /// Fails if the storage is not possible.
+    /// Fails if the storage is not possible, and says why.
     pub(crate) fn check(&self) -> Result<()> {
         if self.nodes == 0 || self.volumes == 0 {
             return Err("at least one node with one volume is needed: --nodes and --volumes must be above 0"

@@ -1,5 +1,5 @@
-//! Decides about requests on standard input, a line of JSON each, and writes a line for each: what
-//! tests/policies/compare.py asks.
+//! Reads requests from standard input, a line of JSON each, and writes the decision about each as a
+//! line. tests/policies/compare.py uses it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -5,7 +5,8 @@ use crate::pattern::{Pattern, Special};
 /// The number of parts of an ARN: `arn:partition:service:region:account:resource`.
 const PARTS: usize = 6;
 
-/// Splits an ARN. Colons after the fifth are the resource's.
+/// Splits an ARN into its parts; `None` if there are fewer. Colons after the fifth belong to the
+/// resource.
 pub fn split(arn: &str) -> Option<[&str; PARTS]> {
     let mut parts = arn.splitn(PARTS, ':');
     let all = [(); PARTS].map(|()| parts.next());
@@ -15,18 +16,18 @@ pub fn split(arn: &str) -> Option<[&str; PARTS]> {
     (arn == "arn").then_some([arn, partition, service, region, account, resource])
 }
 
-/// A pattern of which each part is compared with that of an ARN.
+/// A pattern for ARNs, whose parts are compared one by one.
 #[derive(Debug, Clone)]
 pub enum ArnPattern {
-    /// A pattern for each part.
+    /// One pattern for each part.
     Parts(Box<[Pattern; PARTS]>),
-    /// As a whole: the parts are in a variable.
+    /// One pattern for the whole ARN, since a variable stands for several parts.
     Whole(Pattern),
 }
 
 impl ArnPattern {
-    /// Reads the value of a condition. A `*` that ends a pattern of fewer parts stands for the
-    /// others, too.
+    /// Reads the value of a condition; `None` if it cannot be a pattern for ARNs. If the text has
+    /// fewer than six parts and ends with `*`, the `*` stands for the missing parts, too.
     pub fn new(text: &str, variables: bool) -> Result<Option<Self>, Fault> {
         let special = Special { variables, wildcards: true, any_case: false };
         let mut parts = outside_variables(text, variables);
@@ -46,7 +47,8 @@ impl ArnPattern {
         Ok(compiled.try_into().ok().map(|parts| Self::Parts(Box::new(parts))))
     }
 
-    /// Compares with an ARN. What is not an ARN is matched by nothing.
+    /// Compares the pattern with an ARN. A pattern of parts does not match a text that is not an
+    /// ARN.
     pub fn matches(&self, arn: &str, facts: &dyn Facts) -> Certainty {
         match self {
             Self::Whole(pattern) => pattern.matches(arn.as_bytes(), facts),
@@ -58,7 +60,7 @@ impl ArnPattern {
         }
     }
 
-    /// True if there are no wildcards and variables.
+    /// True if the pattern has no wildcards and variables.
     pub fn is_fixed(&self) -> bool {
         match self {
             Self::Whole(pattern) => pattern.is_fixed(),
@@ -66,7 +68,7 @@ impl ArnPattern {
         }
     }
 
-    /// True if a key of an object's tags is among the variables.
+    /// True if the value of a variable is a tag of the object.
     pub fn needs_object(&self) -> bool {
         match self {
             Self::Whole(pattern) => pattern.needs_object(),

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::operator::{Comparison, Operator, Order, Quantifier};
 use crate::pattern::{Pattern, Special};
 
-/// A key, what its value is compared with, and how.
+/// A condition: a key, the values that it is compared with, and the operator.
 #[derive(Debug, Clone)]
 pub struct Condition {
     operator: Operator,
@@ -24,7 +24,7 @@ pub struct Condition {
     expected: Expected,
 }
 
-/// The values of a policy, one of which has to match.
+/// The values in the policy, one of which has to match.
 #[derive(Debug, Clone)]
 enum Expected {
     Texts(Box<[Pattern]>),
@@ -39,7 +39,7 @@ enum Expected {
 }
 
 impl Condition {
-    /// Compiles a condition. `variables` says whether the document's version has them.
+    /// Compiles a condition. `variables` is true if the version of the document has variables.
     pub fn new(
         operator: Operator,
         key: Key,
@@ -60,7 +60,7 @@ impl Condition {
         self.operator
     }
 
-    /// True if the tags of the object may matter.
+    /// True if the result may depend on the tags of the object.
     pub fn needs_object(&self) -> bool {
         self.key.is_of_object()
             || match &self.expected {
@@ -73,7 +73,7 @@ impl Condition {
     }
 
     /// True if the condition compares with texts or ARNs without wildcards and variables, or with
-    /// networks all of which are `narrow`.
+    /// networks for each of which `narrow` returns true.
     pub fn has_fixed_values(&self, narrow: impl Fn(&IpNet) -> bool) -> bool {
         match &self.expected {
             Expected::Texts(patterns) | Expected::TextsOfAnyCase(patterns) => {
@@ -133,7 +133,7 @@ impl Condition {
         }
     }
 
-    /// Returns whether one of the policy's values matches one of the request's.
+    /// Returns whether one of the policy's values matches a value of the request.
     fn matches(&self, value: &str, facts: &dyn Facts) -> Certainty {
         match &self.expected {
             Expected::Texts(patterns) => {
@@ -244,7 +244,7 @@ fn address(text: &str) -> Option<IpAddr> {
     text.parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// Reads a network, or an address, which is a network of one.
+/// Reads a network, or an address, which is a network of one address.
 fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| IpNet::from(address)))
 }

@@ -1,25 +1,25 @@
-//! Documents, as they are once read.
+//! Documents in their compiled form.
 
 use crate::catalogue::ActionSet;
 use crate::condition::Condition;
 use crate::principals::Principals;
 use crate::resources::ResourcePattern;
 
-/// The version of the language.
+/// The version of the policy language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// `2008-10-17`, which has no variables.
+    /// `2008-10-17`, without variables.
     V2008,
-    /// `2012-10-17`.
+    /// `2012-10-17`, with variables.
     V2012,
 }
 
 /// The effect of a statement on the requests that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It is allowed.
+    /// The statement allows the requests.
     Allow,
-    /// It is denied, whatever others allow.
+    /// The statement denies the requests, whatever other statements allow.
     Deny,
 }
 
@@ -28,22 +28,22 @@ pub enum Effect {
 pub struct Resources {
     /// True for `NotResource`.
     pub not: bool,
-    /// The patterns.
+    /// The patterns of ARNs.
     pub patterns: Box<[ResourcePattern]>,
 }
 
 /// A statement.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// The id.
+    /// The id (`Sid`).
     pub sid: Option<Box<str>>,
-    /// The line on which it begins, from 1.
+    /// The number of the line on which the statement begins, from 1.
     pub line: usize,
     /// The effect.
     pub effect: Effect,
-    /// The principals that it names; `None` in policies of identities.
+    /// The principals that the statement names; `None` in policies of identities.
     pub principals: Option<Principals>,
-    /// The actions, those of other services aside.
+    /// The actions, except those of other services.
     pub actions: ActionSet,
     /// The resources; `None` in trust policies.
     pub resources: Option<Resources>,
@@ -51,16 +51,17 @@ pub struct Statement {
     pub conditions: Box<[Condition]>,
 }
 
-/// The parts of a document about other services, and conditions on values that no request has.
+/// A part of a document that has no effect: an action of another service, or a condition on a value
+/// that no request has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inert {
     /// The place in the document.
     pub path: String,
-    /// The action or the key.
+    /// The name of the action or of the condition key.
     pub name: String,
 }
 
-/// A document, compiled.
+/// A compiled document.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// The version.
@@ -69,9 +70,10 @@ pub struct Policy {
     pub id: Option<Box<str>>,
     /// The statements, in the document's order.
     pub statements: Box<[Statement]>,
-    /// The actions and condition keys of other services, which have no effect.
+    /// The parts of the document that have no effect.
     pub inert: Box<[Inert]>,
-    /// The size that counts for the limit of the document's kind.
+    /// The size that counts for the limit of the document's kind
+    /// ([`Kind::size_max`](crate::Kind::size_max) has the unit).
     pub size: usize,
 }
 
@@ -83,7 +85,7 @@ impl Policy {
 }
 
 impl Statement {
-    /// True if the tags of the object may matter.
+    /// True if the statement depends on the tags of the object.
     pub fn needs_object(&self) -> bool {
         let of_resource =
             |resources: &Resources| resources.patterns.iter().any(ResourcePattern::needs_object);

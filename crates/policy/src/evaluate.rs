@@ -1,4 +1,5 @@
-//! The one evaluation of documents: it decides, and tells a recorder what each statement said.
+//! The evaluation of documents, which decides about a request and tells a recorder what each
+//! statement has to do with the decision.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +17,7 @@ pub struct Request<'a> {
     pub party: Party<'a>,
     /// The action.
     pub action: Action,
-    /// The target of the action.
+    /// The resource that the action is done with.
     pub resource: Resource<'a>,
     /// The values of condition keys.
     pub facts: &'a dyn Facts,
@@ -25,34 +26,35 @@ pub struct Request<'a> {
 /// The documents that decide about a request.
 #[derive(Clone, Copy, Default)]
 pub struct Documents<'a> {
-    /// The policies of the requester: its own, those of its groups, or those of its role.
+    /// The policies of the requester: those of a user and its groups, or those of a role.
     pub identity: &'a [Arc<Policy>],
     /// The requester's permissions boundary.
     pub boundary: Option<&'a Policy>,
-    /// The policies that limit the session, one of which has to allow; `None` if nothing limits it.
+    /// The policies that limit the session; if there are some, one of them has to allow the action.
+    /// `None` if nothing limits the session.
     pub session: Option<&'a [Arc<Policy>]>,
     /// The resource's own policy: that of a bucket, or the trust policy of a role.
     pub resource: Option<&'a Policy>,
-    /// The account that owns the resource; `None` for what belongs to the requester's.
+    /// The id of the account that owns the resource; `None` if it is the requester's account.
     pub owner: Option<&'a str>,
-    /// True if the policies of identities allow nothing by themselves: the resource is a role that
-    /// somebody assumes.
+    /// True if the resource is a role that the requester wants to assume: then policies of
+    /// identities are not enough to allow it.
     pub is_trust: bool,
-    /// True if what the resource's policy grants to everybody counts neither for the anonymous nor
-    /// for other accounts.
+    /// True if grants to everybody, in the resource's policy, have no effect for anonymous
+    /// requesters and other accounts.
     pub no_public: bool,
 }
 
 /// The decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is allowed, and not denied.
+    /// The action is allowed, and not denied.
     Allow,
-    /// A statement denies it.
+    /// A statement denies the action.
     Deny,
-    /// Nothing allows it, and nothing denies it.
+    /// No statement allows the action, and none denies it.
     NoGrant,
-    /// It depends on the tags of the object.
+    /// The decision depends on the tags of the object.
     NeedsTags,
 }
 
@@ -69,65 +71,70 @@ pub enum Source {
     Resource,
 }
 
-/// The finding about a statement: that it applies, or the first of its elements that does not
-/// match.
+/// The result for one statement: that it applies, or the first of its elements that does not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// It applies, perhaps. In policies of resources with how it names the requester;
-    /// `NotPrincipal` names nobody.
+    /// The statement applies. The values are its effect, whether it is certain that the statement
+    /// applies and, in policies of resources, how the statement names the requester (`None` for
+    /// `NotPrincipal`).
     Applies(Effect, Certainty, Option<Bond>),
-    /// It is about other actions.
+    /// The statement's actions do not include the requested one.
     OtherAction,
-    /// It names others.
+    /// The statement's principals do not include the requester.
     OtherPrincipal,
-    /// It is about other resources.
+    /// The statement's resources do not include the requested one.
     OtherResource,
-    /// The condition with this number does not hold.
+    /// The condition with this number (from 0) does not hold.
     Condition(usize),
-    /// It grants something to everybody, of which others than the owner's account have nothing.
+    /// The statement grants something to everybody, which has no effect for requesters of other
+    /// accounts than the owner's ([`Documents::no_public`]).
     NoPublic,
-    /// It does not count for the root of the owner, who may always see and replace the policy.
+    /// The statement would apply, but has no effect for the root of the owner's account, which may
+    /// always read, replace and delete the policy.
     Repair,
 }
 
-/// Is told of each statement that is looked at.
+/// A recorder, which gets the result for each statement that is evaluated.
 pub trait Recorder {
-    /// True if it wants to know of all statements, also after the decision is clear.
+    /// True if the recorder needs the results of all statements, also after the decision is clear.
     const WANTS_ALL: bool;
 
-    /// Takes note of a statement: the `statement`-th of the `document`-th of a source.
+    /// Records the result for the statement with the number `statement` in the document with the
+    /// number `document` of a source, both from 0.
     fn note(&mut self, source: Source, document: usize, statement: usize, finding: Finding);
 }
 
-/// Records nothing.
+/// A recorder that records nothing.
 impl Recorder for () {
     const WANTS_ALL: bool = false;
 
     fn note(&mut self, _: Source, _: usize, _: usize, _: Finding) {}
 }
 
-/// The sums of the statements over all documents of a source.
+/// The summary of all statements: for each source, whether its statements allow the action, and
+/// whether any statement denies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sums {
-    /// A statement of any document denies.
+    /// A statement of some document denies the action.
     pub denied: Certainty,
-    /// The requester's policies allow.
+    /// The requester's policies allow the action.
     pub identity: Certainty,
-    /// The boundary allows, or there is none.
+    /// The boundary allows the action, or there is none.
     pub boundary: Certainty,
-    /// The session's policies allow, or there are none.
+    /// The session's policies allow the action, or there are none.
     pub session: Certainty,
-    /// The resource's policy grants it to everybody.
+    /// The resource's policy grants the action to everybody.
     pub everyone: Certainty,
-    /// To the requester's own ARN.
+    /// The resource's policy grants the action to the requester's own ARN.
     pub own: Certainty,
-    /// To the role, or to the user who federated.
+    /// The resource's policy grants the action to the requester's role, or to the user who asked
+    /// for the federated session.
     pub issuer: Certainty,
-    /// To the account.
+    /// The resource's policy grants the action to the requester's account.
     pub account: Certainty,
 }
 
-/// The actions that the root of a bucket's owner may always do.
+/// The actions that the root of a bucket owner's account may always do.
 static REPAIR: LazyLock<[Option<Action>; 3]> = LazyLock::new(|| {
     ["s3:GetBucketPolicy", "s3:PutBucketPolicy", "s3:DeleteBucketPolicy"].map(Action::named)
 });
@@ -137,7 +144,8 @@ pub fn decide(request: &Request<'_>, documents: &Documents<'_>) -> Verdict {
     evaluate(request, documents, &mut ()).0
 }
 
-/// Decides about a request, and records how. The sums are complete if the recorder wants all.
+/// Decides about a request, and records the results for statements. The returned sums are complete
+/// only if the recorder wants all statements.
 pub fn evaluate<R: Recorder>(
     request: &Request<'_>,
     documents: &Documents<'_>,
@@ -172,7 +180,8 @@ impl Sums {
 }
 
 impl<R: Recorder> Evaluation<'_, R> {
-    /// Adds up what all documents say; stops at a `Deny` that applies, unless all is wanted.
+    /// Evaluates the statements of all documents. It stops at a `Deny` that applies, unless the
+    /// recorder wants all.
     fn run(&mut self) {
         let documents = self.documents;
         if documents.boundary.is_none() {
@@ -200,7 +209,7 @@ impl<R: Recorder> Evaluation<'_, R> {
         }
     }
 
-    /// Finds out whether a statement applies to the request.
+    /// Determines whether a statement applies to the request.
     fn find(&self, source: Source, statement: &Statement) -> Finding {
         let Request { party, action, facts, .. } = self.request;
         if !statement.actions.has(*action) {
@@ -270,7 +279,7 @@ impl<R: Recorder> Evaluation<'_, R> {
     }
 }
 
-/// True if the requester is of the account that owns the resource.
+/// True if the requester belongs to the account that owns the resource.
 fn is_of_owner(party: &Party<'_>, documents: &Documents<'_>) -> bool {
     match party.kind {
         PartyKind::Anonymous | PartyKind::Service | PartyKind::Federated => false,
@@ -278,8 +287,8 @@ fn is_of_owner(party: &Party<'_>, documents: &Documents<'_>) -> bool {
     }
 }
 
-/// Decides by the table of docs/decisions/0039-policies.md, once with what is certain and once with
-/// what is possible.
+/// Decides by the table in docs/decisions/0039-policies.md. If it depends on the tags of the
+/// object, the verdict is `NeedsTags`.
 fn verdict(sums: Sums, party: &Party<'_>, documents: &Documents<'_>) -> Verdict {
     if sums.denied == Certainty::Yes {
         return Verdict::Deny;
@@ -292,7 +301,7 @@ fn verdict(sums: Sums, party: &Party<'_>, documents: &Documents<'_>) -> Verdict 
     }
 }
 
-/// The row of the table for who asks.
+/// Returns whether the action is allowed, by the row of the table for the requester's kind.
 fn allowed(sums: Sums, party: &Party<'_>, documents: &Documents<'_>) -> Certainty {
     let Sums { everyone, own, issuer, account, boundary, session, .. } = sums;
     let limits = boundary.and(session);

@@ -6,27 +6,27 @@ use crate::evaluate::{Documents, Finding, Recorder, Request, Source, Sums, Verdi
 use crate::facts::Certainty;
 use crate::principals::Bond;
 
-/// The finding about one statement.
+/// The result for one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Note {
-    /// The source of its document.
+    /// The source of the statement's document.
     pub source: Source,
     /// The number of the document among those of its source, from 0.
     pub document: usize,
     /// The number of the statement in the document, from 0.
     pub statement: usize,
-    /// The finding.
+    /// The result.
     pub finding: Finding,
 }
 
-/// A decision, and what each statement of each document had to do with it.
+/// A decision, with the result for each statement of each document.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// The decision: that of [`crate::decide`].
     pub verdict: Verdict,
     /// The sums over all documents.
     pub sums: Sums,
-    /// All statements, in the order in which they were looked at.
+    /// The results for all statements, in the order of evaluation.
     pub notes: Vec<Note>,
 }
 
@@ -49,7 +49,8 @@ impl Explanation {
         Self { verdict, sums, notes: notes.0 }
     }
 
-    /// Returns the statements that decided: those that deny, or else those that allow.
+    /// Returns the statements on which the decision rests: those that deny, or else those that
+    /// allow.
     pub fn decisive(&self) -> impl Iterator<Item = &Note> {
         let wanted = if self.verdict == Verdict::Deny { Effect::Deny } else { Effect::Allow };
         self.notes.iter().filter(move |note| {
@@ -59,7 +60,7 @@ impl Explanation {
 }
 
 impl Note {
-    /// Returns the statement in its document.
+    /// Returns the statement, from the documents that were evaluated.
     pub fn statement<'d>(&self, documents: &Documents<'d>) -> Option<&'d Statement> {
         let policy: &Policy = match self.source {
             Source::Identity => documents.identity.get(self.document)?,
@@ -70,7 +71,7 @@ impl Note {
         policy.statements.get(self.statement)
     }
 
-    /// Says in a sentence what was found.
+    /// Returns a sentence with the place of the statement and the result.
     pub fn sentence(&self, documents: &Documents<'_>) -> String {
         let source = match self.source {
             Source::Identity => format!("policy {}", self.document + 1),
@@ -88,7 +89,7 @@ impl Note {
         format!("{source}, {name}, line {line}: {found}")
     }
 
-    /// Says what was found, without the place.
+    /// Returns the result in words, without the place.
     pub fn found(&self, documents: &Documents<'_>) -> String {
         match self.condition(documents) {
             Some(condition) => format!("does not apply: {condition} does not hold"),
@@ -96,7 +97,7 @@ impl Note {
         }
     }
 
-    /// Returns the condition that does not hold, if that is what was found.
+    /// Returns the condition that does not hold, if that is the result.
     pub fn condition<'d>(&self, documents: &Documents<'d>) -> Option<&'d Condition> {
         let Finding::Condition(number) = self.finding else { return None };
         self.statement(documents)?.conditions.get(number)

@@ -7,16 +7,16 @@ use crate::catalogue::Key;
 pub enum Value<'a> {
     /// No value.
     Absent,
-    /// A value that depends on the object, which was not looked at yet.
+    /// A value that depends on the object, which was not read yet.
     Unknown,
     /// One value.
     One(Cow<'a, str>),
-    /// Several values, or none of a key that may have several.
+    /// The values of a key that may have several, or none.
     Many(Vec<Cow<'a, str>>),
 }
 
 impl<'a> Value<'a> {
-    /// Returns one value that is borrowed.
+    /// Makes one borrowed value.
     pub const fn text(text: &'a str) -> Self {
         Self::One(Cow::Borrowed(text))
     }
@@ -28,20 +28,20 @@ impl<'a> From<Option<Cow<'a, str>>> for Value<'a> {
     }
 }
 
-/// The values of condition keys that a request has.
+/// The values that a request has for condition keys.
 pub trait Facts {
-    /// Returns the value of a key.
+    /// Returns the value of a condition key.
     fn value(&self, key: &Key) -> Value<'_>;
 }
 
-/// Whether something is so, as far as is known.
+/// The answer to a yes-or-no question, which may depend on the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// It is not so.
+    /// The answer is no.
     No,
-    /// It depends on the object.
+    /// The answer depends on the object, which was not read yet.
     Perhaps,
-    /// It is so.
+    /// The answer is yes.
     Yes,
 }
 
@@ -56,13 +56,13 @@ impl Certainty {
         }
     }
 
-    /// Returns whether both are so.
+    /// Returns the answer to whether both are true.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.min(other)
     }
 
-    /// Returns whether one of all is so; does not ask on after the first that is.
+    /// Returns the answer to whether at least one is true; stops at the first `Yes`.
     pub fn any(all: impl IntoIterator<Item = Self>) -> Self {
         let mut most = Self::No;
         for one in all {
@@ -74,7 +74,7 @@ impl Certainty {
         most
     }
 
-    /// Returns whether all are so; does not ask on after the first that is not.
+    /// Returns the answer to whether all are true; stops at the first `No`.
     pub fn all(all: impl IntoIterator<Item = Self>) -> Self {
         let mut least = Self::Yes;
         for one in all {

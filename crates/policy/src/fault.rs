@@ -11,54 +11,54 @@ pub enum Fault {
     Json(&'static str),
     /// Objects and arrays are nested too deeply.
     TooDeep,
-    /// The document has so many bytes or characters, and may have so many.
+    /// The document is larger than it may be, in bytes or in characters.
     TooLong {
-        /// The size.
+        /// The size of the document, in the unit of the limit.
         size: usize,
-        /// The limit.
+        /// The limit, in bytes or in characters ([`Kind::size_max`](crate::Kind::size_max)).
         max: usize,
     },
-    /// A name appears twice in an object, or twice but for case.
+    /// A name appears twice in an object, or two names differ only in case.
     Duplicate(String),
-    /// There is no such element.
+    /// The element does not exist.
     UnknownElement(String),
-    /// An element is missing.
+    /// An element is missing, which is required.
     Missing(&'static str),
-    /// An element and its `Not...` form are both there.
+    /// The document has an element and its `Not...` form.
     Both(&'static str),
     /// A document of this kind may not have the element.
     Prohibited(&'static str),
-    /// A value is not of the type that its element has.
+    /// The value of an element has the wrong type.
     Type(&'static str),
     /// A list or an object is empty.
     Empty,
-    /// The version is not one of the two, or is missing where it has to be there.
+    /// The version is neither of the two that exist, or is missing where it is required.
     Version,
     /// The effect is neither `Allow` nor `Deny`.
     Effect(String),
-    /// The id of a statement has other characters than letters and digits.
+    /// The id of a statement has characters that are neither letters nor digits.
     SidCharacters,
     /// Two statements have the same id.
     SidTwice(String),
     /// An action has no service, or several colons.
     ActionForm(String),
-    /// The service has no such action, or no action that the pattern matches.
+    /// The service does not have the action, or has none that the pattern matches.
     UnknownAction(String),
     /// A document of this kind may not name actions of that service.
     ForeignAction(String),
-    /// A principal is not one that can be named.
+    /// A principal is not one that a document of this kind can name.
     Principal(String),
-    /// `NotPrincipal` with `Allow`.
+    /// A statement has `NotPrincipal` with `Allow`.
     NotPrincipalAllow,
-    /// A resource is not an ARN that can be named here.
+    /// A resource is not an ARN that a document of this kind can name.
     Resource(String),
-    /// The resource is not the document's bucket, or not in it.
+    /// A resource is neither the document's bucket nor in it.
     ForeignResource(String),
-    /// An action cannot be done with any of the statement's resources.
+    /// An action cannot be done with any of the resources in its statement.
     NotApplicable(String),
-    /// There is no such operator.
+    /// The operator does not exist.
     UnknownOperator(String),
-    /// There is no such condition key, or none for this statement.
+    /// The condition key does not exist, or not for this statement.
     UnknownKey(String),
     /// The value of a condition does not fit its operator.
     Value {
@@ -67,9 +67,9 @@ pub enum Fault {
         /// The value.
         value: String,
     },
-    /// A variable is not closed, or its name is not one of a key with one value.
+    /// A variable is not closed, or the key that it names may have several values.
     Variable(String),
-    /// A pattern has too many variables, or too long a piece of a kind that is slow to find.
+    /// A pattern has too many variables, or a part of a slow kind is too long.
     Pattern,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A document that is refused, and where the reason is.
+/// The error for a document that is refused, with the reason and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
     /// The reason.
@@ -132,7 +132,8 @@ pub struct Malformed {
 impl Malformed {
     /// Returns the sentence with which S3 refuses a bucket policy (`MalformedPolicy`).
     ///
-    /// Sources: those of S3's own that users have quoted; for what nobody has, the general one.
+    /// The sentences are those of S3 that users have quoted. A fault for which no quote was found
+    /// gets S3's general sentence.
     pub fn s3_message(&self) -> String {
         match &self.fault {
             Fault::NotAnObject => "Policies must be valid JSON and the first byte must be '{'".to_owned(),

@@ -1,4 +1,4 @@
-//! JSON of which each value knows where it stands.
+//! A reader of JSON that keeps the place of each value.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,14 +6,14 @@ use std::collections::HashSet;
 use crate::fault::Fault;
 use crate::limits::DEPTH_MAX;
 
-/// A value, and the byte at which it begins.
+/// A value, and the offset in bytes at which it begins.
 #[derive(Debug, PartialEq)]
 pub struct Node<'a> {
     pub at: usize,
     pub value: Value<'a>,
 }
 
-/// The name of a member of an object, and the byte at which it begins.
+/// The name of a member of an object, and the offset in bytes at which it begins.
 #[derive(Debug, PartialEq)]
 pub struct Name<'a> {
     pub at: usize,
@@ -24,23 +24,23 @@ pub struct Name<'a> {
 pub enum Value<'a> {
     Null,
     Bool(bool),
-    /// As it was written.
+    /// The text of a number.
     Number(&'a str),
     Text(Cow<'a, str>),
     Array(Vec<Node<'a>>),
-    /// The members in the order of the text, each name once.
+    /// The members, in the order of the text; no name occurs twice.
     Object(Vec<(Name<'a>, Node<'a>)>),
 }
 
-/// A document.
+/// A JSON document.
 #[derive(Debug)]
 pub struct Document<'a> {
     pub root: Node<'a>,
-    /// The bytes of white space between values.
+    /// The number of bytes of white space between values.
     pub white_bytes: usize,
 }
 
-/// Reads a document. The error has the byte at which it was found.
+/// Reads a document. The error has the offset in bytes at which it was found.
 pub fn read(text: &str) -> Result<Document<'_>, (usize, Fault)> {
     let mut reader = Reader { text, at: 0, white_bytes: 0 };
     let root = reader.value(0).map_err(|fault| (reader.at, fault))?;
@@ -54,7 +54,7 @@ pub fn read(text: &str) -> Result<Document<'_>, (usize, Fault)> {
     Ok(Document { root, white_bytes: reader.white_bytes })
 }
 
-/// Finds the first name that an object has twice.
+/// Finds the first name that occurs twice in an object.
 fn duplicate(node: &Node<'_>) -> Option<(usize, Fault)> {
     match &node.value {
         Value::Array(items) => items.iter().find_map(duplicate),
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// True, and one byte on, if the next one after white space is this.
+    /// Skips white space, and then `byte` if it is the next one. Returns whether it was.
     fn take(&mut self, byte: u8) -> bool {
         self.skip_white();
         let is_next = self.peek() == Some(byte);
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what follows a backslash.
+    /// Reads the rest of an escape sequence, after the backslash.
     fn escaped(&mut self) -> Read<char> {
         let byte = self.peek().ok_or(Fault::Json("a text is not closed"))?;
         self.at += 1;

@@ -3,29 +3,29 @@ use crate::limits::{
     USER_CHARS_MAX,
 };
 
-/// The use of a document, which decides on the elements that it must and may have.
+/// The use of a document, on which depends which elements it must and may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
-    /// A policy of its own, which identities are given, or which is their boundary.
+    /// A managed policy, which is attached to identities or is their boundary.
     Managed,
-    /// A policy in a user. All inline policies of an identity share one limit: who keeps them adds
-    /// up their sizes ([`crate::Policy::size`]).
+    /// An inline policy of a user. All inline policies of an identity share one limit: the crate
+    /// that keeps them adds up their sizes ([`crate::Policy::size`]).
     User,
-    /// A policy in a group.
+    /// An inline policy of a group.
     Group,
-    /// A policy in a role.
+    /// An inline policy of a role.
     Role,
     /// A policy that limits a session.
     Session,
-    /// The policy of a bucket, of this name.
+    /// The policy of the bucket with this name.
     Bucket(&'a str),
-    /// The policy that says who may assume a role.
+    /// The trust policy of a role, which says who may assume it.
     Trust,
 }
 
 impl Kind<'_> {
-    /// Returns the largest size: in bytes for buckets, in characters for the others, without white
-    /// space.
+    /// Returns the largest size without white space: in bytes for buckets, in characters for the
+    /// others.
     pub const fn size_max(self) -> usize {
         match self {
             Self::Managed => MANAGED_CHARS_MAX,
@@ -38,7 +38,7 @@ impl Kind<'_> {
         }
     }
 
-    /// True if the document belongs to who asks, so that statements name nobody.
+    /// True if the document belongs to a requester, so that its statements name no principals.
     pub const fn is_of_identity(self) -> bool {
         !matches!(self, Self::Bucket(_) | Self::Trust)
     }

@@ -1,9 +1,9 @@
 //! AWS policy documents: read, checked, compiled, and evaluated (docs/decisions/0039-policies.md).
 //!
-//! [`Policy::parse`] refuses what it does not understand, with the place. [`decide`] takes a
-//! [`Request`] and the [`Documents`] that decide about it; an [`Explanation`] is the same
-//! evaluation, with what each statement had to do with it. The crate knows no sessions and stores,
-//! and reads no clock: who asks gives the values of condition keys ([`Facts`]).
+//! [`Policy::parse`] refuses everything that it does not understand, with the place. [`decide`]
+//! takes a [`Request`] and the [`Documents`] that decide about it. An [`Explanation`] has the same
+//! decision, with the result for each statement. The crate knows no sessions and stores, and reads
+//! no clock: the caller provides the values of condition keys ([`Facts`]).
 
 mod arn;
 mod catalogue;

@@ -1,45 +1,45 @@
-/// The comparison of a condition.
+/// The kind of comparison that an operator makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Texts that are equal.
+    /// Texts are equal.
     Equals,
-    /// Texts that are equal but for case.
+    /// Texts are equal without regard to case.
     EqualsIgnoreCase,
-    /// Texts with wildcards.
+    /// A text matches a pattern with wildcards.
     Like,
-    /// Numbers.
+    /// Numbers are in this order.
     Numeric(Order),
-    /// Times.
+    /// Times are in this order.
     Date(Order),
-    /// Truth values.
+    /// Truth values are equal.
     Bool,
-    /// Bytes.
+    /// Bytes are equal.
     Binary,
-    /// Addresses in networks.
+    /// An address is in a network.
     Address,
-    /// ARNs with wildcards.
+    /// An ARN matches a pattern with wildcards.
     Arn,
-    /// Whether there is a value.
+    /// The request has no value, or has one.
     Null,
 }
 
-/// The order of two values.
+/// The order of the request's value and the policy's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The request's is the same.
+    /// The request's value is equal.
     Equal,
-    /// The request's is less.
+    /// The request's value is less.
     Less,
-    /// The request's is less or the same.
+    /// The request's value is less or equal.
     LessOrEqual,
-    /// The request's is more.
+    /// The request's value is greater.
     Greater,
-    /// The request's is more or the same.
+    /// The request's value is greater or equal.
     GreaterOrEqual,
 }
 
 impl Order {
-    /// True if a request's value is in this order to a policy's.
+    /// True if the request's value is in this order relative to the policy's value.
     pub fn holds<T: PartialOrd>(self, of_request: &T, of_policy: &T) -> bool {
         match self {
             Self::Equal => of_request == of_policy,
@@ -51,31 +51,32 @@ impl Order {
     }
 }
 
-/// The treatment of several values of a request by a condition.
+/// The rule for a condition key that has several values in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
-    /// `ForAllValues:`.
+    /// `ForAllValues:`: each value of the request has to match.
     All,
-    /// `ForAnyValue:`.
+    /// `ForAnyValue:`: one value of the request has to match.
     Any,
 }
 
-/// An operator with its prefix and suffix.
+/// An operator, with the prefix and the suffix of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operator {
-    /// The name without both.
+    /// The name without prefix and suffix.
     pub name: &'static str,
     /// The comparison.
     pub comparison: Comparison,
-    /// True if no value may match, for `...Not...`.
+    /// True for `...Not...` operators: the condition holds if no value in the policy matches.
     pub negated: bool,
     /// The prefix.
     pub quantifier: Option<Quantifier>,
-    /// True with the suffix `IfExists`.
+    /// True if the operator has the suffix `IfExists`.
     pub if_exists: bool,
 }
 
-/// Source: "IAM JSON policy elements: Condition operators" in the IAM User Guide.
+/// The operators: name, comparison, and whether it is negated. Source: "IAM JSON policy elements:
+/// Condition operators" in the IAM User Guide.
 const OPERATORS: [(&str, Comparison, bool); 27] = {
     use Comparison as C;
     [
@@ -110,7 +111,7 @@ const OPERATORS: [(&str, Comparison, bool); 27] = {
 };
 
 impl Operator {
-    /// Finds an operator by its name, in which case matters. `Null` has neither prefix nor suffix.
+    /// Finds an operator by its name, whose case matters. `Null` has neither prefix nor suffix.
     pub fn named(written: &str) -> Option<Self> {
         let (quantifier, rest) = match written.split_once(':') {
             Some(("ForAllValues", rest)) => (Some(Quantifier::All), rest),
@@ -133,7 +134,7 @@ impl Operator {
         })
     }
 
-    /// Returns all names without prefix and suffix.
+    /// Returns the names of all operators, without prefix and suffix.
     pub fn names() -> impl Iterator<Item = &'static str> {
         OPERATORS.into_iter().map(|(name, ..)| name)
     }

@@ -1,4 +1,4 @@
-//! From the text of a document to its compiled form.
+//! The compilation of a document from its text.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ use crate::pattern::{Pattern, Special};
 use crate::principals::Principals;
 use crate::resources::{Reach, ResourcePattern, reach};
 
-/// A fault, and the byte where it is.
+/// A result whose error is a fault with the offset in bytes at which it is.
 type Parsed<T> = Result<T, (usize, Fault)>;
 /// The members of an object.
 type Members<'n, 'a> = &'n [(Name<'a>, Node<'a>)];
@@ -44,7 +44,7 @@ impl Policy {
     }
 }
 
-/// The line and column of a byte.
+/// Returns the line and the column of a byte, both from 1.
 fn place(document: &[u8], at: usize) -> (usize, usize) {
     let before = &document[..at.min(document.len())];
     let line = memchr_iter(b'\n', before).count() + 1;
@@ -56,7 +56,8 @@ fn place(document: &[u8], at: usize) -> (usize, usize) {
 struct Parser<'k, 'a> {
     kind: Kind<'k>,
     text: &'a str,
-    /// The place in the document. A step stays there if a fault is found below it.
+    /// The path to the present place in the document. If a fault is found, the path stays as it is,
+    /// so that the error can show it.
     path: Vec<Step>,
     inert: Vec<Inert>,
     version: Version,
@@ -81,7 +82,8 @@ impl Parser<'_, '_> {
         path
     }
 
-    /// Does something with a part, whose place is shown if that fails.
+    /// Calls `parse` for a part of the document. If that fails, the path to the part is kept, so
+    /// that the error can show it.
     fn within<T>(&mut self, step: Step, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         self.path.push(step);
         let parsed = parse(self)?;
@@ -248,7 +250,7 @@ impl Parser<'_, '_> {
         Ok(named)
     }
 
-    /// Adds the actions of one pattern.
+    /// Adds the actions that one pattern matches.
     fn action(&mut self, written: &str, named: &mut Named) -> Result<(), Fault> {
         let shown = || written.chars().take(200).collect::<String>();
         if written == "*" {
@@ -311,7 +313,8 @@ impl Parser<'_, '_> {
         Ok(Some(Resources { not, patterns }))
     }
 
-    /// Reads a list of resources, and what of a bucket they reach, for its policy.
+    /// Reads a list of resources. For a bucket policy, it also returns what the resources reach in
+    /// the bucket.
     fn resource_list(&mut self, node: &Node<'_>) -> Parsed<(Box<[ResourcePattern]>, Option<Reach>)> {
         let (mut patterns, mut reached) = (Vec::new(), Reach { bucket: false, objects: false });
         for (at, written) in texts(node)? {
@@ -367,7 +370,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// True if a statement of this document may have conditions on a key.
+    /// True if a statement of this document may have conditions on this key.
     fn may_have(&self, key: &Key, only_ours: bool) -> bool {
         let Key::Foreign(name) = key else {
             let of_s3 = |name: &str| name.starts_with("aws:") || name.starts_with("s3:");
@@ -386,14 +389,14 @@ impl Parser<'_, '_> {
 #[derive(Default)]
 struct Named {
     all: ActionSet,
-    /// True if there are others, of other services.
+    /// True if the statement also names actions of other services.
     others: bool,
-    /// Each pattern with its actions.
+    /// The patterns in the statement, each with the actions that it matches.
     patterns: Vec<(String, ActionSet)>,
 }
 
 impl Named {
-    /// Adds the actions of a pattern. False if there are none.
+    /// Adds the actions that a pattern matches. Returns false if there are none.
     fn add(&mut self, written: &str, actions: impl Iterator<Item = Action>) -> bool {
         let actions: ActionSet = actions.collect();
         actions.iter().for_each(|action| self.all.add(action));
@@ -401,7 +404,8 @@ impl Named {
         actions != ActionSet::default()
     }
 
-    /// Returns a pattern of which no action is done with what is reached.
+    /// Returns a pattern none of whose actions can be done with what the statement's resources
+    /// reach.
     fn not_done_with(&self, reached: Reach) -> Option<&str> {
         let is_done = |action: Action| match action.done_with() {
             DoneWith::Bucket => reached.bucket,
@@ -413,7 +417,8 @@ impl Named {
     }
 }
 
-/// The elements of a statement. Those that have a `Not...` form say whether it is that.
+/// The elements of a statement. For those that have a `Not...` form, a flag says whether it is
+/// that.
 #[derive(Default)]
 struct Elements<'n, 'a> {
     sid: Option<&'n Node<'a>>,
@@ -484,7 +489,7 @@ fn text<'n, 'a>(node: &'n Node<'a>) -> Parsed<&'n Cow<'a, str>> {
     }
 }
 
-/// Reads a text, or a list of at least one.
+/// Reads a text, or a list of at least one text.
 fn texts<'n>(node: &'n Node<'_>) -> Parsed<Vec<(usize, &'n str)>> {
     let items = match &node.value {
         Value::Array(items) if items.is_empty() => return Err((node.at, Fault::Empty)),
@@ -494,7 +499,8 @@ fn texts<'n>(node: &'n Node<'_>) -> Parsed<Vec<(usize, &'n str)>> {
     items.iter().map(|item| Ok((item.at, &**text(item)?))).collect()
 }
 
-/// Reads a value of a condition, or a list of at least one: texts, numbers and truth values.
+/// Reads a value of a condition, or a list of at least one; a value is a text, a number or a truth
+/// value.
 fn scalars<'n>(node: &'n Node<'_>) -> Parsed<Vec<Cow<'n, str>>> {
     let items = match &node.value {
         Value::Array(items) if items.is_empty() => return Err((node.at, Fault::Empty)),

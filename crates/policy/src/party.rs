@@ -1,19 +1,19 @@
-/// The kind of requester that a party is.
+/// The kind of a requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartyKind {
-    /// Nobody: no credentials were sent.
+    /// An anonymous requester: no credentials were sent.
     Anonymous,
     /// The root of an account.
     Root,
     /// A user.
     User,
-    /// The session of a role that somebody has assumed.
+    /// The session of a role that was assumed.
     RoleSession,
-    /// The session of a federated user, for which a user has asked.
+    /// The session of a federated user, which another user has asked for.
     FederatedUser,
-    /// A service.
+    /// A service of AWS's.
     Service,
-    /// Somebody whom an identity provider vouches for, who assumes a role.
+    /// A person for whom an identity provider vouches, and who wants to assume a role.
     Federated,
 }
 
@@ -22,24 +22,24 @@ pub enum PartyKind {
 pub struct Party<'a> {
     /// The kind.
     pub kind: PartyKind,
-    /// The id of its account; empty for who has none.
+    /// The id of the requester's account; empty for a requester without one.
     pub account: &'a str,
-    /// The canonical id of its account; empty for who has none.
+    /// The canonical id of the requester's account; empty for a requester without one.
     pub canonical_id: &'a str,
-    /// Its own ARN, that of the session for one who acts in a session. The name of a service, the
-    /// ARN or name of an identity provider; empty for the anonymous.
+    /// The requester's own ARN (for a session, that of the session). For a service it is the name,
+    /// for an identity provider the ARN or name. It is empty for an anonymous requester.
     pub arn: &'a str,
-    /// The ARN of the role of a session, or of the user who federated.
+    /// The ARN of the session's role, or of the user who asked for the federated session.
     pub issuer: Option<&'a str>,
-    /// Its unique id, which stored documents have in place of the ARN; that of a role's session
-    /// ends with a colon and the session's name.
+    /// The requester's unique id, which stored documents have in place of the ARN; for the session
+    /// of a role, it ends with a colon and the session's name.
     pub id: Option<&'a str>,
-    /// The unique id of the issuer.
+    /// The unique id of the session's role, or of the user who asked for the federated session.
     pub issuer_id: Option<&'a str>,
 }
 
 impl Party<'_> {
-    /// Returns an anonymous requester.
+    /// Makes an anonymous requester.
     pub const fn anonymous() -> Self {
         Party {
             kind: PartyKind::Anonymous,

@@ -1,4 +1,4 @@
-//! Texts of policies that values of requests are compared with: with `*`, `?` and variables.
+//! Patterns in policies, with `*`, `?` and variables, which values of requests are compared with.
 
 use std::borrow::Cow;
 use std::mem::take;
@@ -10,14 +10,14 @@ use crate::facts::{Certainty, Facts, Value};
 use crate::fault::Fault;
 use crate::limits::{FLOATING_CHARS_MAX, VARIABLES_MAX};
 
-/// The special characters in a text.
+/// The characters that have a special meaning in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Special {
-    /// `${...}` is a variable.
+    /// True if `${...}` is a variable.
     pub variables: bool,
-    /// `*` and `?` match other characters.
+    /// True if `*` and `?` are wildcards.
     pub wildcards: bool,
-    /// Letters match whatever their case.
+    /// True if letters match without regard to case.
     pub any_case: bool,
 }
 
@@ -31,27 +31,27 @@ pub struct Pattern {
 
 #[derive(Debug, Clone)]
 enum Form {
-    /// `*`.
+    /// The pattern is `*`.
     Any,
-    /// No `*`, `?` and variables.
+    /// The pattern has no `*`, `?` and variables.
     Exact(Box<[u8]>),
-    /// The only special character is a `*` at the end.
+    /// The pattern's only special character is a `*` at the end.
     Prefix(Box<[u8]>),
     Parts(Box<Parts>),
 }
 
-/// The texts before the first `*`, between them, and after the last one.
+/// The parts of a pattern: before the first `*`, between each two, and after the last one.
 #[derive(Debug, Clone)]
 struct Parts {
     head: Box<[Token]>,
     floating: Box<[Floating]>,
-    /// `None` if there is no `*`.
+    /// The part after the last `*`; `None` if there is no `*`.
     tail: Option<Box<[Token]>>,
 }
 
 #[derive(Debug, Clone)]
 enum Floating {
-    /// A text alone, which is searched in linear time.
+    /// A plain text, which is searched for in linear time.
     Text(Box<[u8]>),
     Tokens(Box<[Token]>),
 }
@@ -59,13 +59,13 @@ enum Floating {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Text(Box<[u8]>),
-    /// `?`: one character.
+    /// A `?`, which stands for one character.
     One,
-    /// A variable, by its place in the pattern's list.
+    /// A variable, by its index in the pattern's list.
     Variable(u8),
 }
 
-/// A variable, with the value that it has if the request has none.
+/// A variable, with the default that is used if the request has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     key: Key,
@@ -83,28 +83,29 @@ impl Pattern {
         Ok(Self { form, variables: variables.into(), any_case: special.any_case })
     }
 
-    /// True if the pattern matches one text only: it has no wildcards and variables.
+    /// True if the pattern matches one text only, since it has no wildcards and variables.
     pub const fn is_fixed(&self) -> bool {
         matches!(self.form, Form::Exact(_))
     }
 
-    /// True if a key of an object's tags is among the variables.
+    /// True if the value of a variable is a tag of the object.
     pub fn needs_object(&self) -> bool {
         self.variables.iter().any(|variable| variable.key.is_of_object())
     }
 
-    /// Returns the keys of the variables that have no default: each has to have a value for the
-    /// pattern to match anything.
+    /// Returns the keys of the variables that have no default. The pattern matches nothing unless
+    /// each of them has a value.
     pub fn needed_keys(&self) -> impl Iterator<Item = &Key> {
         self.variables.iter().filter(|variable| variable.default.is_none()).map(|variable| &variable.key)
     }
 
-    /// Compares with a text that needs no variables.
+    /// Compares the pattern with a text. The pattern must not have variables, since these have no
+    /// values here.
     pub fn matches_plain(&self, text: &str) -> bool {
         self.matches(text.as_bytes(), &NoFacts) == Certainty::Yes
     }
 
-    /// Compares with a text. A variable that has no value matches nothing.
+    /// Compares the pattern with a text. If a variable has no value, the pattern does not match.
     pub fn matches(&self, text: &[u8], facts: &dyn Facts) -> Certainty {
         match &self.form {
             Form::Any => Certainty::Yes,
@@ -123,7 +124,8 @@ impl Pattern {
         }
     }
 
-    /// Finds the values of the variables. `No` if one has none.
+    /// Finds the values of the variables. Returns `No` if one has none, and `Perhaps` if one
+    /// depends on the object.
     fn resolve<'v>(&'v self, facts: &'v dyn Facts, values: &mut Values<'v>) -> Certainty {
         let mut known = Certainty::Yes;
         for (variable, place) in self.variables.iter().zip(values) {
@@ -151,7 +153,7 @@ impl Facts for NoFacts {
     }
 }
 
-/// Makes the simplest form for what is between the `*`s.
+/// Chooses the simplest form for a pattern, which was split at each `*`.
 fn form(mut pieces: Vec<Vec<Token>>) -> Result<Form, Fault> {
     match &mut pieces[..] {
         [only] if only.is_empty() => return Ok(Form::Exact(Box::default())),
@@ -207,7 +209,8 @@ impl Parts {
 }
 
 impl Floating {
-    /// Finds the first place of the piece, and returns where it ends.
+    /// Finds the first place in the text at which the part matches, and returns where the match
+    /// ends.
     fn first_end(&self, text: &[u8], values: &Values<'_>) -> Option<usize> {
         match self {
             Self::Text(wanted) => memmem::find(text, wanted).map(|at| at + wanted.len()),
@@ -224,7 +227,7 @@ impl Floating {
     }
 }
 
-/// Matches tokens with the beginning of a text. Returns how much of it they are.
+/// Matches tokens with the beginning of a text, and returns the length of the match in bytes.
 fn forward(tokens: &[Token], text: &[u8], values: &Values<'_>) -> Option<usize> {
     tokens.iter().try_fold(0, |at, token| {
         let rest = &text[at..];
@@ -240,7 +243,8 @@ fn forward(tokens: &[Token], text: &[u8], values: &Values<'_>) -> Option<usize> 
     })
 }
 
-/// Matches tokens with the end of a text. Returns where they begin.
+/// Matches tokens with the end of a text, and returns the offset in bytes at which the match
+/// begins.
 fn backward(tokens: &[Token], text: &[u8], values: &Values<'_>) -> Option<usize> {
     tokens.iter().rev().try_fold(text.len(), |end, token| {
         let rest = &text[..end];
@@ -260,19 +264,19 @@ const fn continues(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// The length of the first character of a text in UTF-8.
+/// Returns the length in bytes of a text's first character.
 fn first_char(text: &[u8]) -> Option<usize> {
     let (_, rest) = text.split_first()?;
     Some(1 + rest.iter().take_while(|byte| continues(**byte)).count())
 }
 
-/// The length of the last character.
+/// Returns the length in bytes of a text's last character.
 fn last_char(text: &[u8]) -> Option<usize> {
     let continued = text.iter().rev().take_while(|byte| continues(**byte)).count();
     (continued < text.len()).then_some(continued + 1)
 }
 
-/// A pattern while it is read.
+/// The state of reading a pattern.
 struct Pieces {
     done: Vec<Vec<Token>>,
     text: String,
@@ -281,7 +285,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Cuts a text at its `*`s.
+    /// Splits a text at each `*`, and reads the parts and the variables.
     fn read(text: &str, special: Special) -> Result<(Vec<Vec<Token>>, Vec<Variable>), Fault> {
         let (done, variables) = (vec![Vec::new()], Vec::new());
         let mut read = Self { done, text: String::new(), variables, any_case: special.any_case };
@@ -324,7 +328,7 @@ impl Pieces {
         }
     }
 
-    /// Reads a variable at the beginning of a text. Returns its length there.
+    /// Reads a variable at the beginning of a text, and returns its length in the text.
     fn variable(&mut self, text: &str) -> Result<usize, Fault> {
         let wrong = || Fault::Variable(text.chars().take(80).collect());
         let inside = &text[2..];

@@ -1,25 +1,25 @@
-//! Principals that statements name.
+//! The principals that statements name.
 
 use crate::arn::split;
 use crate::catalogue::Key;
 use crate::fault::Fault;
 use crate::party::{Party, PartyKind};
 
-/// The way in which a statement names a requester. If it does so in several ways, the last one here
+/// The name by which a statement covers a requester. If several apply, the last of these variants
 /// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bond {
-    /// The statement names its account.
+    /// The statement names the requester's account.
     Account,
-    /// The statement names its role, or the user who federated it.
+    /// The statement names the requester's role, or the user who asked for the federated session.
     Issuer,
-    /// The statement names its own ARN.
+    /// The statement names the requester's own ARN.
     Own,
-    /// As everybody.
+    /// The statement names everybody.
     Everyone,
 }
 
-/// A list of principals.
+/// The principals of a statement.
 #[derive(Debug, Clone, Default)]
 pub struct Principals {
     /// True for `NotPrincipal`.
@@ -33,9 +33,9 @@ pub struct Principals {
     providers: Vec<Box<str>>,
 }
 
-/// The digits of an account id.
+/// The number of digits of an account id.
 const ACCOUNT_DIGITS: usize = 12;
-/// The characters of a canonical id.
+/// The number of characters of a canonical id.
 const CANONICAL_CHARS: usize = 64;
 
 impl Principals {
@@ -44,7 +44,8 @@ impl Principals {
         self.everyone = true;
     }
 
-    /// Adds a principal. `kind` is the name that it has in the document: `AWS`, `Service`, ...
+    /// Adds a principal. `kind` is the name of its member in the document, such as `AWS` or
+    /// `Service`.
     pub fn add(&mut self, kind: &str, name: &str) -> Result<(), Fault> {
         let wrong =
             || Fault::Principal(format!("\"{kind}\":\"{}\"", name.chars().take(200).collect::<String>()));
@@ -72,13 +73,13 @@ impl Principals {
         Ok(())
     }
 
-    /// True if the list names everybody, or an identity provider, who vouches for anybody.
+    /// True if the list names everybody, or an identity provider, which can vouch for anybody.
     pub const fn names_anybody(&self) -> bool {
         !self.not && (self.everyone || !self.providers.is_empty())
     }
 
-    /// True for a condition key whose values are claims of an identity provider in the list, such as
-    /// `idp.example.org/lab:aud`.
+    /// True for a condition key whose values are claims of an identity provider in the list, such
+    /// as `idp.example.org/lab:aud`.
     pub fn has_provider_of(&self, key: &Key) -> bool {
         let Key::Foreign(name) = key else { return false };
         let Some((of, _)) = name.rsplit_once(':') else { return false };
@@ -86,8 +87,8 @@ impl Principals {
         !self.not && self.providers.iter().any(|provider| url(provider).as_deref() == Some(of))
     }
 
-    /// Returns how the list names a requester; `None` if it does not. `NotPrincipal` is not looked
-    /// at.
+    /// Returns the name by which the list covers a requester; `None` if it does not cover the
+    /// requester. The flag `not` is ignored.
     pub fn bond(&self, party: &Party<'_>) -> Option<Bond> {
         let has = |list: &[Box<str>], name: &str| list.iter().any(|one| **one == *name);
         if self.everyone {
@@ -112,14 +113,15 @@ impl Principals {
         None
     }
 
-    /// True if the list has one of these, an ARN and a unique id.
+    /// True if the list has the ARN or the unique id.
     fn names(&self, arn: Option<&str>, id: Option<&str>) -> bool {
         let is_it = |one: &str| arn == Some(one) || id == Some(one);
         self.named.iter().any(|one| is_it(one))
     }
 
-    /// True if the list has the requester's whole chain: its account, the role or the user who
-    /// federated, and itself. `NotPrincipal` spares nobody else.
+    /// True if the list has everything by which the requester can be named: its account, its role
+    /// or the user who asked for its session, and itself. `NotPrincipal` exempts a requester only
+    /// then.
     pub fn has_chain(&self, party: &Party<'_>) -> bool {
         let has = |list: &[Box<str>], name: &str| list.iter().any(|one| **one == *name);
         if self.everyone {
@@ -147,13 +149,13 @@ fn is_canonical_id(text: &str) -> bool {
     text.len() == CANONICAL_CHARS && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// True for a text of letters of names and ARNs, without wildcards.
+/// True for a text that has only characters of names and ARNs, and no wildcards.
 pub fn is_name(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "+=,.@_-/".contains(c);
     !text.is_empty() && text.chars().all(allowed)
 }
 
-/// The characters of a unique id after the four that tell its kind.
+/// The number of characters of a unique id after the four that stand for its kind.
 const ID_CHARS: usize = 17;
 
 /// True for the unique id of a user or a role, or of a session of a role.
@@ -171,13 +173,13 @@ fn is_unique_id(text: &str) -> bool {
 
 /// The ARN of a principal.
 enum Arn<'a> {
-    /// The root of this account, which stands for the account.
+    /// The root of the account with this id, which stands for the whole account.
     Root(&'a str),
     /// A user, a role or a session.
     Named,
 }
 
-/// Reads the ARN of a principal; `None` for what is not one.
+/// Reads the ARN of a principal; `None` if it is not one.
 fn arn(text: &str) -> Option<Arn<'_>> {
     let [_, partition, service, region, account, resource] = split(text)?;
     if partition != "aws" || !region.is_empty() || !is_account(account) {
@@ -200,7 +202,7 @@ fn is_service(text: &str) -> bool {
     text.contains('.') && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-'))
 }
 
-/// True for the ARN of a provider, or the name of one that AWS knows.
+/// True for the ARN of an identity provider, or the name of a provider that AWS knows by name.
 fn is_provider(text: &str) -> bool {
     match split(text) {
         Some([_, "aws", "iam", "", account, resource]) => {

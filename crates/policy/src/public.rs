@@ -1,4 +1,4 @@
-//! Whether a policy makes its bucket public.
+//! The test whether a policy makes its bucket public.
 //!
 //! Source: "The meaning of "public"" in the S3 User Guide ("Blocking public access to your Amazon
 //! S3 storage"). A policy is not public if it grants something only to fixed principals, or only to
@@ -11,8 +11,9 @@ use crate::document::{Effect, Policy, Statement};
 use crate::operator::Quantifier;
 use crate::principals::Principals;
 
-/// The condition keys whose fixed values limit a statement to somebody. The page has "an AWS
-/// principal, user, role, or service principal" first, which three keys name, too.
+/// The condition keys that restrict a statement to certain requesters if their values are fixed.
+/// The first item in the User Guide's list, "an AWS principal, user, role, or service principal",
+/// stands for three keys here.
 const KEYS: [&str; 13] = [
     "aws:PrincipalAccount",
     "aws:PrincipalArn",
@@ -29,11 +30,12 @@ const KEYS: [&str; 13] = [
     "s3:x-amz-server-side-encryption-aws-kms-key-id",
 ];
 
-/// The shortest prefixes of networks that are not public: broader ones are.
+/// The shortest prefixes of IPv4 and IPv6 networks that are not public: networks with shorter
+/// prefixes are too large.
 const PREFIX_MIN: (u8, u8) = (8, 32);
 
 impl Policy {
-    /// True if a statement grants something to everybody.
+    /// True if a statement grants something to everybody, so that the policy is public.
     pub fn is_public(&self) -> bool {
         self.statements.iter().any(Statement::is_public)
     }
@@ -49,7 +51,7 @@ impl Statement {
     }
 }
 
-/// True if a condition holds only for requests with fixed values of one of [`KEYS`].
+/// True if the condition holds only for requests with fixed values of one of [`KEYS`].
 fn limits_to_somebody(condition: &Condition) -> bool {
     let operator = condition.operator();
     let needs_value =

@@ -1,13 +1,13 @@
-//! Other names for the principals of a document, which stays as it is otherwise.
+//! The replacement of the names of principals in a document, which stays otherwise as it is.
 
 use crate::json::{Node, Value, read};
 use crate::principals::is_name;
 
-/// Puts other names in place of the users, roles and sessions that a document names as principals,
-/// and leaves the rest of the text as it is. `rename` gets each name of the kind `AWS` but `"*"`,
-/// and returns the other one; `None` to keep it. Returns `None` if no name changes.
+/// Replaces the names of the users, roles and sessions that a document has as principals, and
+/// leaves the rest of the text as it is. `rename` gets each name of the kind `AWS` except `"*"`,
+/// and returns the new name; `None` keeps the old one. Returns `None` if no name changes.
 ///
-/// A document that is no JSON has no principals. An error is that of `rename`.
+/// A document that is not JSON has no principals. An error is one that `rename` has returned.
 pub fn rename<E>(
     document: &str,
     rename: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
@@ -30,12 +30,12 @@ pub fn rename<E>(
     Ok(Some(renamed))
 }
 
-/// True for a text that JSON has no other way to write, as all ARNs and unique ids are.
+/// True for a text that can be written in JSON in one way only, as all ARNs and unique ids.
 fn is_written_plainly(name: &str) -> bool {
     name.split(':').all(|part| part.is_empty() || is_name(part))
 }
 
-/// Finds the principals of the statements, and the bytes at which they begin.
+/// Finds the principals of all statements, with the offsets in bytes at which they begin.
 fn principals<'n>(root: &'n Node<'_>, named: &mut Vec<(usize, &'n str)>) {
     for statement in all(member(root, "Statement")) {
         let lists = ["Principal", "NotPrincipal"].into_iter().filter_map(|name| member(statement, name));
@@ -53,7 +53,7 @@ fn member<'n, 'a>(node: &'n Node<'a>, name: &str) -> Option<&'n Node<'a>> {
     members.iter().find(|(member, _)| member.text == name).map(|(_, value)| value)
 }
 
-/// Returns the items of a list, or what stands alone.
+/// Returns the items of a list, or a value that is not a list as the only item.
 fn all<'n, 'a>(node: Option<&'n Node<'a>>) -> &'n [Node<'a>] {
     match node {
         None => &[],
@@ -62,7 +62,7 @@ fn all<'n, 'a>(node: Option<&'n Node<'a>>) -> &'n [Node<'a>] {
     }
 }
 
-/// Returns the bytes of the text in quotes with which a piece of a document begins.
+/// Returns the length in bytes of the quoted text with which a piece of a document begins.
 fn text_bytes(piece: &str) -> usize {
     let mut is_escaped = false;
     let end = piece.bytes().skip(1).position(|byte| {

@@ -1,4 +1,4 @@
-//! Resources that statements name.
+//! The resources that statements name.
 
 use crate::arn::split;
 use crate::catalogue::Key;
@@ -6,23 +6,24 @@ use crate::facts::{Certainty, Facts};
 use crate::fault::Fault;
 use crate::pattern::{Pattern, Special};
 
-/// The thing that an action is done with.
+/// The resource that an action is done with.
 #[derive(Debug, Clone, Copy)]
 pub enum Resource<'a> {
-    /// The service S3: all that is there. A pattern matches only with a `*`.
+    /// The service S3 as a whole. Only a pattern with a `*` matches it.
     Service,
     /// A bucket.
     Bucket(&'a str),
-    /// An object: bucket and key.
+    /// An object: its bucket and key.
     Object(&'a str, &'a str),
-    /// Something of another service, by its ARN; `*` for an action that is done with nothing.
+    /// A resource of another service, by its ARN; `*` for an action that is not done with one
+    /// resource.
     Arn(&'a str),
 }
 
-/// The bytes of a bucket's name, a slash and a key, all at their longest, with room.
+/// The number of bytes of the longest bucket name, a slash and the longest key, and some more.
 const PATH_BYTES_MAX: usize = 63 + 1 + 1024 + 8;
 
-/// A resource in the form that patterns are compared with: made once for a decision.
+/// A resource in the form that patterns are compared with. It is made once for each decision.
 pub struct Subject<'a> {
     form: Form<'a>,
 }
@@ -33,7 +34,7 @@ enum Form<'a> {
     Short([u8; PATH_BYTES_MAX], usize),
     Long(Vec<u8>),
     Arn([&'a str; 6]),
-    /// Not an ARN: only `*` matches.
+    /// A text that is not an ARN: only the pattern `*` matches.
     Nothing,
 }
 
@@ -66,15 +67,15 @@ impl<'a> Subject<'a> {
 /// A pattern for ARNs of resources.
 #[derive(Debug, Clone)]
 pub struct ResourcePattern {
-    /// Partition, service, region and account; `None` for `*`.
+    /// The patterns of partition, service, region and account; `None` if the whole pattern is `*`.
     head: Option<Box<[Pattern; 4]>>,
-    /// True if the head matches that of S3's resources.
+    /// True if these patterns match S3's resources.
     is_s3: bool,
     tail: Pattern,
 }
 
 impl ResourcePattern {
-    /// Reads a pattern. Variables are in the last part only.
+    /// Reads a pattern. Variables are allowed only after the fifth colon.
     pub fn new(text: &str, variables: bool) -> Result<Self, Fault> {
         let special = Special { variables, wildcards: true, any_case: false };
         if text == "*" {
@@ -106,7 +107,7 @@ impl ResourcePattern {
         Ok(Self { head: Some(head), is_s3, tail: Pattern::new(tail, special)? })
     }
 
-    /// Returns whether a resource is one of the pattern's.
+    /// Returns whether the pattern matches a resource.
     pub fn matches(&self, subject: &Subject<'_>, facts: &dyn Facts) -> Certainty {
         let Some(head) = &self.head else { return Certainty::Yes };
         match &subject.form {
@@ -122,28 +123,28 @@ impl ResourcePattern {
         }
     }
 
-    /// Returns the keys of the variables without a default: if one has no value, the pattern
+    /// Returns the keys of the variables that have no default: if one has no value, the pattern
     /// matches no resource.
     pub fn needed_keys(&self) -> impl Iterator<Item = &Key> {
         self.tail.needed_keys()
     }
 
-    /// True if a key of an object's tags is among the variables.
+    /// True if the value of a variable is a tag of the object.
     pub fn needs_object(&self) -> bool {
         self.tail.needs_object()
     }
 }
 
-/// Whether a pattern of a bucket policy matches its bucket, and what is in it.
+/// The extent to which a pattern in a bucket policy matches its bucket and the objects in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// The bucket itself.
+    /// True if it matches the bucket itself.
     pub bucket: bool,
-    /// Objects.
+    /// True if it matches objects in the bucket.
     pub objects: bool,
 }
 
-/// Finds out what a pattern reaches in a bucket; `None` if it can reach nothing there.
+/// Determines what a pattern matches in a bucket; `None` if it cannot match anything there.
 pub fn reach(text: &str, bucket: &str) -> Option<Reach> {
     let wild = Special { variables: false, wildcards: true, any_case: false };
     let tail = match text {

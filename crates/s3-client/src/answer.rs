@@ -1,4 +1,4 @@
-//! Answers, whose bodies are read as they are asked for.
+//! Answers, whose bodies are read only as far as the caller asks for them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::server::Server;
 /// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// The answer's status.
     pub status: StatusCode,
-    /// Its headers.
+    /// The answer's headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// The answer's body.
     pub body: AnswerBody,
 }
 
-/// The body of an answer. Once it was read to its end, the connection can be used again; dropping
-/// it before closes the connection.
+/// The body of an answer. After the body was read to its end, the connection is used again.
+/// Dropping the body before its end closes the connection.
 #[derive(Debug)]
 pub struct AnswerBody {
     server: Arc<Server>,
@@ -43,14 +43,14 @@ impl AnswerBody {
         body
     }
 
-    /// The number of bytes that are still to come, if the server announced it. 0 for an answer to
-    /// HEAD.
+    /// Returns the number of bytes that are still to come; `None` if the server did not announce
+    /// the length. For an answer to HEAD it is 0.
     pub fn left(&self) -> Option<u64> {
         self.framing.left()
     }
 
-    /// Returns the next bytes; `None` at the end, which is also after an error. A body that was cut
-    /// off ends in an error.
+    /// Returns the next bytes; `None` at the end, and after an error. A body that was cut off ends
+    /// with an error.
     pub async fn next(&mut self) -> Option<Result<Bytes>> {
         if self.framing.is_done() {
             return None;
@@ -65,7 +65,8 @@ impl AnswerBody {
         Some(Err(self.server.error(kind, true)))
     }
 
-    /// Reads the rest into memory. [`ErrorKind::TooLarge`] if it is longer than `bytes_max`.
+    /// Reads the rest of the body into memory. Fails with [`ErrorKind::TooLarge`] if the rest is
+    /// longer than `bytes_max`.
     pub async fn read(&mut self, bytes_max: usize) -> Result<Bytes> {
         let too_large = || Err(self.server.error(ErrorKind::TooLarge(bytes_max), true));
         if self.left().is_some_and(|left| left > bytes_max as u64) {
@@ -86,7 +87,7 @@ impl AnswerBody {
         Ok(all.freeze())
     }
 
-    /// The bytes as a stream.
+    /// Returns the body's bytes as a stream.
     pub fn into_stream(self) -> BoxStream<'static, Result<Bytes>> {
         stream::unfold(self, |mut body| async move { Some((body.next().await?, body)) }).boxed()
     }
@@ -120,7 +121,8 @@ impl AnswerBody {
         }
     }
 
-    /// Gives the connection back at the end of the body, unless more than the body has come in.
+    /// Gives the connection back to the pool if the body has ended, unless the server has sent more
+    /// than the body.
     fn end_if_done(&mut self) {
         if self.framing.is_done()
             && let Some(lease) = self.lease.take()

@@ -1,4 +1,4 @@
-//! The client: requests are signed, sent on a connection of the pool, and answered.
+//! The client: it signs requests, sends them on connections of the pool, and returns the answers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,24 +32,25 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that does not sign, and has no connections yet.
+    /// Makes a client that does not sign requests, and has no connections yet.
     pub fn new(endpoint: Endpoint, settings: Settings) -> Self {
         Self { server: Arc::new(Server::new(endpoint, settings)), credentials: None }
     }
 
-    /// The same client, which shares the connections, and signs with these keys (SigV4).
+    /// Returns a client that shares the connections of this client, and signs requests with these
+    /// keys (SigV4).
     #[must_use]
     pub fn signing(&self, credentials: Credentials) -> Self {
         Self { server: Arc::clone(&self.server), credentials: Some(Arc::new(credentials)) }
     }
 
-    /// The server.
+    /// Returns the server that requests go to.
     pub fn endpoint(&self) -> &Endpoint {
         &self.server.endpoint
     }
 
-    /// Sends a request, and returns its answer once the answer's head has arrived. The answer may
-    /// be a refusal; redirects are not followed.
+    /// Sends a request, and returns its answer once the answer's head has arrived. A refusal is an
+    /// answer, too; redirects are not followed.
     ///
     /// The request is sent again only if the server has closed a kept connection without answering,
     /// and either has not received the whole request or may get it twice
@@ -77,8 +78,9 @@ impl Client {
         }
     }
 
-    /// Begins a request whose body, of this length, is handed over piece by piece. Without
-    /// [`Request::expect_continue`] the head is sent with the first piece.
+    /// Begins a request whose body the caller hands over piece by piece; `length` is the length of
+    /// the body in bytes. Without [`Request::expect_continue`] the head is sent with the first
+    /// piece.
     pub async fn begin(&self, request: &Request, length: Option<u64>) -> Result<Sending> {
         let prepared = self.prepare(request, length, None)?;
         let mut sending = self.start(&prepared, false).await?;
@@ -99,7 +101,7 @@ impl Client {
         Ok(Sending::new(&self.server, self.server.lease(fresh).await?, prepared))
     }
 
-    /// Signs a request and writes its head. `bytes` is the body, if it is in memory.
+    /// Signs a request and prepares its head. `bytes` is the body, if it is in memory.
     fn prepare(&self, request: &Request, length: Option<u64>, bytes: Option<&Bytes>) -> Result<Prepared> {
         let refused = |why: String| self.server.error(ErrorKind::Request(why), false);
         let mut headers = request.headers.clone();
@@ -193,8 +195,8 @@ async fn send_all(
     sending.end(&[]).await
 }
 
-/// The value of `Content-Encoding` for S3's chunks, followed by the content's other encoding, if it
-/// has one.
+/// Returns the value of `Content-Encoding` for a body in S3's chunks: `aws-chunked`, followed by
+/// the content's other encoding, if it has one.
 fn aws_chunked_before(other: Option<&HeaderValue>) -> Result<HeaderValue, InvalidHeaderValue> {
     match other {
         None => Ok(HeaderValue::from_static("aws-chunked")),
@@ -202,7 +204,7 @@ fn aws_chunked_before(other: Option<&HeaderValue>) -> Result<HeaderValue, Invali
     }
 }
 
-/// The value of `x-amz-content-sha256`.
+/// Returns the value of the header `x-amz-content-sha256`.
 fn content_sha256(payload: &Payload, length: Option<u64>, bytes: Option<&Bytes>) -> Result<String, String> {
     Ok(match (payload, bytes) {
         (Payload::Unsigned, _) => UNSIGNED.to_owned(),

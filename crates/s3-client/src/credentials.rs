@@ -1,18 +1,18 @@
-//! The keys that requests are signed with. They appear in no report and no message.
+//! The keys that requests are signed with. The keys appear in no log and no message.
 
 use s3_wire::auth::sign::Signer;
 use zeroize::Zeroizing;
 
-/// Keys, and the region to sign for.
+/// Keys, and the region that signatures name.
 #[derive(Clone)]
 pub struct Credentials {
     /// The id of the access key.
     pub access_key: String,
     /// The secret key.
     pub secret_key: Zeroizing<String>,
-    /// The token of temporary credentials.
+    /// The session token of temporary credentials.
     pub security_token: Option<Zeroizing<String>>,
-    /// The region.
+    /// The region that signatures name.
     pub region: String,
 }
 
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// The signer with these keys, which signs headers and presigns.
+    /// Returns a signer that uses these keys. It signs headers, and makes presigned URLs.
     pub fn signer(&self) -> Signer<'_> {
         Signer {
             access_key: &self.access_key,

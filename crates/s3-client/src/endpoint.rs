@@ -14,12 +14,12 @@ use crate::sentence::Result;
 use crate::tls::{Trust, tls_client};
 use crate::transport::Transport;
 
-/// The beginning of the URL of a unix socket.
+/// The beginning of a URL that names a unix socket.
 const UNIX: &str = "unix:";
-/// The value of `Host` on unix sockets.
+/// The value of `Host` in requests over unix sockets.
 const UNIX_HOST: &str = "localhost";
 
-/// A server, by its URL.
+/// A server, as its URL names it.
 #[derive(Clone)]
 pub struct Endpoint {
     url: String,
@@ -43,7 +43,8 @@ impl std::fmt::Debug for Endpoint {
 
 impl Endpoint {
     /// Reads `http://host:port`, `https://...` or `unix:/path/of/a.socket`. `without_roots` is the
-    /// advice in the error of a system without trusted certificates. Does not look the name up.
+    /// advice in the error for a system without trusted certificates. Does not look up the host's
+    /// name.
     pub fn new(url: &str, trust: &Trust, without_roots: &str) -> Result<Self> {
         if let Some(path) = url.strip_prefix(UNIX) {
             return Self::unix(url, Path::new(path));
@@ -86,24 +87,25 @@ impl Endpoint {
         Ok(Self { url, host_header, place: Place::Unix(path.to_owned()), tls: None })
     }
 
-    /// The same server, but requests name another host: for virtual hosts, or a server behind a
-    /// balancer. Signatures cover this host; the certificate's name stays that of the URL.
+    /// Returns the same server, for requests whose `Host` names another host: for virtual hosts, or
+    /// a server behind a load balancer. Signatures cover this host. The server's certificate must
+    /// still have the name in the URL.
     #[must_use]
     pub fn with_host_header(self, host_header: String) -> Self {
         Self { host_header, ..self }
     }
 
-    /// The URL as it was given, without a slash at its end.
+    /// Returns the URL as it was given, without a slash at its end.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The value of the header `Host`.
+    /// Returns the value of the header `Host`.
     pub fn host_header(&self) -> &str {
         &self.host_header
     }
 
-    /// The host and the port; `None` for a unix socket.
+    /// Returns the host and the port; `None` for a unix socket.
     pub fn host_and_port(&self) -> Option<(&str, u16)> {
         match &self.place {
             Place::Tcp { host, port } => Some((host, *port)),
@@ -111,7 +113,8 @@ impl Endpoint {
         }
     }
 
-    /// Looks the name up and connects, with TLS if it has any. Tries all addresses in turn.
+    /// Looks up the host's name and connects, with TLS if the URL asks for it. Tries all addresses
+    /// in turn.
     pub async fn connect(&self) -> std::result::Result<Transport, ErrorKind> {
         match &self.place {
             Place::Tcp { host, port } => {
@@ -124,7 +127,8 @@ impl Endpoint {
         }
     }
 
-    /// The endpoint's transport over a TCP connection to it.
+    /// Makes the transport over an open TCP connection to the server, with TLS if the URL asks for
+    /// it.
     pub async fn over(&self, stream: TcpStream) -> std::result::Result<Transport, ErrorKind> {
         stream.set_nodelay(true).map_err(ErrorKind::Connect)?;
         match &self.tls {
@@ -137,7 +141,7 @@ impl Endpoint {
     }
 }
 
-/// The error of a TLS handshake that failed, which may also be an error of the connection.
+/// Returns the error of a TLS handshake that failed. The cause may also be the connection.
 fn of_handshake(error: io::Error) -> ErrorKind {
     match error.kind() {
         io::ErrorKind::InvalidData => ErrorKind::Tls(error),
@@ -145,7 +149,7 @@ fn of_handshake(error: io::Error) -> ErrorKind {
     }
 }
 
-/// The port of a URL; `default` if the URL does not name one.
+/// Returns the port of a URL, or `default` if the URL names none.
 pub fn port(authority: &Authority, default: u16) -> Result<u16> {
     if authority.as_str().len() == authority.host().len() {
         return Ok(default);

@@ -8,7 +8,7 @@ use crate::http1::Malformed;
 /// The result of a request.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The reason why there is no answer, or only a part of one.
+/// The error of a request that got no answer, or only a part of one.
 #[derive(Debug)]
 pub struct Error {
     endpoint: Arc<str>,
@@ -20,46 +20,47 @@ pub struct Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request cannot be sent: it is malformed, cannot be signed, or the length of its body is
-    /// not the announced one.
+    /// The request cannot be sent: it is malformed, it cannot be signed, or the length of its body
+    /// is not the announced length.
     #[error("the request cannot be sent: {0}")]
     Request(String),
     /// The producer of the request's body failed.
     #[error("the body of the request cannot be read")]
     Body(#[source] io::Error),
-    /// All connections were in use for too long.
+    /// All connections were in use for longer than the request may wait.
     #[error("all connections are in use")]
     Busy,
-    /// The connection failed: the name is not known, nobody listens, ...
+    /// The connection failed, for example because the name is not known, or no process listens on
+    /// the port.
     #[error("no connection")]
     Connect(#[source] io::Error),
-    /// The TLS handshake failed: a certificate that is not trusted, ...
+    /// The TLS handshake failed, for example because the certificate is not trusted.
     #[error("no TLS connection")]
     Tls(#[source] io::Error),
-    /// Something took too long.
+    /// A phase of the request took too long.
     #[error("{0} took too long")]
     TimedOut(Phase),
-    /// The connection was closed, or broke.
+    /// The connection was closed or broken.
     #[error("the connection was closed or reset")]
     Closed(#[source] Option<io::Error>),
-    /// The server's answer is not HTTP/1.1, or breaks its rules.
+    /// The server's answer is not HTTP/1.1, or breaks the rules of HTTP/1.1.
     #[error("the answer is not proper HTTP")]
     Protocol(#[source] Malformed),
-    /// The answer's body is longer than its reader allowed.
+    /// The answer's body is longer than its reader allowed. The number is the limit in bytes.
     #[error("the answer's body is longer than {0} bytes")]
     TooLarge(usize),
 }
 
-/// The phase of a request that took too long.
+/// The phase in which a request took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Finding the address, connecting, the TLS handshake.
+    /// The phase in which the address is looked up and the connection is opened, with TLS.
     Connect,
-    /// The next bytes of the request: the server does not read.
+    /// The phase in which the next bytes of the request are sent: the server does not read them.
     Send,
-    /// The head of the answer.
+    /// The phase in which the request waits for the head of the answer.
     Answer,
-    /// The next bytes of the answer's body.
+    /// The phase in which the request waits for the next bytes of the answer's body.
     Receive,
 }
 
@@ -79,13 +80,13 @@ impl Error {
         Self { endpoint: Arc::clone(endpoint), kind, may_have_been_acted_on }
     }
 
-    /// The kind of error.
+    /// Returns the kind of error.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// False if the server cannot have acted on the request, since the whole of the request was
-    /// never sent. An HTTP server does not act on a part of one.
+    /// False if the server cannot have acted on the request, since the request was never sent
+    /// completely. An HTTP server does not act on a part of a request.
     pub fn may_have_been_acted_on(&self) -> bool {
         self.may_have_been_acted_on
     }

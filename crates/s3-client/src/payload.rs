@@ -1,4 +1,4 @@
-//! Frames bodies as they are sent: not at all, in HTTP's chunks, or in S3's.
+//! Frames the bodies of requests: in HTTP's chunks, in S3's chunks, or without chunks.
 
 use std::collections::VecDeque;
 
@@ -9,28 +9,28 @@ use s3_wire::payload::ChunkEncoder;
 use crate::limits::AWS_CHUNK_BYTES;
 use crate::request::Trailer;
 
-/// The length of a chunk's signature in the chunk's line.
+/// The number of bytes that a chunk's signature takes in the line before the chunk.
 const CHUNK_SIGNATURE_BYTES: u64 = ";chunk-signature=".len() as u64 + 64;
-/// The length of the signature in the trailers.
+/// The number of bytes that the signature takes in the trailers.
 const TRAILER_SIGNATURE_BYTES: u64 = "x-amz-trailer-signature:\r\n".len() as u64 + 64;
 
-/// The framing of a body that is sent.
+/// The framing of a request's body.
 #[derive(Debug, Clone)]
 pub(crate) enum Framing {
-    /// None, since the head says the length.
+    /// No framing: the head gives the length.
     Plain,
-    /// HTTP's chunks.
+    /// HTTP's chunks (`Transfer-Encoding: chunked`).
     Chunked,
-    /// S3's chunks, signed or not.
+    /// S3's chunks (`aws-chunked`), signed or not.
     Aws { signer: Option<ChunkSigner>, has_trailer: bool },
 }
 
-/// Frames a body.
+/// The state of framing a body.
 #[derive(Debug)]
 pub(crate) enum Encoder {
     Plain,
     Chunked,
-    /// S3's chunks, with the bytes of the chunk that is not full yet.
+    /// S3's chunks. `chunk` has the bytes of the chunk that is not full yet.
     Aws {
         encoder: ChunkEncoder,
         chunk: Vec<u8>,
@@ -51,7 +51,7 @@ impl Encoder {
         }
     }
 
-    /// Appends the pieces to send for `data`.
+    /// Frames `data`, and appends the bytes to send to `out`.
     pub fn push(&mut self, data: Bytes, out: &mut VecDeque<Bytes>) {
         if data.is_empty() {
             return;
@@ -77,7 +77,7 @@ impl Encoder {
         }
     }
 
-    /// Appends the end of the body.
+    /// Appends the end of the body to `out`.
     pub fn finish(self, trailers: &[(&str, &str)], out: &mut VecDeque<Bytes>) {
         match self {
             Self::Plain => {}
@@ -101,7 +101,7 @@ fn push_chunk(encoder: &mut ChunkEncoder, chunk: &mut Vec<u8>, out: &mut VecDequ
     out.push_back(framed.into());
 }
 
-/// The length of a body of `length` bytes in S3's chunks.
+/// Returns the length, in bytes, of a body of `length` bytes after it is put into S3's chunks.
 pub(crate) fn aws_chunked_bytes(length: u64, is_signed: bool, trailer: Option<&Trailer>) -> u64 {
     let signature = if is_signed { CHUNK_SIGNATURE_BYTES } else { 0 };
     let chunk = |bytes: u64| {

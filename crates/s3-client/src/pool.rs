@@ -8,8 +8,8 @@ use crate::connection::Connection;
 
 /// The connections to one server.
 ///
-/// The holder of a permit has at most one connection, and looks for a kept one before opening
-/// another. So there are never more connections, including kept ones, than permits.
+/// The holder of a permit has at most one connection, and takes a kept one, if there is one, before
+/// it opens another. So there are never more connections, including the kept ones, than permits.
 #[derive(Debug)]
 pub(crate) struct Pool {
     permits: Arc<Semaphore>,
@@ -23,12 +23,12 @@ impl Pool {
         Self { permits: Arc::new(Semaphore::new(most)), kept: Mutex::default(), idle_time }
     }
 
-    /// Waits for the permit for a connection.
+    /// Waits for a permit to have a connection.
     pub async fn permit(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
         Arc::clone(&self.permits).acquire_owned().await
     }
 
-    /// The kept connection that was used last, unless the server has closed it.
+    /// Takes the kept connection that was used last, unless the server has closed it.
     pub fn take(&self) -> Option<Connection> {
         let mut kept = self.kept();
         while let Some(mut connection) = kept.pop() {
@@ -59,7 +59,7 @@ impl Pool {
     }
 }
 
-/// A connection of the pool, for one request. Dropping it closes the connection.
+/// A connection of the pool that one request uses. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub connection: Connection,
@@ -72,7 +72,7 @@ impl Lease {
         Self { connection, _permit: permit }
     }
 
-    /// Keeps the connection.
+    /// Returns the connection to the pool, for the next request.
     pub fn give_back(self, pool: &Pool) {
         pool.put(self.connection);
     }

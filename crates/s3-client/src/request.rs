@@ -1,4 +1,4 @@
-//! Requests, and the bodies that are known before they are sent.
+//! Requests, and bodies that are complete, or have a source, before the request is sent.
 
 use std::io;
 
@@ -14,21 +14,21 @@ pub struct Request {
     pub method: Method,
     /// The path and the query ([`crate::target`]).
     pub target: PathAndQuery,
-    /// The headers. `Host` (unless it is given), the headers of the body's length and those of the
-    /// signature are added. All are signed.
+    /// The headers. The client adds `Host` (unless it is given), the headers about the body's
+    /// length, and those of the signature. It signs all headers.
     pub headers: HeaderMap,
-    /// The way in which the signature covers the body, if the client signs.
+    /// The part of the body that the signature covers, if the client signs.
     pub payload: Payload,
-    /// True if the body should wait for the server's `100 Continue`. So a request that is refused
+    /// True if the body should wait for the server's `100 Continue`. Then a request that is refused
     /// because of its head sends no body, and a connection that the server has closed is detected
-    /// before the body is sent. Costs a round trip.
+    /// before the body is sent. The wait costs a round trip.
     pub expect_continue: bool,
-    /// True if the request may be sent twice, though its method is not safe.
+    /// True if the request may be sent twice, though its method is not a safe one.
     pub is_repeatable: bool,
 }
 
 impl Request {
-    /// A request without headers of its own, whose body is signed.
+    /// Makes a request without headers, whose signature covers the body.
     pub fn new(method: Method, target: PathAndQuery) -> Self {
         Self {
             method,
@@ -40,27 +40,28 @@ impl Request {
         }
     }
 
-    /// True if the request may be sent twice without harm.
+    /// True if the request may be sent twice: its method is safe, or the caller allows it.
     pub(crate) fn may_repeat(&self) -> bool {
         self.is_repeatable || self.method.is_safe()
     }
 }
 
-/// The way in which a signature covers a body. Matters only if the client has credentials, except
-/// for [`Payload::AwsChunked`].
+/// The form in which a signature covers a body. It matters only if the client has credentials,
+/// except for [`Payload::AwsChunked`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
-    /// Not at all. Only TLS protects it.
+    /// The signature does not cover the body: only TLS protects it.
     Unsigned,
-    /// The SHA-256 of the body, which is computed from the body in memory.
+    /// The signature covers the SHA-256 of the body, which must be in memory.
     Signed,
-    /// This SHA-256.
+    /// The signature covers this SHA-256, which the caller has computed from the body.
     Sha256([u8; 32]),
-    /// In the chunks of S3's own encoding. The body's length must be known.
+    /// The body is sent in the chunks of S3's own encoding. The body's length must be known.
     AwsChunked {
         /// True if each chunk is signed.
         is_signed: bool,
-        /// A trailer after the last chunk, whose value [`crate::Sending::finish_with`] gets.
+        /// A trailer after the last chunk; the caller passes its value to
+        /// [`crate::Sending::finish_with`].
         trailer: Option<Trailer>,
     },
 }
@@ -68,13 +69,14 @@ pub enum Payload {
 /// A trailer that is announced in the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trailer {
-    /// Its name, in small letters, such as `x-amz-checksum-crc64nvme`.
+    /// The trailer's name, in lower case, such as `x-amz-checksum-crc64nvme`.
     pub name: &'static str,
-    /// The length of its value, which the length of the body includes.
+    /// The length of the trailer's value in bytes: the length of the body, which is sent before the
+    /// value is known, includes it.
     pub value_bytes: usize,
 }
 
-/// A body that is known before the request is sent.
+/// A body that the caller hands over as a whole, before the request is sent.
 pub struct Body(pub(crate) BodyKind);
 
 pub(crate) enum BodyKind {
@@ -83,13 +85,13 @@ pub(crate) enum BodyKind {
 }
 
 impl Body {
-    /// No body.
+    /// Returns an empty body.
     pub const fn empty() -> Self {
         Self(BodyKind::Bytes(Bytes::new()))
     }
 
-    /// Bytes that are made while they are sent. Without a length they are sent in HTTP's chunks,
-    /// which S3 does not accept everywhere.
+    /// Makes a body of bytes that are produced while they are sent. Without a length it is sent in
+    /// HTTP's chunks, which S3 does not accept everywhere.
     pub fn stream(
         length: Option<u64>,
         stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static,

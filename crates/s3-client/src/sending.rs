@@ -1,4 +1,4 @@
-//! A request that is being sent, up to the head of its answer.
+//! A request while it is sent, until the head of its answer has come in.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use crate::payload::{Encoder, Framing};
 use crate::pool::Lease;
 use crate::server::Server;
 
-/// The most pieces that are written at once.
+/// The largest number of pieces in one write.
 const SLICES: usize = 16;
 
 /// A request that is ready to be sent, more than once if necessary.
@@ -26,29 +26,30 @@ const SLICES: usize = 16;
 pub(crate) struct Prepared {
     pub head: Bytes,
     pub framing: Framing,
-    /// The length of the body without its framing, if it is known.
+    /// The length of the body in bytes, without its framing; `None` if it is not known.
     pub length: Option<u64>,
-    /// True if the answer has no body, since the request is HEAD.
+    /// True if the request is HEAD, so that its answer has no body.
     pub answer_has_no_body: bool,
     pub expect_continue: bool,
     pub may_repeat: bool,
 }
 
-/// A request whose body is handed over piece by piece. Dropping it before its end closes the
-/// connection, and the server gets no whole request.
+/// A request whose body the caller hands over piece by piece. Dropping it before its end closes the
+/// connection, so that the server never receives the whole request.
 #[derive(Debug)]
 pub struct Sending {
     server: Arc<Server>,
     lease: Lease,
     encoder: Encoder,
-    /// The bytes that are to be written.
+    /// The bytes that are still to be written.
     out: VecDeque<Bytes>,
-    /// The number of bytes of the body that are still to come, if its length is known.
+    /// The number of bytes of the body that the caller has not handed over yet; `None` if the
+    /// length is not known.
     left: Option<u64>,
     prepared: Prepared,
-    /// True once `out` has the end of the request.
+    /// True once the end of the request was appended to `out`.
     has_end: bool,
-    /// True if the answer came before the request was sent.
+    /// True if the answer came before the whole request was sent.
     is_cut: bool,
     /// True once a byte of the answer has come in.
     has_begun_answer: bool,
@@ -73,15 +74,15 @@ impl Sending {
         }
     }
 
-    /// Sends a piece of the body. Returns when it is sent, or once there is an answer
-    /// ([`Sending::is_answered`]): then nothing more is sent.
+    /// Sends a piece of the body. Returns once the piece is sent, or once the server has answered
+    /// ([`Sending::is_answered`]): after that nothing more is sent.
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
         self.push(bytes)?;
         self.drain().await
     }
 
-    /// True if the server has answered before it received the whole request, and so refuses it:
-    /// [`Sending::finish`] returns the answer.
+    /// True if the server has answered before it received the whole request, which means that it
+    /// refuses the request. [`Sending::finish`] returns the answer.
     pub fn is_answered(&self) -> bool {
         self.answer.is_some()
     }
@@ -91,7 +92,7 @@ impl Sending {
         self.finish_with(&[]).await
     }
 
-    /// Ends the body with these trailers, which the request has announced, and waits for the
+    /// Ends the body with these trailers, which the request's head has announced, and waits for the
     /// answer.
     pub async fn finish_with(mut self, trailers: &[(&str, &str)]) -> Result<Answer> {
         self.end(trailers).await?;
@@ -145,7 +146,7 @@ impl Sending {
     }
 
     /// True if a request that failed with this error can be sent again on another connection: the
-    /// server has closed a kept one without answering, and either has not received the whole
+    /// server has closed a kept connection without answering, and either has not received the whole
     /// request or may get it twice.
     pub(crate) fn may_be_sent_again(&self, error: &Error) -> bool {
         let is_closed = matches!(error.kind(), ErrorKind::Closed(_));
@@ -172,7 +173,7 @@ impl Sending {
         Err(self.server.error(ErrorKind::Protocol(Malformed(why)), true))
     }
 
-    /// Writes everything that is to be written, unless an answer comes before.
+    /// Writes all bytes in `out`, unless an answer comes before.
     pub(crate) async fn drain(&mut self) -> Result<()> {
         let limit = self.server.settings.stall_time;
         while self.answer.is_none() {
@@ -190,7 +191,7 @@ impl Sending {
     }
 
     /// Reads the answer of a server that has closed the connection before it received the whole
-    /// request: a refusal counts.
+    /// request. Only a refusal is accepted as an answer.
     async fn hear_out(&mut self, broken: io::Error) -> Result<()> {
         let limit = self.server.settings.answer_time;
         let heard = timeout(limit, poll_fn(|cx| self.poll_answer(cx, false))).await;
@@ -213,8 +214,8 @@ impl Sending {
         }
     }
 
-    /// Writes once, or reads an answer if the server does not take more; true once everything is
-    /// written.
+    /// Writes once, or reads an answer if the server takes no more bytes. Returns true once
+    /// everything is written.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, ErrorKind>> {
         let broken = |error| ErrorKind::Closed(Some(error));
         let connection = &mut self.lease.connection;
@@ -237,8 +238,8 @@ impl Sending {
         }
     }
 
-    /// Reads until the head of the final answer has come in, or of the first interim one if that is
-    /// enough.
+    /// Reads until the head of the final answer has come in, or the head of any answer if `interim`
+    /// is true.
     fn poll_answer(&mut self, cx: &mut Context<'_>, interim: bool) -> Poll<Result<(), ErrorKind>> {
         loop {
             let input = &mut self.lease.connection.input;

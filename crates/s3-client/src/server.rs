@@ -6,20 +6,21 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, ErrorKind, Phase, Result};
 use crate::pool::{Lease, Pool};
 
-/// Limits of a client. None limits a whole request: for that, drop its future after some time,
-/// which closes the connection.
+/// The limits of a client. There is no limit on the time of a whole request. To set one, drop the
+/// request's future after that time, which closes the connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// The most connections, including those that are kept. Further requests wait for one.
+    /// The largest number of connections, including the kept ones. Further requests wait for one of
+    /// them.
     pub connections_max: usize,
-    /// The time that a connection is kept without a request.
+    /// The time for which a connection without a request is kept.
     pub idle_time: Duration,
-    /// The time that a request waits for a connection that others use, and then for opening one of
-    /// its own: the server's address, TCP, TLS.
+    /// The time limit for two waits of a request: for a connection while all are in use, and then
+    /// for opening one (address, TCP, TLS).
     pub connect_time: Duration,
-    /// The time to wait for the answer after the request was sent.
+    /// The time limit for the head of the answer, after the request was sent.
     pub answer_time: Duration,
-    /// The time that a body that is sent or received may make no progress.
+    /// The time for which no byte of a body may be sent or received.
     pub stall_time: Duration,
 }
 
@@ -35,7 +36,7 @@ impl Default for Settings {
     }
 }
 
-/// The server, and the connections to it.
+/// A server, and the connections to it.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub endpoint: Endpoint,
@@ -50,8 +51,8 @@ impl Server {
         Self { url: endpoint.url().into(), endpoint, settings, pool }
     }
 
-    /// Returns a connection for one request: a kept one if there is any, unless it must be a
-    /// `fresh` one.
+    /// Returns a connection for one request: a kept connection if there is one, unless `fresh` asks
+    /// for a new one.
     pub async fn lease(&self, fresh: bool) -> Result<Lease> {
         let limit = self.settings.connect_time;
         let permit = tokio::time::timeout(limit, self.pool.permit()).await;

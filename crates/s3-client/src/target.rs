@@ -1,4 +1,4 @@
-//! The targets of requests: paths and queries, percent-encoded as signatures have them.
+//! The targets of requests: paths and queries, percent-encoded in the form that signatures need.
 
 use http::uri::PathAndQuery;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,8 +8,8 @@ const IN_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// The characters that are encoded in a path: those of a query except the slash.
 const IN_PATH: &AsciiSet = &IN_QUERY.remove(b'/');
 
-/// The target with this path, which begins with a slash, and these parameters, none of which is
-/// encoded yet. `None` if it is too long for a target.
+/// Makes the target with this path, which begins with a slash, and these parameters; none of them
+/// is encoded yet. Returns `None` if the target would be too long.
 pub fn target(path: &str, query: &[(&str, &str)]) -> Option<PathAndQuery> {
     let mut text = utf8_percent_encode(path, IN_PATH).to_string();
     for (n, (name, value)) in query.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! TLS: which certificates are trusted, and how servers' certificates are verified.
+//! TLS: the certificates that are trusted, and the verification of servers' certificates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::sentence::Result;
 
-/// The places where systems keep the certificates they trust.
+/// The files in which systems keep the certificates that they trust.
 const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -22,26 +22,26 @@ const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// The certificates that are trusted.
+/// The rule about which servers' certificates are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
-    /// A PEM file with the certificates of authorities, in place of the system's.
+    /// A PEM file with the certificates of authorities, used in place of the system's file.
     pub ca: Option<PathBuf>,
     /// True if any certificate is trusted.
     pub insecure: bool,
 }
 
-/// The certificate by which a client says who it is: files (PEM) with its chain and its key.
+/// The certificate by which a client proves its identity: PEM files with its chain and its key.
 #[derive(Debug, Clone)]
 pub struct ClientCertificate {
-    /// The chain.
+    /// The file with the certificate chain.
     pub chain: PathBuf,
-    /// The private key.
+    /// The file with the private key.
     pub key: PathBuf,
 }
 
-/// Makes the configuration of TLS for clients, for other protocols than HTTP. `without_roots` is as
-/// for [`tls_client`].
+/// Makes the TLS configuration of a client, for protocols other than HTTP. `without_roots` is the
+/// same as for [`tls_client`].
 pub fn tls_config(
     trust: &Trust,
     own: Option<&ClientCertificate>,
@@ -59,8 +59,8 @@ pub fn tls_config(
     builder.with_client_auth_cert(chain, key).map_err(|e| bad(&own.key, &e))
 }
 
-/// A connector for TLS to `host`, and the name its certificate must have. `without_roots` is the
-/// advice in the error of a system without trusted certificates.
+/// Returns a TLS connector for connections to `host`, and the name that the server's certificate
+/// must have. `without_roots` is the advice in the error for a system without trusted certificates.
 pub fn tls_client(
     host: &str,
     trust: &Trust,
@@ -91,7 +91,7 @@ fn verifying(trust: &Trust, without_roots: &str) -> Result<ConfigBuilder<ClientC
     Ok(builder.map_err(|e| e.to_string())?.dangerous().with_custom_certificate_verifier(verifier))
 }
 
-/// The file with the certificates that are trusted: that of `--ca`, or the system's.
+/// Returns the file with the certificates that are trusted: the file of `--ca`, or the system's.
 fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Result<&'a Path> {
     let of_system = || system.iter().map(Path::new).find(|path| path.exists());
     let file = trust.ca.as_deref().or_else(of_system);
@@ -102,8 +102,9 @@ fn roots<'a>(trust: &'a Trust, system: &'a [&str], without_roots: &str) -> Resul
 #[derive(Debug)]
 struct Trusted {
     authorities: Arc<WebPkiServerVerifier>,
-    /// The certificates in the file of `--ca`. A server may show one of these itself: self-signed
-    /// certificates often call themselves authorities, which the rules for chains forbid a server.
+    /// The certificates in the file of `--ca`. A server may present one of them as its own:
+    /// self-signed certificates are often marked as authorities, which the rules for chains forbid
+    /// for a server's certificate.
     named: Vec<CertificateDer<'static>>,
 }
 
@@ -124,8 +125,8 @@ impl Trusted {
     }
 }
 
-/// Verifies that a server's certificate is trusted; if any certificate is, only that the server
-/// holds its key.
+/// Verifies that a server's certificate is trusted. If any certificate is trusted, it verifies only
+/// that the server has the certificate's key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

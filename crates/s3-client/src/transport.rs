@@ -6,18 +6,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-/// A connection's stream of bytes.
+/// The stream of bytes of a connection.
 #[derive(Debug)]
 pub enum Transport {
-    /// TCP.
+    /// A TCP connection.
     Tcp(TcpStream),
-    /// TCP with TLS.
+    /// A TCP connection with TLS.
     Tls(Box<TlsStream<TcpStream>>),
-    /// A unix socket.
+    /// A connection to a unix socket.
     Unix(UnixStream),
 }
 
-/// Calls the same function of whichever stream the transport has.
+/// Calls the same function of the stream that the transport has.
 macro_rules! of_stream {
     ($self:expr, $call:ident ( $($argument:expr),* )) => {
         match $self.get_mut() {

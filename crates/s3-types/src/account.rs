@@ -46,24 +46,25 @@ pub struct UnixIdentity {
 }
 
 impl UnixIdentity {
-    /// An account without supplementary groups.
+    /// Makes the identity of an account without supplementary groups.
     pub fn alone(account: UnixAccount) -> Self {
         Self { account, groups: Box::default() }
     }
 }
 
-/// The source of a POSIX identity.
+/// The source of the ids of a POSIX identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnixName {
-    /// The ids themselves.
+    /// The ids are given.
     Ids(Arc<UnixIdentity>),
-    /// The name of an account of the system, which is asked for the ids.
+    /// The ids are those of the system's account with this name.
     Account(Arc<str>),
-    /// The name of the user itself, if a user's account of the system has its name.
+    /// The user has this name, and no source of ids is given. The system's account with the same
+    /// name may be the source, if the gateway's rules allow that.
     User(Arc<str>),
 }
 
-/// Facts about a requester; a storage uses those that it needs.
+/// Facts about a requester. A storage uses those facts that it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequesterFacts {
     /// The canonical user id of the requester's account.

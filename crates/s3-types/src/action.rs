@@ -1,7 +1,7 @@
 macro_rules! actions {
     ($($variant:ident $name:literal)*) => {
-        /// An action that a policy allows or denies. Several operations may need the same one, and
-        /// some need several.
+        /// An action that a policy allows or denies. Several operations may need the same action,
+        /// and some operations need several actions.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "AWS's names")]
         pub enum S3Action { $($variant,)* }
@@ -143,13 +143,13 @@ impl ActionSet {
     /// The set without actions.
     pub const NONE: Self = Self(0);
 
-    /// Returns this set with another action.
+    /// Returns this set with `action` added.
     #[must_use]
     pub const fn and(self, action: S3Action) -> Self {
         Self(self.0 | 1 << action as u32)
     }
 
-    /// Returns the set of the actions of both.
+    /// Returns the set of the actions that either set has.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -160,7 +160,7 @@ impl ActionSet {
         self.0 & 1 << action as u32 != 0
     }
 
-    /// Returns the actions, in the order of [`S3Action::ALL`].
+    /// Iterates over the actions, in the order of [`S3Action::ALL`].
     pub fn iter(self) -> impl Iterator<Item = S3Action> {
         let mut rest = self.0;
         std::iter::from_fn(move || {

@@ -62,7 +62,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the name of the header or trailer with a value (`x-amz-checksum-crc64nvme`).
+    /// Returns the name of the header or trailer that carries a value (`x-amz-checksum-crc64nvme`).
     pub const fn header(self) -> &'static str {
         match self {
             A::Crc32 => "x-amz-checksum-crc32",
@@ -78,7 +78,7 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// Returns the name of the XML element with a value (`ChecksumCRC64NVME`).
+    /// Returns the name of the XML element that carries a value (`ChecksumCRC64NVME`).
     pub const fn element(self) -> &'static str {
         match self {
             A::Crc32 => "ChecksumCRC32",
@@ -116,7 +116,8 @@ impl ChecksumAlgorithm {
         }
     }
 
-    /// True for the CRCs, whose value for a whole object can be computed from those of its parts.
+    /// True for the CRCs: their value for a whole object can be computed from the values of its
+    /// parts.
     pub const fn is_crc(self) -> bool {
         matches!(self, A::Crc32 | A::Crc32c | A::Crc64Nvme)
     }
@@ -192,7 +193,7 @@ impl ChecksumValue {
 }
 
 impl fmt::Display for ChecksumValue {
-    /// Writes base64, as headers and XML have it.
+    /// Writes the value as base64, the form in headers and XML.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&BASE64.encode(self.as_bytes()))
     }
@@ -204,7 +205,7 @@ impl fmt::Debug for ChecksumValue {
     }
 }
 
-/// The checksum of an object, as it is kept and shown.
+/// The checksum of an object, as it is stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
     /// The value.
@@ -228,7 +229,7 @@ impl Checksum {
 }
 
 impl fmt::Display for Checksum {
-    /// Writes base64, with `-N` for a composite checksum of N parts.
+    /// Writes the value as base64, followed by `-N` for a composite checksum of N parts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.parts {
             Some(parts) => write!(f, "{}-{parts}", self.value),

@@ -10,9 +10,9 @@
 /// The polynomial of a CRC whose bits are reflected: the lowest bit stands for the highest power.
 #[derive(Clone, Copy)]
 pub(crate) struct Polynomial {
-    /// The polynomial without its highest power, reflected.
+    /// The polynomial without its highest power, with its bits reflected.
     reflected: u64,
-    /// The bit that stands for x^0.
+    /// The number whose only bit stands for x^0.
     one: u64,
 }
 

@@ -1,13 +1,14 @@
 use crate::checksum::ChecksumValue;
 use crate::etag::ETag;
 
-/// A part as the client names it when it completes an upload.
+/// A part that the client lists when it completes an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedPart {
-    /// Its number.
+    /// The part's number.
     pub part_number: u32,
-    /// The ETag that the answer to its upload had, which must match.
+    /// The ETag that the client got when it uploaded the part. It must match the stored part.
     pub etag: ETag,
-    /// The checksum that the answer to its upload had, which must match if it is given.
+    /// The checksum that the client got when it uploaded the part, if the client gives it. It must
+    /// match the stored part.
     pub checksum: Option<ChecksumValue>,
 }

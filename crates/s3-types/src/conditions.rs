@@ -5,9 +5,9 @@ use crate::etag::ETag;
 /// The value of `If-Match` or `If-None-Match`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ETagCondition {
-    /// `*`, which matches any existing object.
+    /// `*`: any existing object matches.
     Any,
-    /// A list, which matches an object with one of these ETags. An empty list matches no object.
+    /// A list of ETags: an object with one of them matches. An empty list matches no object.
     OneOf(Vec<ETag>),
 }
 
@@ -28,11 +28,11 @@ pub enum IfRange {
     ETag(ETag),
     /// The object must have been modified at this time, to the second.
     Unmodified(Timestamp),
-    /// A value that no object can meet.
+    /// A value that no object matches: the whole object is served.
     Never,
 }
 
-/// The precondition that failed, which S3's error names.
+/// The precondition that failed; S3's error names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// `If-Match`
@@ -43,11 +43,12 @@ pub enum Condition {
     IfModifiedSince,
     /// `If-Unmodified-Since`
     IfUnmodifiedSince,
-    /// `x-amz-if-match-initiated-time`, of an upload.
+    /// `x-amz-if-match-initiated-time`: the time at which an upload was begun.
     InitiatedTime,
 }
 
-/// Preconditions of a request. The backend evaluates them in the same atomic step as the work.
+/// Preconditions of a request. The backend evaluates them in the same atomic step in which it reads
+/// or changes the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The object must exist and have one of these ETags.
@@ -67,11 +68,11 @@ pub struct Conditions {
 /// The outcome of a conditional read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadVerdict {
-    /// The object is to be served.
+    /// The object is to be served: all conditions hold.
     Proceed,
-    /// The object was not modified: 304.
+    /// The object was not modified: the answer is 304.
     NotModified,
-    /// A precondition failed: 412.
+    /// A precondition failed: the answer is 412.
     Failed(Condition),
 }
 
@@ -101,8 +102,8 @@ impl Conditions {
         }
     }
 
-    /// True if a requested range is to be served, for an object with this ETag and time. Must be
-    /// checked after the other conditions.
+    /// True if a requested range is to be served, for an object with this ETag and time; false if
+    /// the whole object is. The caller checks the other conditions before.
     pub fn range_counts(&self, etag: &ETag, last_modified: Timestamp) -> bool {
         match &self.if_range {
             None => true,
@@ -122,7 +123,7 @@ impl Conditions {
         }
     }
 
-    /// Evaluates the conditions of a write or delete of an existing object with this ETag. For an
+    /// Evaluates the conditions on replacing or deleting an existing object with this ETag. For an
     /// object that does not exist, see [`Conditions::need_existing`].
     pub fn evaluate_replace(&self, etag: &ETag) -> Result<(), Condition> {
         if self.if_match.as_ref().is_some_and(|c| !c.matches(etag)) {
@@ -134,7 +135,7 @@ impl Conditions {
         Ok(())
     }
 
-    /// Returns the condition on ETags that decides a write, if there is one.
+    /// Returns the ETag condition that decides whether a write is allowed, if the request has one.
     pub fn decided_by(&self) -> Option<Condition> {
         let none_match = self.if_none_match.as_ref().map(|_| Condition::IfNoneMatch);
         self.if_match.as_ref().map(|_| Condition::IfMatch).or(none_match)

@@ -22,7 +22,7 @@ enum State {
 }
 
 impl Checksummer {
-    /// Starts with no bytes.
+    /// Makes the checksum of no bytes yet.
     pub fn new(algorithm: A) -> Self {
         let crc = |crc| State::Crc(Box::new(crc_fast::Digest::new(crc)));
         let state = match algorithm {
@@ -103,18 +103,18 @@ impl Checksummer {
     }
 }
 
-/// The digests that are kept in the record of a write.
+/// The digests that are stored in the record of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digests {
     /// The ETag.
     pub etag: ETag,
-    /// The checksum, if one is kept.
+    /// The checksum, if one is stored.
     pub checksum: Option<Checksum>,
 }
 
 impl Digests {
-    /// The digests for a storage that keeps none, where the client asked for none either: its
-    /// answer still has an ETag, which is all zeros.
+    /// Returns the digests for a storage that computes none, if the client did not ask for any
+    /// either. The ETag consists of zeros, since each answer needs one.
     pub const fn none() -> Self {
         Self { etag: ETag::Md5([0; 16]), checksum: None }
     }
@@ -135,7 +135,7 @@ crate::words!(ETagSource {
     Checksum "checksum",
 });
 
-/// Computes the digests of a stream that are kept: its ETag, and a checksum.
+/// Computes the digests of a stream that are stored: the ETag, and a checksum.
 pub struct Digester {
     md5: Option<Md5>,
     checksums: Checksums,
@@ -143,7 +143,7 @@ pub struct Digester {
 }
 
 impl Digester {
-    /// Starts with no bytes.
+    /// Makes the digests of no bytes yet.
     pub fn new(algorithm: Option<A>, etag: ETagSource) -> Self {
         let checksums = Checksums::new(algorithm, etag, false);
         Self { md5: checksums.needs_md5().then(Md5::new), checksums, length_bytes: 0 }
@@ -169,20 +169,20 @@ impl Digester {
     }
 }
 
-/// A [`Digester`] for a caller that computes the MD5 itself, and perhaps the SHA-256. No digest is
-/// computed twice.
+/// Computes the same digests as [`Digester`], for a caller that computes the MD5 itself, and
+/// perhaps the SHA-256. No digest is computed twice.
 pub struct Checksums {
     algorithm: Option<A>,
     etag: ETagSource,
-    /// The checksum, unless its value comes from the caller.
+    /// The checksum, unless the caller provides its value.
     checksum: Option<Checksummer>,
     /// The CRC64NVME for the ETag, unless the checksum is a CRC64NVME.
     crc: Option<Checksummer>,
 }
 
 impl Checksums {
-    /// Starts with no bytes. `knows_sha256` is true if the caller provides the SHA-256 when that is
-    /// the algorithm.
+    /// Makes the digests of no bytes yet. `knows_sha256` is true if the caller provides the SHA-256
+    /// when that is the algorithm.
     pub fn new(algorithm: Option<A>, etag: ETagSource, knows_sha256: bool) -> Self {
         let elsewhere = |a: &A| *a == A::Md5 || (*a == A::Sha256 && knows_sha256);
         let checksum = algorithm.filter(|a| !elsewhere(a)).map(Checksummer::new);
@@ -203,8 +203,8 @@ impl Checksums {
         }
     }
 
-    /// Returns the digests of all bytes added. `md5` and `sha256` are those of the same bytes, and
-    /// are used only if they are needed.
+    /// Returns the digests of all bytes added. `md5` and `sha256` are the caller's digests of the
+    /// same bytes. Each is used only if it is needed.
     pub fn finish(self, md5: [u8; 16], sha256: Option<[u8; 32]>) -> Digests {
         let computed = self.checksum.map(Checksummer::finish);
         let value = self.algorithm.and_then(|algorithm| match algorithm {

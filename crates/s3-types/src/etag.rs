@@ -4,9 +4,9 @@ use crate::checksum::ChecksumValue;
 
 /// An entity tag, without its quotes.
 ///
-/// S3 uses the MD5 of the bytes for a plain object, and the MD5 of the parts' MD5s with `-N` for
-/// one that was uploaded in N parts. A backend that has no MD5 makes an opaque ETag, which must not
-/// have either form.
+/// S3 uses the MD5 of the bytes for a plain object, and the MD5 of the parts' MD5s with `-N` for an
+/// object that was uploaded in N parts. A backend that computes no MD5 makes an opaque ETag, which
+/// must have neither of these forms.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ETag {
     /// The MD5 of the content.
@@ -80,7 +80,7 @@ fn hex16(text: &str) -> Option<[u8; 16]> {
 }
 
 impl ETag {
-    /// Returns the text in quotes, as headers have it.
+    /// Returns the text in quotes, the form in headers.
     pub fn quoted(&self) -> String {
         // An MD5 with the number of parts fits this capacity: a text that grows would be copied.
         let mut quoted = String::with_capacity(40);

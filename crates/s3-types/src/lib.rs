@@ -1,9 +1,9 @@
-//! S3's terms as types, and one of the file system: the requester's account there
+//! S3's terms as types, and one term of the file system: the requester's account there
 //! ([`UnixAccount`]).
 //!
-//! Everything here is plain data with one constructor per type: code that has a [`BucketName`] or
+//! Everything here is plain data with one constructor per type: code that gets a [`BucketName`] or
 //! an [`ObjectKey`] need not check it again. The crate depends neither on the wire format nor on a
-//! storage, so that both can use it.
+//! storage, so that the code of both can use it.
 
 mod account;
 mod action;

@@ -12,13 +12,13 @@ pub const BUCKET_NAME_MIN: usize = 3;
 pub const BUCKET_NAME_MAX: usize = 63;
 /// The smallest part of a multipart upload, except for the last, in bytes.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
-/// The largest part, and the largest object of one PutObject, in bytes.
+/// The largest part, and the largest object that one PutObject stores, in bytes.
 pub const PART_BYTES_MAX: u64 = 5 << 30;
 /// The largest part number; the smallest is 1.
 pub const PARTS_MAX: u32 = 10_000;
 /// The largest object, in bytes.
 pub const OBJECT_BYTES_MAX: u64 = 50 << 40;
-/// The most bytes of all names and values of `x-amz-meta-*` together.
+/// The largest size of all names and values of `x-amz-meta-*` together, in bytes.
 pub const USER_METADATA_BYTES_MAX: usize = 2048;
 
 const _: () = assert!(OBJECT_BYTES_MAX <= PART_BYTES_MAX * PARTS_MAX as u64 * 2);

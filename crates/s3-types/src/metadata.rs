@@ -20,7 +20,7 @@ pub struct ObjectMetadata {
 }
 
 impl ObjectMetadata {
-    /// Returns the values of all headers except user metadata, in a fixed order.
+    /// Returns the values of all headers except the user metadata, in the order of the fields.
     pub fn headers(&self) -> [Option<&str>; 7] {
         // The pattern names all fields, so that none is forgotten when one is added.
         let Self {

@@ -68,8 +68,8 @@ impl BucketName {
     }
 }
 
-/// True if dots and hyphens are where they may be in a bucket's name. Names without any pass all
-/// these rules.
+/// Checks the rules about dots and hyphens in a bucket's name. A name without dots and hyphens
+/// passes them.
 fn has_labels(name: &str) -> bool {
     let allowed = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-');
     let bytes = name.as_bytes();
@@ -113,7 +113,7 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// The id of a multipart upload. It is made by a backend, and opaque to clients.
+/// The id of a multipart upload. A backend makes it, and clients do not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UploadId(Box<str>);
 
@@ -136,8 +136,8 @@ impl fmt::Display for UploadId {
     }
 }
 
-/// The id of a version of an object. It is made by a backend, and opaque to clients, except for
-/// `null`: the version that an object has if versions are not kept.
+/// The id of a version of an object. A backend makes it, and clients do not interpret it, except
+/// for `null`: the version of an object in a bucket that does not keep versions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VersionId(Box<str>);
 

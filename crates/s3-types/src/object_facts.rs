@@ -1,8 +1,8 @@
-/// The facts of an object's version that permissions may depend on, beyond its key. Facts of a kind
-/// that the storage does not keep, or that the version does not have, are absent.
+/// The facts about a version of an object, beyond its key, that permissions may depend on. A fact
+/// is absent if the storage does not keep facts of its kind, or if the version does not have it.
 ///
-/// There is no default: a storage that has not looked at an object must not tell that it has no
-/// facts.
+/// The type has no default: a storage that has not looked at an object must not report that the
+/// object has no facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectFacts<'a> {
     /// The id of the account that owns the object; absent if it is the bucket's owner.
@@ -13,7 +13,8 @@ pub struct ObjectFacts<'a> {
     pub tags: Option<&'a [(Box<str>, Box<str>)]>,
 }
 
-/// The kinds of facts of an object that a decision needs. A storage may provide others, too.
+/// The kinds of facts about an object that a decision needs. A storage may provide other facts,
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededFacts {
     /// The owner and the ACL.

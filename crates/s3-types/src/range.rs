@@ -26,17 +26,17 @@ pub enum ByteRange {
 /// The result of applying a range to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// The range has these bytes, at least one (206).
+    /// The range selects these bytes, at least one (206).
     Bytes(Range<u64>),
-    /// The object is empty, and the range is the whole object (200).
+    /// The object is empty, and the range selects the whole object (200).
     Whole,
-    /// The range has no bytes (416).
+    /// The range selects no bytes (416).
     Unsatisfiable,
 }
 
 impl ByteRange {
-    /// Applies the range to an object of `size_bytes`. The last bytes of an empty object are the
-    /// whole object, as RFC 9110, section 14.1.2, says; any other range of it is unsatisfiable.
+    /// Applies the range to an object of `size_bytes`. For an empty object, "the last bytes" select
+    /// the whole object, as RFC 9110, section 14.1.2, says; any other range is unsatisfiable.
     pub fn resolve(self, size_bytes: u64) -> Resolved {
         let range = match self {
             Self::FromTo { first, last } => first..last.saturating_add(1).min(size_bytes),

@@ -1,9 +1,10 @@
-//! Enums whose values have words.
+//! Enums whose values are written as words.
 
 use std::fmt;
 
-/// Gives each value of an enum a word, by which it is written (`Display`), read (`FromStr`) and
-/// listed (`ALL`), such as an option's values on a command line.
+/// Gives each value of an enum a word that stands for it in text: for writing (`Display`), for
+/// reading (`FromStr`) and in the list of all values (`ALL`). Options on a command line use such
+/// words.
 #[macro_export]
 macro_rules! words {
     ($type:ident { $($variant:ident $word:literal,)* }) => {
@@ -11,7 +12,7 @@ macro_rules! words {
             /// All values, in the order of the enum.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The word of the value.
+            /// Returns the word of the value.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -35,7 +36,7 @@ macro_rules! words {
     };
 }
 
-/// The error for a word that belongs to no value of an enum.
+/// The error for a word that stands for no value of an enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownWord;
 

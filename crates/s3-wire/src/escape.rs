@@ -16,8 +16,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// True for bytes that [`push_escaped`] must look at. 0xEF is the first byte of U+FFFE and U+FFFF,
-/// and of many characters that need no escape.
+/// A table that is true for bytes that [`push_escaped`] must look at. 0xEF is the first byte of
+/// U+FFFE and U+FFFF, and of many characters that need no escape.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut control = 0;

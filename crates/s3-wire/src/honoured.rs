@@ -1,9 +1,9 @@
-//! Checks that an operation honours the `x-amz-*` headers and the parameters of its request.
+//! Checks that an operation implements the `x-amz-*` headers and the parameters of its request.
 //!
-//! A write with any other header or parameter is refused. If it were performed as if that were
-//! absent, the client would get something else than it asked for, and might lose the data that was
-//! there before (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is
-//! refused only for a header that would change the answer. All others are ignored, as S3 does.
+//! A write with any other header or parameter is refused. If it were performed without regard to
+//! it, the client would get something else than it asked for, and might lose data that existed
+//! before (docs/decisions/0017-refused-not-guessed.md). A read destroys nothing: it is refused only
+//! for a header that would change the answer. All others are ignored, as by S3.
 
 mod once;
 
@@ -26,12 +26,12 @@ pub enum Signed {
     UrlV2,
 }
 
-/// Refuses the first header or parameter that the operation does not honour: `NotImplemented`, with
-/// its name. A write whose headers or parameters are given twice is refused too
+/// Refuses the first header or parameter that the operation does not implement: `NotImplemented`,
+/// with its name. A write is also refused if a header or parameter is given twice
 /// (`InvalidArgument`).
 ///
-/// `headers` are those that the operation will read, with those that parameters of a presigned URL
-/// stand for.
+/// `headers` are those that the operation will read, including those that parameters of a presigned
+/// URL stand for.
 pub fn check(operation: Operation, query: &Query<'_>, headers: &HeaderMap, signed: Signed) -> Result<()> {
     if operation.info().method.is_read() {
         return check_read(operation, headers);
@@ -96,8 +96,8 @@ fn is_common(rest: &str) -> bool {
     )
 }
 
-/// True for a header with the client's own key for encryption (SSE-C), which would change the
-/// answer of a read, and which this server does not implement.
+/// True for a header with the client's own key for encryption (SSE-C). It would change the answer
+/// of a read, and this server does not implement it.
 fn reads_differ(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     rest.starts_with("server-side-encryption")
@@ -114,7 +114,7 @@ fn writes_differ(name: &str) -> bool {
     matches!(name, "content-range" | "range") || is_of_another_server(name)
 }
 
-/// True for a condition (`If-...`) that `operation`, a write, does not have.
+/// True for a condition (`If-...`) that `operation`, a write, does not implement.
 ///
 /// S3 has conditions only on some writes, and a client that sends one on another write relies on
 /// it: R2 has them on CreateMultipartUpload. Conditions by date are refused where conditions are
@@ -155,7 +155,7 @@ fn is_of_another_server(name: &str) -> bool {
     OTHER_SERVERS.iter().any(|start| name.starts_with(start))
 }
 
-/// True if `operation`, a write, honours the header `x-amz-<rest>`.
+/// True if `operation`, a write, implements the header `x-amz-<rest>`.
 fn honours_header(operation: Operation, rest: &str) -> bool {
     use Operation as Op;
     let creates_object = matches!(operation, Op::PutObject | Op::CopyObject | Op::CreateMultipartUpload);
@@ -192,8 +192,8 @@ fn honours_header(operation: Operation, rest: &str) -> bool {
     }
 }
 
-/// True if the operation may have a checksum (`x-amz-checksum-<algorithm>`): that of its body,
-/// which is empty in CreateMultipartUpload, or that of the whole object.
+/// True if the request may have a checksum (`x-amz-checksum-<algorithm>`): that of its body, which
+/// is empty in CreateMultipartUpload, or that of the whole object.
 fn may_have_checksum(operation: Operation) -> bool {
     use Operation as Op;
     matches!(
@@ -208,7 +208,7 @@ fn may_have_checksum(operation: Operation) -> bool {
     )
 }
 
-/// True if `operation`, a write, honours the parameter, or may ignore it.
+/// True if `operation`, a write, implements the parameter, or may ignore it.
 fn honours_parameter(operation: Operation, name: &str, signed: Signed) -> bool {
     use Operation as Op;
     match name {

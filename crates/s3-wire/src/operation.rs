@@ -6,7 +6,8 @@ use s3_types::S3Action;
 
 use crate::target::Shape;
 
-/// The part of a request that distinguishes an operation from the others of its method and shape.
+/// The part of a request that distinguishes an operation from others with the same method and kind
+/// of target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
     /// Nothing: the operation is the plain verb.
@@ -30,13 +31,14 @@ pub struct OperationInfo {
     pub operation: Operation,
     /// AWS's name of the operation.
     pub name: &'static str,
-    /// The method of its requests.
+    /// The method of the operation's requests.
     pub method: Verb,
-    /// The kind of its target.
+    /// The kind of the target of the operation's requests.
     pub shape: Shape,
-    /// The rest of the request's form.
+    /// The part of a request that distinguishes the operation from others with the same method and
+    /// kind of target.
     pub selector: Selector,
-    /// The action that policies must allow for it.
+    /// The action of policies that must be allowed for the operation.
     pub action: S3Action,
     /// This server's support for the operation.
     pub support: Support,
@@ -47,14 +49,14 @@ pub struct OperationInfo {
 pub enum Support {
     /// The operation is performed.
     Served,
-    /// The answer is that of S3 for a configuration that was never set: it can't be set here
+    /// The answer is that of S3 for a configuration that was never set, since it can't be set here
     /// ([`crate::unset`]).
     Unset,
     /// The operation is refused: 501 `NotImplemented`.
     Refused,
 }
 
-/// The methods that S3 has operations for.
+/// The methods for which S3 has operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "HTTP's own names")]
 pub enum Verb {
@@ -83,7 +85,7 @@ impl Verb {
         }
     }
 
-    /// The method's name.
+    /// Returns the method's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -95,13 +97,13 @@ impl Verb {
     }
 }
 
-/// The operation table. Gives its rows to another macro, which makes an item of them, such as an
-/// enum, or a match over all operations.
+/// The operation table, as a macro. It passes its rows to another macro, which makes an item from
+/// them, such as an enum, or a match over all operations.
 ///
-/// A row has an operation's name, method and shape, its selector ([`Selector`]), the action that
-/// allows it ([`S3Action`]), and its support ([`Support`]): `served`, `unset` or `refused`. Of the
-/// rows of one method and shape that match a request, the most specific counts
-/// ([`route`](crate::route::route)).
+/// A row has an operation's name, method and kind of target, its selector ([`Selector`]), the
+/// action that allows it ([`S3Action`]), and its support ([`Support`]): `served`, `unset` or
+/// `refused`. If several rows of one method and kind of target match a request, the most specific
+/// one counts ([`route`](crate::route::route)).
 #[macro_export]
 macro_rules! for_each_operation {
     ($callback:ident) => {

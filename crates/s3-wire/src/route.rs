@@ -22,18 +22,18 @@ use crate::target::Shape;
 pub enum Route {
     /// The request asks for this operation.
     Operation(Operation),
-    /// The request is refused, unless its signature is wrong: that error comes first.
+    /// The request is refused. If its signature is wrong, that error is reported instead.
     Refused(S3Error),
-    /// The request is refused, unless its signature is wrong or its bucket does not exist: those
-    /// errors come first.
+    /// The request is refused. If its signature is wrong or its bucket does not exist, that error
+    /// is reported instead.
     RefusedInBucket(S3Error),
 }
 
-/// Finds the operation that a request asks for. S3 gives the errors in `Err` before it checks the
-/// signature.
+/// Finds the operation that a request asks for. Errors in `Err` are those that S3 reports before it
+/// checks the signature.
 ///
 /// The most specific row of the table counts. A subresource that S3 does not have on this path is
-/// ignored on GET and HEAD, as S3 does, and refused on other methods. Parameters that S3 does not
+/// ignored on GET and HEAD, as by S3, and refused on other methods. Parameters that S3 does not
 /// know are checked in [`crate::honoured`], not here.
 pub fn route(method: &Method, shape: Shape, query: &Query<'_>, headers: &HeaderMap) -> Result<Route> {
     let Some(verb) = Verb::from_method(method) else {
@@ -99,10 +99,10 @@ fn check_listing(operation: Operation, query: &Query<'_>) -> Result<()> {
 
 const COPY_SOURCE: &str = "x-amz-copy-source";
 
-/// The thing that the query asks for.
+/// The thing that a query asks for.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
-    /// No subresource: the request is its plain verb.
+    /// No subresource: the request asks for its plain verb.
     Plain,
     /// A subresource.
     Sub(&'static Subresource),
@@ -190,8 +190,8 @@ fn check_website(query: &Query<'_>) -> Result<()> {
     }
 }
 
-/// Returns the error of a request that is refused only if its bucket exists: by S3, or by this
-/// server if S3 would perform the bucket's operation.
+/// Returns the error for a request that is refused only if its bucket exists: S3 refuses it, or S3
+/// would perform the bucket's operation and this server refuses it.
 fn refused_in_bucket(method: &Method, verb: Verb, shape: Shape, asked: Asked) -> Option<S3Error> {
     let Asked::Sub(row) = asked else { return None };
     let invalid = |message| S3Error::with_message(ErrorCode::InvalidRequest, message);
@@ -264,13 +264,13 @@ const fn subresource_of(selector: Selector) -> Option<&'static str> {
     }
 }
 
-/// True if the body is sent as web pages send forms: its `Content-Type` is `multipart/form-data`.
+/// True if the body is sent as by an HTML form: its `Content-Type` is `multipart/form-data`.
 pub fn is_form(headers: &HeaderMap) -> bool {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.get(..19).is_some_and(|start| start.eq_ignore_ascii_case("multipart/form-data"))
 }
 
-/// Makes `NotImplemented` for a subresource that S3 ignores on this path, or takes for the
+/// Makes `NotImplemented` for a subresource that S3 ignores on this path, or understands as the
 /// bucket's.
 fn not_here(name: &str, shape: Shape) -> S3Error {
     let path = if shape == Shape::Object { "key" } else { "bucket" };

@@ -12,7 +12,7 @@ use crate::target::Shape;
 pub struct Subresource {
     /// The parameter's name.
     pub name: &'static str,
-    /// S3's name for it on a bucket's path; `None` if it has no meaning there.
+    /// S3's name for the subresource on a bucket's path; `None` if it has no meaning there.
     on_bucket: Option<&'static str>,
     on_key: OnKey,
 }
@@ -100,8 +100,8 @@ impl Subresource {
         SUBRESOURCES.get(found)
     }
 
-    /// Returns S3's name for it in the `ResourceType` of a 405; `None` if S3 ignores it on this
-    /// path.
+    /// Returns S3's name for the subresource in the `ResourceType` of a 405; `None` if S3 ignores
+    /// it on this path.
     pub const fn resource_type(&self, shape: Shape) -> Option<&'static str> {
         match (shape, self.on_key) {
             (Shape::Service, _) | (Shape::Object, OnKey::Nothing) => None,
@@ -110,7 +110,7 @@ impl Subresource {
         }
     }
 
-    /// True if it asks for the bucket's operation even on a key's path.
+    /// True if the subresource asks for the bucket's operation even on a key's path.
     pub fn is_of_bucket(&self) -> bool {
         self.on_key == OnKey::OfBucket
     }

@@ -21,7 +21,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns S3's name for it in `ResourceType`.
+    /// Returns S3's name for the kind in `ResourceType`.
     pub const fn resource_type(self) -> &'static str {
         match self {
             Self::Service => "SERVICE",
@@ -95,7 +95,8 @@ pub fn parse_key(raw: &str) -> Result<ObjectKey> {
     checked_key(&decode(raw)?)
 }
 
-/// Decodes percent-encoded text. Text that has nothing encoded is not looked through again.
+/// Decodes percent-encoded text. Text without encoded characters is returned without a second
+/// search.
 fn decode(raw: &str) -> Result<Cow<'_, str>> {
     if memchr(b'%', raw.as_bytes()).is_none() {
         return Ok(Cow::Borrowed(raw));

@@ -17,10 +17,10 @@ use super::{List, Options, Reasons, Server, lists_folder, venv, work_folder};
 pub struct Suite {
     /// Below `tests/aws/services`.
     files: &'static [&'static str],
-    /// What the tests may ask: others of AWS's services are not here.
+    /// The services that the tests may ask: others of AWS's services are not here.
     services: &'static str,
-    /// Those of the grades that have a list, with the grades that are as good or better. What is
-    /// not on the last one needs a reason.
+    /// The grades that have a list, with the grades that are as good or better. What is not on the
+    /// last one needs a reason.
     lists: &'static [(&'static str, &'static [&'static str])],
     /// The file of the reasons.
     reasons: &'static str,

@@ -9,13 +9,13 @@ use super::lists::Outcomes;
 pub struct Case {
     /// Its module and its own name.
     pub name: String,
-    /// What the suite marks it with.
+    /// The marks that the suite gives it.
     pub marks: BTreeSet<String>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It passed.
@@ -79,7 +79,7 @@ pub fn outcomes(cases: &[Case]) -> Outcomes {
     run.collect()
 }
 
-/// How many tests are what.
+/// The numbers of tests by outcome.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     all: usize,

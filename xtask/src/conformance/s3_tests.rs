@@ -141,7 +141,7 @@ fn free_port() -> Result<u16, String> {
     Ok(listener.local_addr().map_err(|e| format!("cannot listen: {e}"))?.port())
 }
 
-/// What a suite for Ceph takes for granted.
+/// The server's properties that a suite for Ceph takes for granted.
 struct Hosts<'a> {
     /// The account of `iam` and `s3 alt`.
     account: &'a AccountId,

@@ -1,4 +1,5 @@
-//! Lines of threads that wait for locks. They only keep the order: the locks are the kernel's.
+//! Queues of threads that wait for locks. They decide only the order in which threads try: the
+//! kernel decides which of them gets a lock.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -10,11 +11,11 @@ use crate::limits::{LOCK_WAITERS_MAX, LOCK_WAITERS_OF_ALL};
 /// Device and inode of a file.
 pub(crate) type Id = (u64, u64);
 
-/// The lines for all locks.
+/// The queues of all locks.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// The number of waiters, so that a lock without waiters is released without looking at the
-    /// lines.
+    /// The number of threads in all queues, so that a lock for which no thread waits is released
+    /// without a look at the queues.
     waiters: AtomicUsize,
     waiting: Mutex<Waiting>,
 }
@@ -22,12 +23,13 @@ pub(crate) struct Lines {
 #[derive(Debug, Default)]
 struct Waiting {
     of_file: HashMap<Id, VecDeque<Thread>>,
-    /// The number of waiters for locks of each bucket.
+    /// The number of waiters for the locks of a bucket, by bucket.
     of_bucket: HashMap<Id, usize>,
 }
 
 impl Lines {
-    /// Lines this thread up for the lock of a bucket's file. `None` if too many wait already.
+    /// Puts this thread at the end of the queue for the lock of a bucket's file. Returns `None` if
+    /// too many threads wait already.
     pub fn line_up(&self, bucket: Id, file: Id) -> Option<Turn<'_>> {
         let mut lines = self.lock();
         let waiting = lines.of_bucket.get(&bucket).copied().unwrap_or(0);
@@ -63,7 +65,7 @@ fn unpark_first(line: &VecDeque<Thread>) {
     }
 }
 
-/// This thread's place in the line for a lock.
+/// The place of this thread in the queue for a lock.
 pub(crate) struct Turn<'l> {
     lines: &'l Lines,
     bucket: Id,
@@ -72,7 +74,7 @@ pub(crate) struct Turn<'l> {
 }
 
 impl Turn<'_> {
-    /// True if nobody is before this thread.
+    /// True if this thread is the first in the line.
     pub fn is_first(&self) -> bool {
         let first = self.lines.lock().of_file.get(&self.file).and_then(|line| line.front().map(Thread::id));
         first == Some(self.thread)

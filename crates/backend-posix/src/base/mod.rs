@@ -1,5 +1,5 @@
-//! Options, quotas of the process, unique names, rate limits for log lines, and whom file calls are
-//! made as, which all other modules use.
+//! The modules that all others use: options, quotas of the process, unique names, rate limits for
+//! log lines, and the identity that file calls are made with.
 
 pub(crate) mod lines;
 pub(crate) mod options;

@@ -9,18 +9,18 @@ use s3_types::{ChecksumAlgorithm, ETagSource, words};
 use super::quotas::Quotas;
 use crate::limits::STREAM_BYTES_MIN;
 
-/// The checksum of S3 for writes whose client chooses none.
+/// The algorithm of the checksum for writes whose client chooses none.
 pub(crate) const DEFAULT_CHECKSUM: ChecksumAlgorithm = ChecksumAlgorithm::Crc64Nvme;
 
-/// The extent to which a write is on disk before it is acknowledged.
+/// The parts of a write that are on disk before it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Data, record and directory entry.
+    /// Data, record and directory entry are on disk.
     #[default]
     Full,
-    /// Data and record; after a power cut the object may be missing, but never torn.
+    /// Data and record are on disk; after a power cut the object may be missing, but never torn.
     Data,
-    /// Nothing for certain: only what the kernel happens to have written.
+    /// Nothing is certain to be on disk; the kernel decides what it has written.
     None,
 }
 
@@ -37,27 +37,27 @@ impl Durability {
 /// The treatment of symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Symlinks {
-    /// Followed as long as they stay in their bucket.
+    /// Symbolic links are followed as long as they lead to places in their bucket.
     #[default]
     FollowWithin,
-    /// Treated as if they did not exist.
+    /// Symbolic links are treated as if they did not exist.
     Refuse,
 }
 
 /// The pattern in which most files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AccessPattern {
-    /// The kernel decides, and reads further ahead where much is read.
+    /// The kernel decides, and reads further ahead in files of which much is read.
     #[default]
     Automatic,
-    /// From the beginning to the end.
+    /// Files are read from the beginning to the end.
     Streaming,
-    /// In ranges here and there.
+    /// Files are read in ranges at any offsets.
     Random,
 }
 
 impl AccessPattern {
-    /// The advice for the kernel on a file of which `bytes` are read sequentially.
+    /// Returns the advice to the kernel about a file of which `bytes` are read sequentially.
     pub(crate) const fn advice(self, bytes: u64) -> Option<Advice> {
         match self {
             Self::Automatic if bytes < STREAM_BYTES_MIN => None,
@@ -70,9 +70,10 @@ impl AccessPattern {
 /// The place where records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata {
-    /// In extended attributes.
+    /// Records are kept in extended attributes.
     Xattr,
-    /// In files beside the objects', for file systems without extended attributes.
+    /// Records are kept in files beside the objects' files, for file systems without extended
+    /// attributes.
     Sidecar,
 }
 
@@ -107,38 +108,38 @@ pub struct Options {
     /// True if a tree is served although its file system takes different names for the same one
     /// (`KEY` and `key`).
     pub allow_same_names: bool,
-    /// The extent to which a write is on disk before it is acknowledged.
+    /// The parts of a write that are on disk before it is acknowledged.
     pub durability: Durability,
     /// The treatment of symbolic links.
     pub symlinks: Symlinks,
-    /// Mode of new files, minus the process's umask.
+    /// The mode of new files, minus the process's umask.
     pub file_mode: u32,
-    /// Mode of new directories, minus the process's umask.
+    /// The mode of new directories, minus the process's umask.
     pub directory_mode: u32,
-    /// True if new files and directories are given to their requesters, if the accounts of these on
-    /// the file system are known.
+    /// True if new files and directories are given to their requesters' users on the file system,
+    /// as far as these are known.
     pub chown: bool,
-    /// True if the file calls of requests are made as their requesters, so that the kernel decides
-    /// about them (decision 0044).
+    /// True if the file calls of a request are made as its requester's user, so that the kernel
+    /// decides about them (decision 0044).
     pub impersonate: bool,
     /// True if foreign files that are read whole get real records, in the background.
     pub rehash_on_read: bool,
     /// The things that a sweep may remove.
     pub sweep: SweepOptions,
-    /// Memory for the indexes that listings keep, in bytes.
+    /// The memory for the indexes that listings keep, in bytes.
     pub index_cache_bytes: usize,
-    /// Memory for small objects that are read repeatedly, in bytes.
+    /// The memory for small objects that are read repeatedly, in bytes.
     pub object_cache_bytes: usize,
     /// The free space that each volume must have for the storage to be ready, in bytes.
     pub ready_free_bytes: u64,
-    /// The order in which files are mostly read.
+    /// The pattern in which most files are read.
     pub access_pattern: AccessPattern,
-    /// The source of the ETags of bodies.
+    /// The source of the ETags of objects and parts.
     pub etag: ETagSource,
     /// True if a file without a record has the ETag and parts that versitygw stored, although it is
-    /// not known whether the file was changed since.
+    /// not known whether the file has changed since.
     pub trust_versitygw: bool,
-    /// Threads and memory. Trees of one process have the same.
+    /// The quotas of threads and memory. All trees of a process have the same.
     pub quotas: Arc<Quotas>,
 }
 

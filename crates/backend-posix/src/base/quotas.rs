@@ -1,4 +1,4 @@
-//! The quotas that all trees of a process share: of threads, and of bytes held in memory.
+//! The quotas that all trees of a process share: of threads, and of memory in bytes.
 
 use std::array;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::turns::LongCopies;
 use super::unique;
 use crate::limits::{BUCKET_SHARES, BUCKET_THREADS_MAX, TREE_THREADS_MAX};
 
-/// Threads and memory that all trees of a process share. A process makes one, and gives it to each
-/// of its trees ([`Options::quotas`](super::options::Options::quotas)).
+/// The threads and the memory that all trees of a process share. A process makes one value, and
+/// gives it to each of its trees ([`Options::quotas`](super::options::Options::quotas)).
 #[derive(Debug)]
 pub struct Quotas {
-    /// Bytes of bodies that are held in memory.
+    /// The number of bytes of bodies that are held in memory.
     pub(crate) held_bytes: AtomicUsize,
-    /// Threads that read attributes in addition to the listings' own.
+    /// The number of threads that read attributes in addition to the listings' own.
     pub(crate) helpers: AtomicUsize,
-    /// Threads that wait for locks.
+    /// The lines of threads that wait for locks.
     pub(crate) lines: Lines,
     of_trees: Arc<Semaphore>,
     of_buckets: [Arc<Semaphore>; BUCKET_SHARES],
@@ -28,15 +28,15 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// The permits of threads that may work on a bucket at the same time, or on trees as a whole
-    /// for `None`: a list of buckets looks at each bucket, also at one whose file system hangs.
-    /// Several buckets may share their permits.
+    /// Returns the permits for threads that may work on a bucket at the same time, or for `None` on
+    /// trees as a whole: a list of buckets looks at each bucket, including one whose file system
+    /// hangs. Several buckets may share their permits.
     pub(crate) fn turns(&self, bucket: Option<&BucketName>) -> &Arc<Semaphore> {
         let Some(bucket) = bucket else { return &self.of_trees };
         &self.of_buckets[share_of(bucket)]
     }
 
-    /// The long copies into a bucket.
+    /// Returns the long copies into a bucket.
     pub(crate) fn copies(&self, bucket: &BucketName) -> &LongCopies {
         &self.copies[share_of(bucket)]
     }

@@ -2,14 +2,16 @@
 
 use rustix::io::Result;
 
-/// A place between two steps of a change.
+/// Marks a place between two steps of a change, at which tests may interfere. Outside of tests it
+/// does nothing.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "tests have it fail")]
 pub(crate) const fn step(_: &str) -> Result<()> {
     Ok(())
 }
 
-/// A place between two steps of a change, at which the test that runs on this thread may interfere.
+/// Marks a place between two steps of a change, at which the test that runs on this thread may
+/// interfere.
 #[cfg(test)]
 pub(crate) fn step(name: &'static str) -> Result<()> {
     // Taken out, since what it does may come by places itself.

@@ -1,9 +1,9 @@
 //! Turns for long copies.
 //!
-//! A copy may take minutes, and nobody who waits for it can end it. So only some of a bucket's
-//! threads may be busy with long copies at the same time. Whether a copy is a long one shows only
-//! on a thread, once its source is open. One that has to wait for its turn gives up its thread, and
-//! begins again.
+//! A copy may take minutes, and a client that waits for it cannot end it. So only some of a
+//! bucket's threads may be busy with long copies at the same time. Whether a copy is long is known
+//! only on a thread, once its source is open. If such a copy has to wait for its turn, it gives up
+//! its thread, and begins again later.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use tokio::time::timeout;
 
 use crate::limits::{COPY_STEP_BYTES, COPY_TURNS_MAX, COPY_WAIT_MAX, COPY_WAITERS_MAX};
 
-/// The long copies into a bucket, or into the buckets of one share.
+/// The long copies into a bucket, or into buckets that share their threads.
 #[derive(Debug)]
 pub(crate) struct LongCopies {
     turns: Arc<Semaphore>,
     waiters: Semaphore,
 }
 
-/// The turn of a copy, if it has one. Given up when it is dropped.
+/// The turn of a copy, if it has one. Dropping this gives the turn up.
 #[derive(Debug)]
 pub(crate) struct CopyTurn {
     turns: Arc<Semaphore>,
@@ -33,7 +33,7 @@ impl LongCopies {
         Self { turns: Arc::new(Semaphore::new(COPY_TURNS_MAX)), waiters: Semaphore::new(COPY_WAITERS_MAX) }
     }
 
-    /// The turn of a copy that has none yet.
+    /// Makes the value for a copy that has no turn yet.
     pub fn begin(&self) -> CopyTurn {
         CopyTurn { turns: Arc::clone(&self.turns), held: Mutex::default(), missed: AtomicBool::new(false) }
     }
@@ -44,7 +44,7 @@ impl LongCopies {
         self.waiters.available_permits() == 0
     }
 
-    /// Waits for a turn; `None` if too many do, or if it takes too long.
+    /// Waits for a turn; `None` if too many copies wait, or if it takes too long.
     pub async fn wait(&self) -> Option<CopyTurn> {
         let _waiting = self.waiters.try_acquire().ok()?;
         let permit = timeout(COPY_WAIT_MAX, Arc::clone(&self.turns).acquire_owned()).await.ok()?.ok()?;
@@ -53,8 +53,8 @@ impl LongCopies {
 }
 
 impl CopyTurn {
-    /// True if `length` bytes may be copied now: they are few, or the copy has its turn, or gets
-    /// it.
+    /// True if `length` bytes may be copied now: they are few, or the copy has a turn, or gets one
+    /// without waiting.
     pub fn take(&self, length: u64) -> bool {
         if length <= COPY_STEP_BYTES {
             return true;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Random bits from the kernel.
+/// Returns random bits from the kernel.
 pub(crate) fn random() -> u64 {
     let mut bytes = [0; 8];
     let read = getrandom(&mut bytes, GetRandomFlags::empty());
@@ -14,7 +14,7 @@ pub(crate) fn random() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// A random number from 0 to 1.
+/// Returns a random number from 0 to 1.
 pub(crate) fn fraction() -> f64 {
     f64::from(random().to_ne_bytes()[0]) / 255.0
 }
@@ -34,12 +34,12 @@ pub(crate) fn is_name(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// [`id`] as a file name.
+/// Returns [`id`] as a file name.
 pub(crate) fn name() -> String {
     format!("{:032x}", id())
 }
 
-/// FNV-1a. Part of the protocol, like the number of locks.
+/// Computes the FNV-1a hash. It is part of the protocol between gateways, like the number of locks.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

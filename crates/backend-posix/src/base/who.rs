@@ -1,4 +1,5 @@
-//! The identity that file calls are made with: the gateway's, or the requester's (decision 0044).
+//! The identity that file calls are made with: that of the gateway, or that of the requester
+//! (decision 0044).
 
 use std::io;
 use std::sync::Arc;
@@ -22,9 +23,9 @@ pub(crate) enum Who {
 }
 
 impl Who {
-    /// Returns the identity that the file calls for a requester are made with.
-    /// [`BackendError::NotAllowed`] if that is to be the requester's own, and it has no POSIX
-    /// identity.
+    /// Returns the identity that the file calls for a requester are made with. Fails with
+    /// [`BackendError::NotAllowed`] if it is to be the requester's own, and the requester has no
+    /// POSIX identity.
     pub fn of(options: &Options, cx: &Context) -> Result<Self> {
         if !options.impersonate {
             return Ok(Self::Gateway);
@@ -32,8 +33,8 @@ impl Who {
         cx.unix.clone().map(Self::Requester).ok_or(BackendError::NotAllowed)
     }
 
-    /// Does some work, with all of its file calls. What the kernel refuses to the requester is
-    /// [`BackendError::NotAllowed`].
+    /// Runs some work with this identity. A call that the kernel refuses to the requester fails
+    /// with [`BackendError::NotAllowed`].
     pub fn call<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let Self::Requester(requester) = self else { return work() };
         let UnixIdentity { account, groups } = &**requester;
@@ -42,7 +43,7 @@ impl Who {
     }
 }
 
-/// The error for an identity that the kernel does not give.
+/// Returns the error for an identity that the kernel does not let this process take.
 fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
     static LOGGED: Seldom = Seldom::new(4);
     if LOGGED.is_due() {
@@ -62,13 +63,13 @@ fn refused(error: BackendError) -> BackendError {
     }
 }
 
-/// True if the user that the thread acts as may do this with an open directory, or if the thread is
-/// the gateway.
+/// True if the user whose identity the thread has may access an open directory in this way. It is
+/// always true for the gateway.
 pub(crate) fn may(directory: impl AsFd, access: Access) -> bool {
     may_at(directory, ".", access)
 }
 
-/// [`may`] for a name in an open directory.
+/// Does the same as [`may`] for a name in an open directory.
 pub(crate) fn may_at(directory: impl AsFd, name: &str, access: Access) -> bool {
     !is_acting() || rustix::fs::accessat(directory, name, access, AtFlags::EACCESS).is_ok()
 }

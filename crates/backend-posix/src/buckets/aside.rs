@@ -36,7 +36,7 @@ use crate::tree::made::{self, Before};
 use crate::tree::marks;
 use crate::tree::store::Store;
 
-/// A directory of the server in DIR, in which uploads and locks of a bucket wait while the bucket
+/// A directory of the server in DIR, which holds the uploads and locks of a bucket while the bucket
 /// is deleted.
 pub(crate) struct Aside<'s> {
     store: &'s Store,
@@ -45,7 +45,7 @@ pub(crate) struct Aside<'s> {
 }
 
 impl<'s> Aside<'s> {
-    /// Makes such a directory that belongs to no bucket.
+    /// Makes and marks a directory with a name that belongs to no bucket.
     pub fn of_nothing(store: &'s Store) -> Io<Self> {
         Self::make(store, &aside_of_nothing())
     }
@@ -78,7 +78,7 @@ impl<'s> Aside<'s> {
         marked
     }
 
-    /// Flushes it and its mark to disk, before anything is moved into it.
+    /// Flushes the directory and its mark to disk, before anything is moved into it.
     fn sync(&self) -> Io<()> {
         if self.store.keeps_order(self.store.device) {
             return Ok(());
@@ -87,7 +87,7 @@ impl<'s> Aside<'s> {
         self.store.sync_names(&self.store.root)
     }
 
-    /// Takes the uploads from an open `.slipway`.
+    /// Makes the directory, and moves the uploads of an open `.slipway` to it.
     pub fn take(bucket: &Bucket<'s>, own: &OwnedFd, name: &BucketName) -> Result<Self, Fail> {
         let store = bucket.store;
         let aside = match Self::make(store, &(prefix_of(name, &identity(bucket)?) + &unique::name())) {
@@ -124,7 +124,7 @@ impl<'s> Aside<'s> {
         Ok(self.store.is_closed_and_ours(&self.fd)? || (same_owner && self.store.is_closed(&self.fd)?))
     }
 
-    /// Opens an existing one; `None` if something else has the name.
+    /// Opens the directory with this name; `None` if something else has the name.
     fn find(store: &'s Store, name: &str) -> Option<Self> {
         let fd = resolve::create_here(&store.root, name, DIRECTORY, Mode::empty()).ok()?;
         let aside = Self { store, name: name.to_owned(), fd };
@@ -181,7 +181,8 @@ impl<'s> Aside<'s> {
         })
     }
 
-    /// Removes the directory and its contents. False if something remains, which the sweep removes.
+    /// Removes the directory and its contents. Returns false if something remains, which the sweep
+    /// removes.
     pub fn remove(&self) -> bool {
         for name in self.entries().unwrap_or_default() {
             if name != mark::FILE && rustix::fs::unlinkat(&self.fd, &*name, AtFlags::empty()).is_err() {
@@ -204,8 +205,8 @@ impl<'s> Aside<'s> {
 }
 
 /// Completes what a crash during DeleteBucket interrupted: uploads return to their bucket if it
-/// still exists, and are removed otherwise. Returns for how many buckets uploads were removed, and
-/// how many names belong to something that the server did not make.
+/// still exists, and are removed otherwise. The report has the number of buckets whose uploads were
+/// removed, and the number of names that belong to something that the server did not make.
 pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<SweepReport> {
     let mut report = SweepReport::default();
     for aside in asides(store, options.staging_age)? {
@@ -224,8 +225,9 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
     Ok(report)
 }
 
-/// Removes what a crash left in the tree's `.slipway`: files that were to replace one there, and
-/// empty directories that were to change its time. Returns how many there were.
+/// Removes leftovers of crashes from the tree's `.slipway`: files that were to replace another one,
+/// and empty directories that were made to change the time of `.slipway`. Returns how many there
+/// were.
 fn sweep_own(store: &Store, age: Duration) -> Result<usize> {
     let own = match resolve::plain(&store.root, OWN_DIRECTORY, DIRECTORY) {
         Err(errno) if leads_nowhere(errno) => return Ok(0),
@@ -257,24 +259,24 @@ fn is_staged_own(name: &str) -> bool {
     })
 }
 
-/// The names in the root that look like those of directories set aside, and that have not changed
-/// for `age`.
+/// Returns the names in the root that look like those of directories set aside, and whose
+/// directories have not changed for `age`.
 pub(crate) fn asides(store: &Store, age: Duration) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let names = entries(&root).op("read the root")?.into_iter().map(|(name, _)| name);
     Ok(names.filter(|name| name.starts_with(PREFIX) && removing::is_older(&root, name, age)).collect())
 }
 
-/// The end of a directory that was set aside.
+/// The result of [`end_aside`] for a directory that was set aside.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Its uploads are in their bucket again.
+    /// The directory's uploads are in their bucket again.
     Returned,
-    /// Its uploads were removed, since their bucket no longer exists.
+    /// The directory's uploads were removed, since their bucket no longer exists.
     Removed,
-    /// It had no uploads, and was removed.
+    /// The directory had no uploads, and was removed.
     Empty,
-    /// It was left as it is, for this reason.
+    /// The directory was left unchanged, for this reason.
     Left(&'static str),
     /// The name belongs to something that the server did not make, which was left unchanged.
     NotOurs,
@@ -291,7 +293,8 @@ pub(crate) fn may_end(store: &Store, name: &str) -> bool {
     empty() == Ok(true) || Aside::find(store, name).is_some()
 }
 
-/// Returns uploads to their bucket, or removes them if that is gone.
+/// Ends the setting aside of a directory: returns its uploads to their bucket, or removes them if
+/// the bucket is gone.
 pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
     // Empty, it needs no mark: whoever gave it the name could have removed it.
     if rustix::fs::unlinkat(&store.root, name, AtFlags::REMOVEDIR).is_ok() {

@@ -21,7 +21,7 @@ use crate::tree::store::Store;
 
 const READ_RECORD: &str = "read a bucket's record";
 
-/// The attributes of a bucket, for a list.
+/// Returns the attributes of a bucket, for a list.
 pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes> {
     let bucket = store.bucket(name)?;
     let created_ns = match time_ns(&bucket)? {
@@ -36,15 +36,15 @@ pub(crate) fn head(store: &Store, name: &BucketName) -> Result<BucketAttributes>
 pub(crate) struct Traits {
     /// The time in the bucket's record; `None` if it has none, or one that can't be read.
     pub time_ns: Option<i64>,
-    /// The birth of its directory; `None` if that is not known.
+    /// The birth of the bucket's directory; `None` if it is not known.
     pub birth: Option<Birth>,
-    /// The time in the record; without one, the time that the directory shows.
+    /// The time in the record; without one, a time of the directory.
     pub created: Timestamp,
 }
 
-/// A directory's inode number and time of birth, which together tell it from all others of its file
-/// system, earlier and later ones too: inode numbers are used again, but nobody can choose a time
-/// of birth.
+/// A directory's inode number and time of birth. Together they distinguish it from all other
+/// directories of its file system, at any time: inode numbers are used again, but nobody can choose
+/// a time of birth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Birth {
     /// The inode number, which is not 0.
@@ -53,8 +53,8 @@ pub(crate) struct Birth {
 }
 
 impl Birth {
-    /// Reads the birth of an open directory. `None` where the file system keeps no times of birth,
-    /// or its inode numbers do not last.
+    /// Reads the birth of an open directory. Returns `None` if the file system keeps no times of
+    /// birth, or its inode numbers do not last.
     pub fn of(store: &Store, directory: impl AsFd) -> Io<Option<Self>> {
         let FileInfo { inode, device, .. } = file_info::of(&directory)?;
         if inode == 0 || !store.volume_of(device, &directory)?.inodes_last {
@@ -70,9 +70,9 @@ impl Birth {
     }
 }
 
-/// The traits of a bucket, also of one that may not be read (objects in it may be readable
-/// nevertheless). If something cannot be read for another reason, that is an error, so that nothing
-/// is mistaken for another bucket's.
+/// Returns the traits of a bucket, also of one that this process may not read (objects in it may be
+/// readable nevertheless). If something cannot be read for another reason, this is an error, so
+/// that the bucket is not mistaken for another one.
 pub(super) fn traits(store: &Store, name: &BucketName) -> Result<Traits> {
     retrying(|| {
         let (time_ns, directory) = match store.bucket(name) {
@@ -88,8 +88,9 @@ pub(super) fn traits(store: &Store, name: &BucketName) -> Result<Traits> {
     })
 }
 
-/// The time in a bucket's record; `None` also if that may not be read. An attempt is lost if the
-/// directory was removed since it was opened: FUSE has no record of it then.
+/// Returns the time in a bucket's record; `None` also if this process may not read it. If the
+/// directory was removed since it was opened, the attempt has lost a race: FUSE shows no record of
+/// such a directory.
 fn time_if_readable(bucket: &Bucket<'_>) -> Result<Option<i64>, Fail> {
     match step("a bucket's record is read").and_then(|()| record_time_ns(bucket)) {
         Err(Errno::ACCESS | Errno::PERM) => Ok(None),
@@ -98,7 +99,7 @@ fn time_if_readable(bucket: &Bucket<'_>) -> Result<Option<i64>, Fail> {
 }
 
 impl Traits {
-    /// The traits of a bucket's directory whose record has this time.
+    /// Returns the traits of a bucket's directory whose record has this time.
     pub fn of(store: &Store, directory: impl AsFd, time_ns: Option<i64>) -> Io<Self> {
         let known_ns = time_ns.map_or_else(|| birth_ns(&directory), |ns| Ok(ns.into()))?;
         let created = file_info::timestamp(known_ns);
@@ -106,7 +107,7 @@ impl Traits {
     }
 }
 
-/// The time of creation in the bucket's record.
+/// Returns the time of creation in the bucket's record.
 pub(super) fn time_ns(bucket: &Bucket<'_>) -> Result<Option<i64>> {
     record_time_ns(bucket).op(READ_RECORD)
 }
@@ -116,8 +117,8 @@ fn record_time_ns(bucket: &Bucket<'_>) -> Io<Option<i64>> {
     Ok(record.known().and_then(|record| record.time_ns))
 }
 
-/// The time at which a directory was made by a person; if the file system does not keep it, the
-/// time of its last change.
+/// Returns the time at which a directory was made; if the file system does not keep it, the time of
+/// the last change. It is for directories that a person has made.
 fn birth_ns(directory: impl AsFd) -> Io<i128> {
     let changed = || file_info::of(&directory).map(|info| info.stamp.modified_ns);
     file_info::born_ns(&directory).map_or_else(changed, Ok)
@@ -128,8 +129,8 @@ pub(super) fn mark(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> 
     records::mark(bucket, &bucket.fd, &record_of(created))
 }
 
-/// [`mark`] for a bucket that was not deleted after all, although its record was removed with those
-/// of its directories.
+/// Writes the record of a bucket again that was not deleted after all, although its record was
+/// removed with those of its directories.
 pub(super) fn restore(bucket: &Bucket<'_>, created: Timestamp) -> Result<(), Fail> {
     records::restore(bucket, &bucket.fd, &record_of(created))
 }
@@ -145,14 +146,14 @@ pub(super) fn sync_record(bucket: &Bucket<'_>) -> Io<()> {
     sync_always(&bucket.fd)
 }
 
-/// A time as records have it.
+/// Converts a time to nanoseconds since 1970, the form in records.
 pub(super) fn nanoseconds(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Distinguishes a bucket from a later one of its name, by what its owner can't set: inode and
-/// birth. If the file system keeps no times of birth, by the time of creation in the bucket's
-/// record.
+/// Returns a text that distinguishes a bucket from a later one with its name, and that the bucket's
+/// owner cannot choose: inode and birth of the directory. If the file system keeps no times of
+/// birth, it is the time of creation in the bucket's record.
 pub(super) fn identity(bucket: &Bucket<'_>) -> Result<String> {
     let flags = StatxFlags::BTIME | StatxFlags::INO;
     let stat = rustix::fs::statx(&*bucket.fd, "", AtFlags::EMPTY_PATH, flags).op("stat a bucket")?;

@@ -38,14 +38,14 @@ use crate::tree::trust::Purpose;
 use crate::tree::{lock, own};
 use crate::write::{key_lock, orphans, recovery};
 
-/// [`delete_as`] the gateway.
+/// Removes a bucket as the gateway ([`delete_as`]).
 #[cfg(test)]
 pub(crate) fn delete(store: &Store, name: &BucketName) -> Result<()> {
     delete_as(store, name, &Who::Gateway)
 }
 
-/// Removes a bucket, and then its documents. `who` looks at and removes what people have made in
-/// it; the gateway removes the bucket itself and what is its own in it.
+/// Removes a bucket, and then its documents. What people have made in the bucket is examined and
+/// removed with the identity `who`; the gateway removes the bucket itself and its own files in it.
 pub(crate) fn delete_as(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
     delete_directory(store, name, who)?;
     step("a bucket is gone").op("remove a bucket")?;
@@ -109,7 +109,7 @@ fn delete_directory(store: &Store, name: &BucketName, who: &Who) -> Result<()> {
     })
 }
 
-/// Does some work whose file calls are those of `who`.
+/// Does some work whose file calls are made with the identity `who`.
 fn attempt_as(who: &Who, work: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
     who.call(|| match work() {
         Err(Fail::Storage(error)) => Err(error),
@@ -134,8 +134,8 @@ fn remove(bucket: &Bucket<'_>, name: &BucketName) -> Result<Removal, Fail> {
     }
 }
 
-/// Refuses, before anything is touched, a bucket that holds more than directories. Not recursive,
-/// and with one directory open at a time, since they may be many levels.
+/// Refuses a bucket that holds more than directories, before anything is changed. It does not
+/// recurse, and opens one directory at a time, since there may be many levels.
 fn refuse_if_used(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(), Fail> {
     let mut paths = vec![String::new()];
     while let Some(path) = paths.pop() {
@@ -210,7 +210,7 @@ fn remove_records(
 
 const OF_FILE_SYSTEM: &str = "a name that is reserved for snapshots or for the file system";
 
-/// The error for a bucket that must stay although its listing may be empty.
+/// Returns the error for a bucket that cannot be deleted although its listing may be empty.
 fn no_object(bucket: &BucketName, path: &str, why: &'static str) -> BackendError {
     BackendError::BucketHoldsFiles { path: join(bucket.as_str(), path), why }
 }
@@ -314,8 +314,8 @@ fn remove_directories(bucket: &Bucket<'_>, bucket_name: &BucketName) -> Result<(
     Ok(())
 }
 
-/// Removes an open `.slipway`. The locks, which the caller holds, are set aside. Counts in `waits`
-/// how often files that are being written prevented that.
+/// Removes an open `.slipway`. The locks, which the caller holds, are set aside. `waits` counts how
+/// often files that are being written prevented the removal.
 fn remove_own(
     bucket: &Bucket<'_>,
     own: &OwnedFd,

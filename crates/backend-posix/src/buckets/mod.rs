@@ -43,7 +43,7 @@ pub(crate) use delete::delete;
 pub(crate) use delete::delete_as;
 pub(crate) use root::{try_impersonation, try_root};
 
-/// Lists buckets.
+/// Returns a page of the list of buckets.
 pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage> {
     let ListBucketsQuery { prefix, after, max_buckets } = query;
     let root = as_self(|| resolve::plain(&store.root, "", DIRECTORY)).op("open the root")?;
@@ -89,8 +89,8 @@ pub(crate) fn list(store: &Store, query: &ListBucketsQuery) -> Result<BucketPage
     Ok(page)
 }
 
-/// The entries of the root that are not buckets: files, symbolic links, and directories whose names
-/// are not bucket names. Leaves out those of the gateway and of the file system.
+/// Returns the entries of the root that are not buckets: files, symbolic links, and directories
+/// whose names are not bucket names. Those of the gateway and of the file system are left out.
 pub(crate) fn unserved(store: &Store) -> Result<Vec<String>> {
     let root = resolve::plain(&store.root, "", DIRECTORY).op("open the root")?;
     let mut names: Vec<_> = entries(&root)
@@ -151,8 +151,8 @@ pub(crate) fn create(store: &Store, new: &NewBucket) -> Result<()> {
     Ok(())
 }
 
-/// Makes the directory of a bucket under another name, with its owner and its record, and gives it
-/// the bucket's name after `write` has written its documents, if there are any.
+/// Makes the directory of a bucket under another name, with its owner and its record. If there are
+/// documents, `write` writes them, and only then the directory gets the bucket's name.
 fn create_aside(
     store: &Store,
     new: &NewBucket,
@@ -261,7 +261,7 @@ fn refuse_if_taken(store: &Store, name: &BucketName) -> Result<()> {
     }
 }
 
-/// The error for a new bucket whose name was taken.
+/// Returns the error for a new bucket whose name was taken.
 fn has_name(store: &Store, name: &BucketName) -> Fail {
     match refuse_if_taken(store, name) {
         // It was removed since.
@@ -290,8 +290,8 @@ fn mark_new(store: &Store, name: &BucketName, created: Timestamp) -> Result<(), 
     mark(&bucket, created)
 }
 
-/// Refuses a new bucket whose directory has inherited from DIR that names are not distinguished by
-/// case: DIR may have been changed so since the server was started.
+/// Refuses a new bucket whose directory does not distinguish names by case, because it has
+/// inherited this from DIR: DIR may have been changed in this way since the server was started.
 fn refuse_one_that_folds_case(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let Bucket { store, fd } = bucket;
     if !store.needs().names || !store.volume.kind.has_folding_directories() || !folds_case(fd) {

@@ -1,4 +1,4 @@
-//! Trials of the root's file system, in a directory that is set aside for them.
+//! Trials of the root's file system, in a directory of the server's own.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::volume::description::{Locks, Needs, Volume};
 use crate::volume::lack::Lack;
 use crate::volume::trials;
 
-/// Finds out what the root's file system can do. An error if it lacks something required.
+/// Tries what the root's file system can do. Fails if it lacks something required.
 pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
     let volume = try_volume(&store).map_err(|errno| OpenError::no_trial(root, errno))?;
     // That a root has attributes was tried before.
@@ -29,10 +29,10 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
     Ok(store.with_volume(volume))
 }
 
-/// The ids with which impersonation is tried: those of nobody.
+/// The uid and gid with which impersonation is tried: those of the user `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// Fails if the file calls of requests cannot be made as their requesters in this tree.
+/// Fails if the file calls of requests cannot be made with the requesters' identities in this tree.
 pub(crate) fn try_impersonation(store: &Store, root: &Path) -> Result<(), OpenError> {
     let tried = match store.metadata() {
         Metadata::Sidecar => {
@@ -50,8 +50,9 @@ pub(crate) fn try_impersonation(store: &Store, root: &Path) -> Result<(), OpenEr
     tried.map_err(|why| OpenError::no_impersonation(root, why))
 }
 
-/// Tries with a directory that is closed to others whether the kernel refuses it to another user,
-/// and says so when it is asked; and whether a directory can be given to one.
+/// Tries impersonation with a directory that is closed to others: whether the kernel refuses
+/// another user access to it, and says so in answer to `access`; and whether a directory can be
+/// given to another user.
 fn try_as_nobody(store: &Store) -> Io<Result<(), String>> {
     let aside = Aside::of_nothing(store)?;
     let name = unique::name();
@@ -80,8 +81,8 @@ fn try_as_nobody(store: &Store) -> Io<Result<(), String>> {
     tried
 }
 
-/// Tries what is not known of the root's volume. If nothing can be written there, returns what is
-/// known already.
+/// Tries the properties of the root's volume that are not known. If nothing can be written there,
+/// returns the properties that are known already.
 fn try_volume(store: &Store) -> Io<Volume> {
     // Should this process be killed, the sweep removes it.
     let tried = Aside::of_nothing(store).map_or_else(trials::unless_unwritable, |aside| {

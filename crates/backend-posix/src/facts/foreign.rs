@@ -11,33 +11,33 @@ use crate::record::{self, ObjectRecord};
 
 const ETAG_PREFIX: &str = "foreign-";
 
-/// Which of versitygw's attributes a file without a record is served with.
+/// The attributes of versitygw's that a file without a record is served with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersitygwUse {
-    /// None: they are not even read.
+    /// No attributes: they are not even read.
     Ignored,
     /// Content headers and user metadata. They may belong to older bytes, but claim nothing about
     /// bytes.
     Metadata,
-    /// Also the ETag and the parts. Not the checksum: an SDK that compares it could never read a
-    /// file that was changed.
+    /// In addition the ETag and the parts, but not the checksum: an SDK that compares checksums
+    /// could never read a file that was changed.
     ETag,
 }
 
 impl VersitygwUse {
-    /// For callers that need all attributes.
+    /// Returns the use for callers that need all attributes.
     pub const fn for_reads(options: &Options) -> Self {
         if options.trust_versitygw { Self::ETag } else { Self::Metadata }
     }
 
-    /// For callers that need only ETag and size.
+    /// Returns the use for callers that need only ETag and size.
     pub const fn for_etags(options: &Options) -> Self {
         if options.trust_versitygw { Self::ETag } else { Self::Ignored }
     }
 }
 
-/// The attributes of an open file: from its record if that describes the present file, otherwise
-/// from the file itself.
+/// Returns the attributes of an open file: from its record if that describes the present file,
+/// otherwise from the file itself.
 pub(crate) fn attributes_of(
     file: impl AsFd,
     record: Option<ObjectRecord>,
@@ -75,7 +75,7 @@ fn take_over(attributes: &mut ObjectAttributes, theirs: versitygw::Attributes, v
     attributes.metadata.content_type = attributes.metadata.content_type.take().or(by_name);
 }
 
-/// The attributes of a file without a record.
+/// Returns the attributes of a file without a record.
 pub(crate) fn attributes(info: &FileInfo, key: &str) -> ObjectAttributes {
     ObjectAttributes {
         size_bytes: info.stamp.size_bytes,
@@ -88,7 +88,7 @@ pub(crate) fn attributes(info: &FileInfo, key: &str) -> ObjectAttributes {
     }
 }
 
-/// The metadata of a file without a record: its MIME type, by the extension of its name.
+/// Returns the metadata of a file without a record: its MIME type, by the extension of its name.
 pub(crate) fn metadata(key: &str) -> ObjectMetadata {
     let content_type = mime_guess::from_path(key).first_raw().map(str::to_owned);
     ObjectMetadata { content_type, ..ObjectMetadata::default() }
@@ -99,10 +99,11 @@ pub(crate) fn is_foreign(etag: &ETag) -> bool {
     matches!(etag, ETag::Opaque(text) if text.starts_with(ETAG_PREFIX))
 }
 
-/// The ETag of a file without a record. It changes whenever the file does, and does not look like
-/// an MD5. The inode is 0 where numbers do not last
+/// Returns the ETag of a file without a record. It changes whenever the file does, and does not
+/// look like an MD5. The inode is 0 where numbers do not last
 /// ([`Store::lasting`](crate::tree::store::Store::lasting)): the ETag of an unchanged file must not
-/// change. If another file takes its place there with the same size and time, that goes unnoticed.
+/// change. If another file with the same size and time takes its place there, the ETag does not
+/// show it.
 fn etag(info: &FileInfo) -> ETag {
     let FileInfo { stamp, inode, .. } = info;
     ETag::Opaque(format!("{ETAG_PREFIX}{inode:x}-{:x}-{:x}", stamp.size_bytes, stamp.modified_ns).into())

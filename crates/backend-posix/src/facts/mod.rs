@@ -1,4 +1,4 @@
-//! Facts about an existing object, with a record or without.
+//! Facts about an existing object, whether it has a record or not.
 
 pub(crate) mod foreign;
 pub(crate) mod place;

@@ -26,7 +26,7 @@ use crate::tree::bucket::{Bucket, Directory};
 pub(crate) struct Current {
     /// The facts that conditions and checks depend on, if they were asked for.
     pub facts: Option<Facts>,
-    /// Its companion, which is removed with it.
+    /// The id of the object's companion, which is removed with it.
     pub overflow: Option<OverflowId>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
-    /// Its file's inode number, if such numbers last.
+    /// The inode number of the object's file, if the file system keeps such numbers.
     pub inode: Option<u64>,
-    /// The attached half of its record, which checks depend on.
+    /// The attached half of the object's record, which checks depend on.
     pub attached: Attached,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct KeyPlace {
     pub current: Option<Current>,
 }
 
-/// The thing that has a name in a directory.
+/// The kind of thing that has a name in a directory.
 pub(crate) enum Occupant {
     Nothing,
     Object(Current),
@@ -90,8 +90,8 @@ pub(crate) fn find(
     }
 }
 
-/// Looks at a file with one of our own names ([`SELF`], `.slipway,dir`) in `directory`. The backend
-/// makes no links there, so a link is an obstacle, wherever it leads.
+/// Looks at a file with one of the server's own names ([`SELF`], `.slipway,dir`) in `directory`.
+/// The backend makes no links there, so a link is an obstacle, wherever it leads.
 pub(crate) fn find_reserved(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -159,7 +159,7 @@ fn look(
     }
 }
 
-/// The object that is the open file at `path`.
+/// Returns the object that is the open file at `path`.
 fn current(
     bucket: &Bucket<'_>,
     path: &str,
@@ -192,8 +192,8 @@ fn current(
 }
 
 /// Returns the attached half of the object with a record that was read from an attribute at `path`.
-/// It may be in the record's companion only; without that, what the attribute has still counts.
-/// `half` returns the attached half of a record.
+/// It may be only in the record's companion. If the companion is missing, the attached fields in
+/// the attribute still count. `half` returns the attached half of a record.
 pub(crate) fn attached<R: Divided + Clone>(
     bucket: &Bucket<'_>,
     path: &str,
@@ -229,7 +229,7 @@ pub(crate) fn existing_directory(bucket: &Bucket<'_>, path: &str) -> Result<Opti
     }
 }
 
-/// The record of an open directory, empty if it has none.
+/// Reads the record of an open directory; it is empty if the directory has none.
 pub(crate) fn directory_record(bucket: &Bucket<'_>, directory: impl AsFd) -> Io<Reading<DirectoryRecord>> {
     Ok(match records::of_directory(bucket.store, directory)? {
         Reading::Nothing => Reading::Known(DirectoryRecord::mark(false)),

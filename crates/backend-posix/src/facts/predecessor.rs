@@ -10,7 +10,7 @@ use super::foreign;
 use super::place::Facts;
 use crate::record::{ObjectIdentity, Predecessor};
 
-/// The identity of an object with these attributes.
+/// Returns the identity of an object with these attributes.
 pub(crate) fn identity_of(attributes: &ObjectAttributes, inode: Option<u64>) -> ObjectIdentity {
     ObjectIdentity {
         modified_ns: i64::try_from(attributes.last_modified.as_nanosecond()).unwrap_or(i64::MAX),
@@ -20,7 +20,7 @@ pub(crate) fn identity_of(attributes: &ObjectAttributes, inode: Option<u64>) -> 
     }
 }
 
-/// True if these are the facts of the same object, as far as they show.
+/// True if these are the facts of the same object, as far as they can show that.
 fn is_of(identity: &ObjectIdentity, facts: &Facts) -> bool {
     let same_inode = identity.inode.zip(facts.inode).is_none_or(|(then, now)| then == now);
     same_inode
@@ -29,7 +29,7 @@ fn is_of(identity: &ObjectIdentity, facts: &Facts) -> bool {
         && identity.etag.as_ref().is_none_or(|etag| *etag == facts.etag)
 }
 
-/// True if the key still has the same object as then, or still has none.
+/// True if the key still has the same object as when the upload was created, or still has none.
 pub(crate) fn is_still(predecessor: &Predecessor, current: Option<&Facts>) -> bool {
     match (predecessor, current) {
         (Predecessor::Nothing, None) => true,

@@ -54,7 +54,7 @@ const CARRIED: [&str; 11] = [
     EXPIRES,
     REDIRECT,
 ];
-/// The attributes that have none yet, and their meaning.
+/// The attributes that have no place in our records yet, with their meaning.
 const NOT_CARRIED: [(&str, &str); 13] = [
     ("X-Amz-Tagging", "tags"),
     ("object-retention", "retention"),
@@ -80,7 +80,7 @@ pub(crate) enum Source<'f> {
 }
 
 impl Source<'_> {
-    /// The names of the existing attributes.
+    /// Returns the names of the existing attributes.
     pub fn names(&self) -> Io<Vec<String>> {
         match self {
             Self::File(file) => attribute_names(*file),
@@ -92,7 +92,7 @@ impl Source<'_> {
         }
     }
 
-    /// The access list of a bucket, which names its owner.
+    /// Returns the access list of a bucket, which names its owner.
     pub fn access_list(&self) -> Io<Option<Vec<u8>>> {
         match self.get("acl") {
             Err(Errno::NODATA | Errno::NOENT) => Ok(None),
@@ -112,7 +112,7 @@ impl Source<'_> {
         }
     }
 
-    /// The sidecar of an object.
+    /// Returns the source of an object's attributes in a sidecar directory.
     pub fn sidecar(directory: impl AsFd, path: &str) -> Io<Option<Self>> {
         let path = if path.is_empty() { "meta".to_owned() } else { format!("{path}/meta") };
         match resolve::plain(directory, &path, resolve::DIRECTORY | OFlags::NOFOLLOW) {
@@ -150,8 +150,8 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Reads them; `None` if there is no ETag, which versitygw gives to all of its objects.
-    /// Malformed values are left out.
+    /// Reads the attributes; `None` if there is no ETag, which versitygw gives to all of its
+    /// objects. Malformed values are left out.
     pub fn read(source: &Source<'_>) -> Io<Option<Self>> {
         let names = source.names()?;
         if !names.iter().any(|name| name == ETAG) {
@@ -216,8 +216,8 @@ impl Attributes {
     }
 }
 
-/// The names of attributes that our record replaces. The ETag's is the last one: it shows that an
-/// interrupted import left attributes, as long as any are there.
+/// Returns the names of attributes that our record replaces. The ETag's comes last, so that it is
+/// also removed last: as long as it exists, an interrupted import has left attributes.
 pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     let mut carried: Vec<_> = names
         .iter()
@@ -227,7 +227,7 @@ pub(crate) fn carried(names: &[String]) -> impl Iterator<Item = &String> {
     carried.into_iter()
 }
 
-/// The kinds of data in the attributes that Slipway cannot keep yet.
+/// Returns the kinds of data in the attributes that Slipway cannot keep yet.
 pub(crate) fn not_carried(names: &[String]) -> Vec<&'static str> {
     let has = |name: &str| names.iter().any(|found| found == name);
     NOT_CARRIED.into_iter().filter(|(name, _)| has(name)).map(|(_, what)| what).collect()
@@ -241,7 +241,7 @@ pub(crate) fn remove(file: impl AsFd, name: &str) -> Io<()> {
     }
 }
 
-/// A text that can be a header's value.
+/// Returns a text that can be the value of a header; `None` if the bytes are not one.
 fn text(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.chars().any(char::is_control))
 }

@@ -15,7 +15,8 @@ use crate::limits::{SETTLED_COARSE, TIMES_SETTLE};
 
 pub(crate) use self::FileStamp as Stamp;
 
-/// Size and time of a file when it was looked at. They show whether it was written to since.
+/// The size and the time of a file when it was looked at. They show whether it was written to
+/// since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
     /// `st_size`.
@@ -32,7 +33,7 @@ pub(crate) struct FileInfo {
     pub inode: u64,
     pub device: u64,
     pub links: u64,
-    /// When the inode last changed, in ns.
+    /// The time at which the inode last changed, in ns.
     pub changed_ns: i128,
 }
 
@@ -41,13 +42,13 @@ impl FileInfo {
         self.kind == FileType::RegularFile
     }
 
-    /// Device and inode.
+    /// Returns the device and inode.
     pub fn id(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
-    /// The time after which the next change certainly gets a different timestamp, on a local file
-    /// system: some ticks of a clock, which are seconds where times have no fractions.
+    /// Returns the time after which the next change certainly gets a different timestamp, on a
+    /// local file system: some ticks of a clock, which last seconds where times have no fractions.
     pub fn settling_time(&self) -> Duration {
         if self.changed_ns % 1_000_000_000 == 0 { SETTLED_COARSE } else { TIMES_SETTLE }
     }
@@ -61,7 +62,7 @@ impl FileInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
     pub stamp: Stamp,
-    /// 0 where inode numbers don't last.
+    /// The inode number; 0 where such numbers do not last.
     pub inode: u64,
 }
 
@@ -83,35 +84,36 @@ fn file_info(stat: &Stat) -> FileInfo {
     }
 }
 
-/// `fstat`.
+/// Returns the attributes of an open file (`fstat`).
 pub(crate) fn of(file: impl AsFd) -> Io<FileInfo> {
     rustix::fs::fstat(file).map(|stat| file_info(&stat))
 }
 
-/// The device of a file, without asking a network file system.
+/// Returns the device of a file, without a request to a network file system's server.
 pub(crate) fn known_device(file: impl AsFd) -> Io<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = rustix::fs::statx(file, "", flags, StatxFlags::empty())?;
     Ok(rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor))
 }
 
-/// `stat` of a path that an operator named, through links.
+/// Returns the attributes of the file at a path that an operator named (`stat`). Follows links.
 pub(crate) fn of_path(path: &Path) -> Io<FileInfo> {
     rustix::fs::stat(path).map(|stat| file_info(&stat))
 }
 
-/// `fstat`, not from the cache of a network file system or FUSE.
+/// Returns the attributes of an open file, past the cache of a network file system or FUSE.
 pub(crate) fn fresh(file: impl AsFd) -> Io<FileInfo> {
     by_statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC)
 }
 
-/// `fstat`, from the cache of a network file system or FUSE.
+/// Returns the attributes of an open file, which may come from the cache of a network file system
+/// or FUSE.
 pub(crate) fn known(file: impl AsFd) -> Io<FileInfo> {
     by_statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
 }
 
-/// [`at`], not from the cache of a network file system or FUSE, which may keep the number of links
-/// for each name of a file.
+/// Does the same as [`at`] past the cache of a network file system or FUSE, which may keep the
+/// number of links for each name of a file.
 pub(crate) fn fresh_at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     by_statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC)
 }
@@ -130,20 +132,21 @@ fn by_statx(directory: impl AsFd, name: &str, flags: AtFlags) -> Io<FileInfo> {
     })
 }
 
-/// `fstatat` of the name itself, not of a symbolic link's target. Takes a single name: a path would
-/// be followed through links, and whoever may write in a directory can put one in the place of any
-/// of its names. See [`resolve::at_path`](crate::fs::resolve::at_path).
+/// Returns the attributes of a name itself, not of a symbolic link's target (`fstatat`). It takes a
+/// single name: a path would be followed through links, and anyone who may write in a directory can
+/// replace any of its names by one. For paths there is
+/// [`resolve::at_path`](crate::fs::resolve::at_path).
 pub(crate) fn at(directory: impl AsFd, name: &str) -> Io<FileInfo> {
     one_name(name).and_then(|name| at_following(directory, name))
 }
 
-/// The name; EINVAL if it is not a single one.
+/// Returns the name; EINVAL if it is not a single one.
 pub(crate) fn one_name(name: &str) -> Io<&str> {
     if name.contains('/') { Err(Errno::INVAL) } else { Ok(name) }
 }
 
-/// [`at`] for a path that may lead through links: only for comparison with a file that was opened
-/// without following any.
+/// Does the same as [`at`] for a path that may lead through links: only for comparison with a file
+/// that was opened without following any.
 pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     let look = || rustix::fs::statat(&directory, path, AtFlags::SYMLINK_NOFOLLOW);
     let stat = match look() {
@@ -154,35 +157,36 @@ pub(crate) fn at_following(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     stat.map(|stat| file_info(&stat))
 }
 
-/// When a file or directory was made, in ns; `None` if the file system does not keep that.
+/// Returns the time at which a file or directory was made, in ns; `None` if the file system does
+/// not keep that.
 pub(crate) fn born_ns(file: impl AsFd) -> Option<i128> {
     birth_ns(file).ok().flatten()
 }
 
-/// [`born_ns`], but fails if the file system cannot answer at the moment.
+/// Does the same as [`born_ns`], but fails if the file system cannot answer at the moment.
 pub(crate) fn birth_ns(file: impl AsFd) -> Io<Option<i128>> {
     let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
     let known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
     Ok(known.then(|| nanoseconds(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into())))
 }
 
-/// `fstat`, for callers that don't need the errno.
+/// Returns the attributes of an open file, for callers that don't need the errno.
 pub(crate) fn stat(file: impl AsFd) -> Result<FileInfo, BackendError> {
     of(file).op("stat a file")
 }
 
-/// A file time, clamped to what a [`Timestamp`] can hold.
+/// Converts a file's time, and clamps it to the range of a [`Timestamp`].
 pub(crate) fn timestamp(ns: i128) -> Timestamp {
     Timestamp::from_nanosecond(ns).unwrap_or(if ns < 0 { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// The present time, in ns.
+/// Returns the present time, in ns.
 pub(crate) fn now_ns() -> i64 {
     i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// The present time, in ns, by the clock that the kernel sets files' times by: a file that is
-/// changed afterwards has this time or a later one. It lags behind other clocks by up to a tick,
+/// Returns the present time, in ns, by the clock that the kernel sets files' times by: a file that
+/// is changed afterwards has this time or a later one. It lags behind other clocks by up to a tick,
 /// and by more in a virtual machine that gets no processor.
 pub(crate) fn files_now_ns() -> i64 {
     let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);

@@ -30,8 +30,8 @@ pub(crate) fn give_to_owner_of(directory: impl AsFd, made: impl AsFd) -> Io<()> 
     rustix::fs::fchown(made, Some(Uid::from_raw(owner.st_uid)), Some(Gid::from_raw(owner.st_gid)))
 }
 
-/// Flushes names in a directory to disk, whatever the durability level: for documents that
-/// forbid something, since a power cut must not bring back what was before.
+/// Flushes names in a directory to disk, whatever the durability level. It is for documents that
+/// forbid something, since a power cut must not bring back the earlier state.
 pub(crate) fn sync_always(directory: impl AsFd) -> Io<()> {
     match rustix::fs::fsync(directory) {
         // A file system that cannot; where the level needs it, it is not served.
@@ -81,7 +81,7 @@ pub(crate) fn write_chunks(file: impl AsFd, chunks: &[Bytes], mut offset: u64) -
     Ok(())
 }
 
-/// Frees the space of a range of a file, which reads as zeros then. The size stays.
+/// Frees the space of a range of a file. The range then reads as zeros, and the file's size stays.
 pub(crate) fn punch(file: impl AsFd, start: u64, length: u64) -> Io<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, flags, start, length)
@@ -103,7 +103,7 @@ pub(crate) fn read_at(file: impl AsFd, offset: u64, length: usize) -> Io<Vec<u8>
     Ok(bytes)
 }
 
-/// Fills `buffer` from `offset` on; returns how many bytes were read.
+/// Fills `buffer` from `offset` on, and returns how many bytes were read.
 pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -117,8 +117,8 @@ pub(crate) fn read_into(file: impl AsFd, buffer: &mut [u8], offset: u64) -> Io<u
     Ok(filled)
 }
 
-/// Calls `each` with the first `length` bytes of a file, piece by piece; with fewer only if the
-/// file is shorter.
+/// Calls `each` with the first `length` bytes of a file, piece by piece. The bytes are fewer only
+/// if the file is shorter.
 pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[u8])) -> Io<()> {
     let size = |bytes: u64| usize::try_from(bytes).map_or(COPY_BUFFER_BYTES, |n| n.min(COPY_BUFFER_BYTES));
     let mut buffer = vec![0; size(length)];
@@ -134,7 +134,7 @@ pub(crate) fn read_through(file: impl AsFd, length: u64, mut each: impl FnMut(&[
     Ok(())
 }
 
-/// The path of an open file or directory, for the log.
+/// Returns the path of an open file or directory, for the log.
 pub(crate) fn path_of(opened: impl AsFd) -> PathBuf {
     std::fs::read_link(descriptor::path(opened.as_fd())).unwrap_or_default()
 }
@@ -166,18 +166,19 @@ pub fn open_plain_file(directory: &Path, path: &str) -> std::io::Result<Option<F
     }
 }
 
-/// Reads a file of our own, at most 4 MiB of it. Anything but a regular file reads as empty.
+/// Reads a file of the server's own, at most 4 MiB of it. Anything but a regular file reads as
+/// empty.
 pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
     read_own_up_to(directory, path, OWN_FILE_BYTES_MAX)
 }
 
-/// [`read_own`], with another limit.
+/// Does the same as [`read_own`], with another limit.
 pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
     read_own_and(directory, path, |size_bytes| size_bytes.min(most)).map(|(bytes, _)| bytes)
 }
 
-/// [`read_own`] of a file that can have `most` bytes; also returns the file's attributes, if it is
-/// a regular one. Of a larger file, only the beginning is read, by which its version is known.
+/// Reads a file as [`read_own`] does, at most `most` bytes, and also returns the file's attributes,
+/// if it is a regular one. Of a larger file only the beginning is read, which shows its version.
 pub(crate) fn read_own_and_info(
     directory: impl AsFd,
     path: &str,

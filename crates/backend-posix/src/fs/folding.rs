@@ -6,7 +6,7 @@
 use rustix::fd::AsFd;
 use rustix::fs::{IFlags, ioctl_getflags};
 
-/// `FS_CASEFOLD_FL`, from linux/fs.h.
+/// The flag `FS_CASEFOLD_FL`, from linux/fs.h.
 const CASEFOLD: IFlags = IFlags::from_bits_retain(0x4000_0000);
 
 /// True if names in an open directory are known not to be distinguished by case.

@@ -1,4 +1,4 @@
-//! Gives files names.
+//! Gives names to files.
 
 use std::borrow::Cow;
 
@@ -41,14 +41,14 @@ pub(crate) fn move_to_free(from: impl AsFd, from_name: &str, to: impl AsFd, name
     }
 }
 
-/// Writes a small file of our own under a free name.
+/// Writes a small file of the server's own under a free name.
 pub(crate) fn write_whole(directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
     create_whole(directory, name, 0o600, sync, |_| Ok(Cow::Borrowed(bytes)))
 }
 
-/// [`write_whole`] for a file that must never be seen half written, not even after a power cut: it
-/// is written under a temporary name, and is on disk before it gets this one. EEXIST if the name is
-/// taken, unless the file there is to be replaced.
+/// Writes a file as [`write_whole`] does, but so that it is never seen half written, not even after
+/// a power cut: it is written under a temporary name, and is on disk before it gets `name`. Fails
+/// with EEXIST if the name is taken, unless the file there is to be replaced.
 pub(crate) fn place_whole(
     directory: impl AsFd,
     name: &str,
@@ -59,7 +59,8 @@ pub(crate) fn place_whole(
     place_whole_by(directory, name, mode, replace, |_| Ok(Cow::Borrowed(bytes)))
 }
 
-/// [`place_whole`]; `content` is called once the file exists, under its temporary name.
+/// Does the same as [`place_whole`]; `content` is called once the file exists under its temporary
+/// name.
 pub(crate) fn place_whole_by<'c>(
     directory: impl AsFd,
     name: &str,
@@ -85,7 +86,7 @@ pub(crate) fn place_whole_by<'c>(
     placed.and_then(|()| rustix::fs::fsync(&directory)).attempt("place a file")
 }
 
-/// [`write_whole`], with the file's mode. `content` is called once the file exists.
+/// Does the same as [`write_whole`] with the file's mode. `content` is called once the file exists.
 pub(crate) fn create_whole<'c>(
     directory: impl AsFd,
     name: &str,

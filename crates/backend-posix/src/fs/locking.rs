@@ -9,7 +9,7 @@ use crate::error::Io;
 
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Takes the exclusive lock of an open file; false if it is held.
+/// Takes the exclusive lock of an open file. Returns false if another holder has it.
 pub(crate) fn try_lock_file(file: &OwnedFd) -> Io<bool> {
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {

@@ -14,15 +14,16 @@ use crate::error::{Io, is_of_one_file};
 use crate::layout::keymap::{self, RECORDS};
 use crate::limits::{DIRECTORY_READS_MAX, ENTRIES_READ_BYTES, LISTING_READ_BYTES};
 
-/// Calls `each` with every name and its type until it returns false. Rewinds the directory first:
-/// btrfs reads only up to the entry that was last when the directory was opened or rewound, and a
-/// name that was replaced since is behind that entry.
+/// Calls `each` with every name and its type until it returns false. It rewinds the directory
+/// first: btrfs reads only up to the entry that was last when the directory was opened or rewound,
+/// and a name that was replaced since comes after that entry.
 pub(crate) fn read_names(directory: impl AsFd, mut each: impl FnMut(&CStr, FileType) -> Io<bool>) -> Io<()> {
     read_names_from(directory, 0, |name, kind| each(name, kind)).map(drop)
 }
 
-/// [`read_names`] from a position on: 0, or what this function returned for the same directory.
-/// That is the position behind the name for which `each` returned false; `None` at the end.
+/// Does the same as [`read_names`] from a position on: 0, or one that this function returned for
+/// the same directory. Returns the position after the name for which `each` returned false; `None`
+/// at the end.
 pub(crate) fn read_names_from(
     directory: impl AsFd,
     position: u64,
@@ -44,8 +45,8 @@ pub(crate) fn read_names_from(
     Ok(None)
 }
 
-/// The type of a name, which is looked up if reading the directory did not tell it; `None` if the
-/// name is gone.
+/// Returns the type of a name. It is looked up if reading the directory did not show it; `None` if
+/// the name is gone.
 pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> Io<Option<FileType>> {
     let Ok(name) = name.to_str() else { return Ok(None) };
     if kind != FileType::Unknown {
@@ -60,9 +61,9 @@ pub(crate) fn known_type(directory: impl AsFd, name: &CStr, kind: FileType) -> I
     }
 }
 
-/// The names in a directory that are UTF-8, with their types. The directory is read again if it
-/// changed meanwhile. If it keeps changing, the result has the names of all readings, since a name
-/// that is replaced may be missing in each of them (see [`IndexCache`](crate::listing)).
+/// Returns the names in a directory that are UTF-8, with their types. The directory is read again
+/// if it changed meanwhile. If it keeps changing, the result has the names of all readings, since a
+/// name that is replaced may be missing in each of them (see [`IndexCache`](crate::listing)).
 pub(crate) fn entries(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     let mut before = file_info::of(directory)?.changed_ns;
     let mut found = entries_once(directory)?;
@@ -105,13 +106,13 @@ pub(crate) fn entries_once(directory: &OwnedFd) -> Io<Vec<(String, FileType)>> {
     Ok(found)
 }
 
-/// True if a directory, just opened, has no entries except its folder of records, and files that
-/// were removed while they were open.
+/// True if a directory has no entries except its folder of records, and files that were removed
+/// while they were open. The directory must have been opened just now.
 pub(crate) fn is_empty(directory: impl AsFd) -> Io<bool> {
     has_at_most(0, directory)
 }
 
-/// [`is_empty`], which also allows `most` other entries.
+/// Does the same as [`is_empty`], but allows `most` other entries.
 pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     let mut count = 0;
     has_only(directory, |name| {
@@ -121,8 +122,8 @@ pub(crate) fn has_at_most(most: usize, directory: impl AsFd) -> Io<bool> {
     })
 }
 
-/// True if `expected` holds for all entries of a directory, just opened. Stops at the first other
-/// one.
+/// True if `expected` holds for all entries of a directory, which must have been opened just now.
+/// It stops at the first other one.
 pub(crate) fn has_only(directory: impl AsFd, mut expected: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 1024];
     let mut entries = RawDir::new(directory, &mut buffer);

@@ -20,9 +20,9 @@ pub(crate) fn is_older(directory: impl AsFd, name: &str, age: Duration) -> bool 
     file_info::at(directory, name).is_ok_and(|FileInfo { changed_ns, .. }| changed_ns < before)
 }
 
-/// Removes a directory of our own with all its contents, as far as possible: what remains is swept
-/// later. `name` is a single name. Deep directories are moved up to the top first, so that neither
-/// time nor memory depends on the depth.
+/// Removes a directory of the server's own with all its contents, as far as possible: what remains
+/// is swept later. `name` is a single name. Deep directories are moved up to the top first, so that
+/// neither time nor memory depends on the depth. Returns true if nothing remains.
 pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     if let Ok(top) = resolve::plain(above, name, DIRECTORY) {
         // Each pass leaves directories that were one level lower before.
@@ -32,8 +32,8 @@ pub(crate) fn remove_tree(above: &OwnedFd, name: &str) -> bool {
     matches!(rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR), Ok(()) | Err(Errno::NOENT))
 }
 
-/// Removes a directory in `top`, after moving the non-empty directories in it to `top`. True if
-/// anything changed.
+/// Removes a directory in `top`, after moving the non-empty directories in it to `top`. Returns
+/// true if anything changed.
 pub(crate) fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     let Ok(directory) =
         name.to_str().map_err(|_| Errno::ILSEQ).and_then(|name| resolve::plain(top, name, DIRECTORY))
@@ -46,8 +46,8 @@ pub(crate) fn flatten(top: &OwnedFd, name: &CStr) -> bool {
     rustix::fs::unlinkat(top, name, AtFlags::REMOVEDIR).is_ok() || changed == Ok(true)
 }
 
-/// Removes the entries of a directory, calling `full` with each directory that is not empty. True
-/// if anything changed.
+/// Removes the entries of a directory, and calls `full` with each directory that is not empty.
+/// Returns true if anything changed.
 pub(crate) fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) -> bool) -> Io<bool> {
     let mut changed = false;
     rustix::fs::seek(directory, SeekFrom::Start(0))?;
@@ -68,8 +68,8 @@ pub(crate) fn remove_entries(directory: &OwnedFd, mut full: impl FnMut(&CStr) ->
     Ok(changed)
 }
 
-/// `rmdir`. A server may only report a failure, which sshfs turns into EPERM: then this checks
-/// whether the directory is not empty (NOTEMPTY).
+/// Calls `rmdir`. Some servers only report a failure, which sshfs turns into EPERM: then this
+/// checks whether the directory is not empty (NOTEMPTY).
 pub(crate) fn remove_directory(parent: impl AsFd, name: &str) -> Io<()> {
     let remove = || rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
     match remove() {

@@ -19,11 +19,12 @@ use crate::error::{Io, LEASED};
 use crate::layout::keymap::{self, OWN_DIRECTORY, RECORDS};
 use crate::limits::{LEASE_PAUSE, LEASE_WAIT_MAX, PATH_BYTES_MAX, UNSURE_PAUSE, UNSURE_TRIES};
 
-/// The flags with which files are opened for reading: without waiting, if it is a FIFO after all,
-/// and without becoming a controlling terminal.
+/// The flags with which files are opened for reading. The opening does not wait if the file is a
+/// FIFO after all, and a terminal does not become the controlling one.
 pub(crate) const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// The flags with which a name is held without opening its file.
+/// The flags with which a name is held without opening its file. The descriptor then stands for the
+/// file, whatever happens to its name.
 pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// The flags with which directories are opened.
 pub(crate) const DIRECTORY: OFlags = READ.union(OFlags::DIRECTORY);
@@ -48,30 +49,31 @@ pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> 
     Ok(opened)
 }
 
-/// Holds a name, which may not be UTF-8, in a directory, without opening its file.
+/// Holds a name in a directory, which may not be UTF-8, without opening its file.
 pub(crate) fn place_here(directory: impl AsFd, name: &[u8]) -> Io<OwnedFd> {
     rustix::fs::openat2(directory, name, PLACE | OFlags::NOFOLLOW, Mode::empty(), PLAIN)
 }
 
-/// [`plain`], with the mode of a file that `flags` may create.
+/// Opens a path as [`plain`] does; `mode` is that of a file that `flags` may create.
 pub(crate) fn create(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
     by_pieces(directory, path, flags, mode, PLAIN)
 }
 
-/// [`create`], without crossing a mount point; EXDEV if there is one on the way.
+/// Opens a path as [`create`] does, without crossing a mount point; EXDEV if there is one on the
+/// way.
 pub(crate) fn create_here(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Io<OwnedFd> {
     by_pieces(directory, path, flags, mode, PLAIN | ResolveFlags::NO_XDEV)
 }
 
-/// [`plain`], if that is possible without waiting for a disk and without leaving the file system;
-/// otherwise an error.
+/// Opens a path as [`plain`] does, if that is possible without waiting for a disk and without
+/// leaving the file system; otherwise it fails.
 pub(crate) fn cached(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
     let resolve = PLAIN | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
 }
 
-/// [`cached`], also across mount points. What is behind one may be a network file system: opening a
-/// file there may wait, with [`PLACE`] nothing does.
+/// Opens a path as [`cached`] does, but also across mount points. Behind one there may be a network
+/// file system: opening a file there may wait, but with [`PLACE`] it does not.
 pub(crate) fn cached_across(directory: impl AsFd, path: &str, flags: OFlags) -> Io<OwnedFd> {
     let resolve = PLAIN | ResolveFlags::CACHED;
     rustix::fs::openat2(directory, path, flags, Mode::empty(), resolve)
@@ -103,7 +105,8 @@ pub(crate) fn content(directory: impl AsFd, path: &str) -> Io<OwnedFd> {
     content_after(directory, path, |_| ()).map(|(file, ())| file)
 }
 
-/// [`content`], after `look` at the entry, whose result is returned too.
+/// Opens a path as [`content`] does. `look` is called with the entry before it is opened, and its
+/// result is returned, too.
 pub(crate) fn content_after<T>(
     directory: impl AsFd,
     path: &str,
@@ -128,15 +131,15 @@ pub(crate) fn content_after<T>(
     open()?.ok_or(Errno::NOENT)
 }
 
-/// Gives others who are just replacing a name time to finish; longer with each try, about 25 ms in
-/// total.
+/// Waits, so that another program or gateway that is replacing a name can finish. The wait is
+/// longer with each try, about 25 ms in total.
 pub(crate) fn pause(tries: usize) {
     std::thread::sleep(UNSURE_PAUSE.saturating_mul(u32::try_from(tries).unwrap_or(u32::MAX)));
 }
 
 /// Opens the file or directory that a [`PLACE`] holds; ENXIO for anything else, which is never
 /// opened: that would wake a process that waits to write to a FIFO, and may trigger a device.
-/// `otherwise` opens it if there is no /proc.
+/// Without /proc, `otherwise` opens it.
 pub(crate) fn reopen(place: &OwnedFd, otherwise: impl FnOnce() -> Io<OwnedFd>) -> Io<OwnedFd> {
     let info = file_info::of(place)?;
     if !info.is_file() && !info.is_directory() {
@@ -155,8 +158,8 @@ fn place_of(file: impl AsFd) -> Io<std::path::PathBuf> {
     Ok(std::ffi::OsStr::from_bytes(place.as_bytes()).into())
 }
 
-/// Opens a path in pieces: a key of 1,024 bytes may have one of 15 KiB, which the kernel does not
-/// take as a whole.
+/// Opens a long path in pieces: a key of 1,024 bytes may have a path of 15 KiB, which the kernel
+/// does not take as a whole.
 fn by_pieces(
     directory: impl AsFd,
     path: &str,
@@ -210,8 +213,8 @@ fn sure(directory: impl AsFd, path: &str, flags: OFlags, mode: Mode, resolve: Re
 }
 
 /// Opens a file on which another program may hold a lease (`F_SETLEASE`, as Samba and NFS servers
-/// do). Opened without waiting, such a file is EAGAIN, and its holder is told to give up the lease,
-/// which takes milliseconds; [`LEASED`] if it does not.
+/// do). If the file is opened without waiting, the kernel returns EAGAIN, and tells the holder to
+/// give up the lease, which takes milliseconds. Returns [`LEASED`] if the holder does not.
 fn unleased(open: impl Fn() -> Io<OwnedFd>) -> Io<OwnedFd> {
     let mut begun = None;
     loop {
@@ -227,7 +230,8 @@ fn unleased(open: impl Fn() -> Io<OwnedFd>) -> Io<OwnedFd> {
     }
 }
 
-/// [`file_info::at`] for a path in which no link is followed: ELOOP if there is one on the way.
+/// Does the same as [`file_info::at`] for a path in which no link is followed: ELOOP if there is
+/// one on the way.
 pub(crate) fn at_path(directory: impl AsFd, path: &str) -> Io<FileInfo> {
     let look = || file_info::of(plain(&directory, path, PLACE | OFlags::NOFOLLOW)?);
     match look() {

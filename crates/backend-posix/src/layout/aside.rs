@@ -13,7 +13,7 @@ pub(crate) fn prefix_of(name: &BucketName, identity: &str) -> String {
     format!("{PREFIX}{name},{identity},")
 }
 
-/// A name in the root for a directory that is soon renamed or removed, or otherwise swept.
+/// Returns a name in the root for a directory that is soon renamed or removed, or else swept.
 pub(crate) fn aside_of_nothing() -> String {
     format!("{PREFIX},{}", unique::name())
 }

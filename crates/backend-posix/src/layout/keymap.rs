@@ -30,11 +30,11 @@ use crate::limits::{NAME_BYTES_MAX, PIECE_BYTES_MAX};
 
 /// The bucket's own directory, and the stem of all reserved names.
 pub(crate) const OWN_DIRECTORY: &str = ".slipway";
-/// Holds the object `a` where `a` is a directory.
+/// The name of the file that holds the object `a` if `a` is a directory.
 pub(crate) const SELF: &str = ".slipway,self";
-/// Holds the bytes of the directory object `a/`, if it has any.
+/// The name of the file that holds the bytes of the directory object `a/`, if it has any.
 pub(crate) const DIRECTORY_DATA: &str = ".slipway,dir";
-/// The folder of a directory's records, where they are not attributes.
+/// The name of the folder of a directory's records, if these are not attributes.
 pub(crate) const RECORDS: &str = ".slipway,records";
 
 /// The prefix of all other reserved names.
@@ -62,9 +62,9 @@ pub(crate) fn is_lingering(name: &str) -> bool {
     digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// True for names that belong to the file system, or to whoever takes snapshots of it: directories
-/// that show a former state of the tree, and so deleted files; `lost+found`; `.nfs...`, which NFS
-/// clients keep for a while. Such a name on disk is part of no key.
+/// True for names that belong to the file system, or to a program that takes snapshots of it:
+/// directories that show a former state of the tree, and so deleted files; `lost+found`; `.nfs...`,
+/// which NFS clients keep for a while. Such a name on disk is part of no key.
 pub(crate) fn is_of_file_system(name: &str) -> bool {
     match name.as_bytes().first() {
         Some(b'.') => {
@@ -75,7 +75,7 @@ pub(crate) fn is_of_file_system(name: &str) -> bool {
     }
 }
 
-/// True for plain names that no component has on disk.
+/// True for plain names that the server does not give to any component.
 fn is_reserved(name: &str) -> bool {
     match name.as_bytes().first() {
         Some(b'.') => {
@@ -100,7 +100,7 @@ pub(crate) struct KeyPath {
 }
 
 impl KeyPath {
-    /// The path of `key`, which is not empty.
+    /// Returns the path of `key`, which is not empty.
     pub fn of(key: &str) -> Self {
         let (path, directory) = match key.strip_suffix('/') {
             Some(directory) => (encode(directory), true),
@@ -110,8 +110,8 @@ impl KeyPath {
     }
 }
 
-/// The directory that holds the keys which start with `prefix`, a string that is empty or ends in
-/// `/`. The root is "".
+/// Returns the path of the directory that holds the keys which start with `prefix`, a string that
+/// is empty or ends in `/`. The root is "".
 pub(crate) fn directory_path(prefix: &str) -> String {
     prefix.strip_suffix('/').map_or_else(String::new, encode)
 }
@@ -132,7 +132,7 @@ fn encode(key: &str) -> String {
     path
 }
 
-/// The path of one component: a name, or several for a chain.
+/// Returns the path of one component: a name, or several for a chain.
 pub(crate) fn component_path(component: &str) -> Cow<'_, str> {
     let name = match component {
         "" => Cow::Borrowed(EMPTY),
@@ -177,7 +177,7 @@ pub(crate) enum Name<'n> {
     SelfFile,
     /// [`DIRECTORY_DATA`].
     DirectoryData,
-    /// No part of any key.
+    /// The name is not part of any key.
     Hidden,
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn classify(name: &[u8]) -> Name<'_> {
     if component_path(&component) == name { Name::Component(component) } else { Name::Hidden }
 }
 
-/// The key whose object is the file at `path`; `None` if no key's is.
+/// Returns the key whose object is the file at `path`; `None` if no key leads there.
 pub(crate) fn key_of_file(path: &str) -> Option<String> {
     let (directory, name) = split(path);
     match name {
@@ -225,8 +225,7 @@ pub(crate) fn key_of_file(path: &str) -> Option<String> {
     }
 }
 
-/// Returns the reason why S3 does not show the file at `path`; `None` if it does, were it a regular
-/// file.
+/// Returns the reason why S3 does not show a regular file at `path`; `None` if it shows it.
 pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
     match key_of_file(path) {
         Some(key) if key.len() > KEY_BYTES_MAX => Some("its key would have more than 1024 bytes"),
@@ -241,12 +240,12 @@ pub(crate) fn hidden_because(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The key of the directory object at `path`; `None` if no key leads there.
+/// Returns the key of the directory object at `path`; `None` if no key leads there.
 pub(crate) fn key_of_directory(path: &str) -> Option<String> {
     if path.is_empty() { None } else { decode(path).map(|key| key + "/") }
 }
 
-/// The inverse of [`encode`], from names alone.
+/// Computes the inverse of [`encode`] from the names in the path alone.
 fn decode(path: &str) -> Option<String> {
     let mut components = Vec::new();
     let (mut pieces, mut chain) = (String::new(), String::new());
@@ -273,14 +272,14 @@ fn decode(path: &str) -> Option<String> {
     chain.is_empty().then(|| components.join("/"))
 }
 
-/// The component that a chain of pieces at `path` stands for; `None` if the map does not make that
-/// chain.
+/// Returns the component that a chain of pieces at `path` stands for; `None` if it is not a chain
+/// that the map makes.
 pub(crate) fn component_of_chain(pieces: &str, path: &str) -> Option<String> {
     let component = percent_unescape(pieces);
     (component_path(&component) == path).then_some(component)
 }
 
-/// `directory/name`, where the directory may be "".
+/// Returns `directory/name`, where the directory may be "".
 pub(crate) fn join(directory: &str, name: &str) -> String {
     if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") }
 }

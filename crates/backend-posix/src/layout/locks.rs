@@ -8,7 +8,7 @@ pub(crate) fn path_of(number: u64) -> String {
     format!(".slipway/{LOCK_FILES}/{}", name_of(number))
 }
 
-/// The name of a lock file.
+/// Returns the name of a lock file.
 pub(crate) fn name_of(number: u64) -> String {
     format!("{number:02x}")
 }

@@ -2,7 +2,8 @@
 
 use super::{converting, locks, mark, overflow, scattered, staged, uploads};
 
-/// The names that the server uses there. Anything else is a person's, or a newer version's.
+/// The names that the server uses in a bucket's `.slipway`. Any other name was given by a person,
+/// or by a newer version.
 pub(crate) const NAMES: [&str; 8] = [
     uploads::COMPLETED,
     locks::LOCK_FILES,

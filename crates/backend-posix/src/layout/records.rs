@@ -1,7 +1,8 @@
 //! Names of records.
 
-/// The attribute that holds a record.
+/// The name of the attribute that holds a record.
 pub(crate) const ATTRIBUTE: &str = "user.slipway";
 
-/// The record of a directory itself, in its folder of records. No key maps to this name.
+/// The name of the record of a directory itself, in its folder of records. No key maps to this
+/// name.
 pub(crate) const OF_DIRECTORY: &str = ".slipway,directory";

@@ -1,25 +1,25 @@
-//! Names of files staged in a directory of keys.
+//! Names of files that are staged in a directory of keys.
 
 use crate::base::unique;
 
 /// The directory with a note for each directory in which something was ever staged.
 pub(crate) const SCATTERED: &str = "scattered";
 
-/// The prefix of these names.
+/// The prefix of the names of things that are staged in a directory of keys.
 pub(crate) const SCATTERED_PREFIX: &str = ".slipway,t";
 
-/// The unique part of the name of a file that is staged in a directory of keys; `None` for other
-/// names.
+/// Returns the unique part of the name of a file that is staged in a directory of keys; `None` for
+/// other names.
 pub(crate) fn id_of_scattered(name: &str) -> Option<&str> {
     name.strip_prefix(SCATTERED_PREFIX).filter(|id| unique::is_name(id))
 }
 
-/// A name for a file or directory staged in a directory of keys.
+/// Returns a name for a file or directory that is staged in a directory of keys.
 pub(crate) fn scattered_name() -> String {
     format!("{SCATTERED_PREFIX}{}", unique::name())
 }
 
-/// The name of the note for the directory `path`.
+/// Returns the name of the note about the directory `path`.
 pub(crate) fn scattered_note(path: &str) -> String {
     format!("{:016x}", unique::hash(path.as_bytes()))
 }

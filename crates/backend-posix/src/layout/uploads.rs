@@ -2,13 +2,13 @@
 
 use super::keymap::RECORDS;
 
-/// Directory of uploads, in `.slipway`.
+/// The directory of uploads, in `.slipway`.
 pub(crate) const UPLOADS: &str = "uploads";
 
-/// Directory of receipts, in `.slipway`.
+/// The directory of receipts, in `.slipway`.
 pub(crate) const COMPLETED: &str = "completed";
 
-/// Length of an upload's id, in characters.
+/// The length of an upload's id, in characters.
 pub(crate) const ID_LENGTH: usize = 48;
 
 /// True for a text that can be the id of an upload.
@@ -19,40 +19,42 @@ pub(crate) fn is_id(id: &str) -> bool {
 /// The file with the record of an upload, without which a directory is not an upload.
 pub(crate) const DESCRIPTION: &str = "upload";
 
-/// The journal of a Complete, in the upload.
+/// The name of the journal of a Complete, in the upload.
 pub(crate) const JOURNAL: &str = "completing";
 
-/// The assemblies of an upload, at most two: if a short last part comes first, it determines the
-/// slot size of the first assembly, and the other parts determine that of the second.
+/// The numbers of the assemblies that an upload may have. Two are enough: if a short last part
+/// comes first, it determines the slot size of the first assembly, and the other parts determine
+/// that of the second.
 pub(crate) const ASSEMBLIES: [u8; 2] = [1, 2];
 
-/// In a journal, in place of an assembly's number: the object's file is a copy of all parts.
+/// The number in a journal that means a copy of all parts. Otherwise the journal has the number of
+/// an assembly.
 pub(crate) const WHOLE: u8 = 0;
 
-/// The name of that file, from when it is complete until it is published.
+/// The name of that copy, from the time when it is complete until it is published.
 pub(crate) const WHOLE_NAME: &str = "whole";
 
-/// The name of an assembly's file.
+/// Returns the name of an assembly's file.
 pub(crate) fn assembly_name(assembly: u8) -> String {
     if assembly == WHOLE { WHOLE_NAME.to_owned() } else { format!("assembly{assembly}") }
 }
 
-/// The name of an assembly's layout.
+/// Returns the name of an assembly's layout.
 pub(crate) fn layout_name(assembly: u8) -> String {
     format!("layout{assembly}")
 }
 
-/// The file name of a part.
+/// Returns the file name of a part.
 pub(crate) fn part_name(number: u32) -> String {
     format!("{number:05}")
 }
 
-/// The number of the part that has this file name.
+/// Returns the number of the part that has this file name.
 pub(crate) fn part_number(name: &str) -> Option<u32> {
     name.parse().ok().filter(|number| part_name(*number) == name)
 }
 
-/// The name of the claim to a part's slot.
+/// Returns the name of the claim to a part's slot.
 pub(crate) fn claim_name(part_number: u32, assembly: u8) -> String {
     format!("{part_number:05}.{assembly}")
 }
@@ -63,7 +65,7 @@ fn is_claim(name: &str) -> bool {
     part_number(number).is_some() && ASSEMBLIES.into_iter().any(|known| assembly == known.to_string())
 }
 
-/// True for the files of an upload other than its parts.
+/// True for the names of an upload's files other than its parts.
 pub(crate) fn is_own(name: &str) -> bool {
     matches!(name, RECORDS | DESCRIPTION | JOURNAL | WHOLE_NAME)
         || ASSEMBLIES

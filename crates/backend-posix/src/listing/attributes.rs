@@ -31,28 +31,29 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::unchanged::State;
 use crate::write::key_lock;
 
-/// The outcome of reading an object's attributes.
+/// The result of reading an object's attributes.
 #[derive(Debug)]
 pub(crate) enum ReadSummary {
     Object(ObjectSummary),
-    /// The object seems to be gone; [`look_again`] decides. Only where names may be missing for a
-    /// moment.
+    /// The object seems to be gone; [`look_again`] decides. This happens only where names may be
+    /// missing for a moment.
     Doubtful(DoubtfulObject),
 }
 
-/// An object that may still exist.
+/// An object that may still exist although it seemed to be gone.
 #[derive(Debug)]
 pub(crate) struct DoubtfulObject {
     pub key: String,
-    /// The directory's path: there may be more of these than directories can be open.
+    /// The path of the directory. It is not open, since there may be more of these objects than
+    /// directories can be open.
     directory: String,
     source: Source,
 }
 
 /// Returns summaries of the found objects in their order, without those that no longer exist.
-/// Several threads read them where each file takes a wait for a network. On a local file system
-/// threads would hinder each other: that took twice the time for inodes on the disk, and no less
-/// for those in memory.
+/// Several threads read them if each file takes a wait for a network. On a local file system
+/// threads would hinder each other: with several, it took twice the time for inodes on the disk,
+/// and no less for those in memory.
 pub(super) fn summaries(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
@@ -88,7 +89,7 @@ pub(super) fn summaries(
     })
 }
 
-/// Some of the threads that all listings share.
+/// The additional threads that one listing has taken from those that all listings share.
 struct Helpers<'q> {
     number: usize,
     of_all: &'q AtomicUsize,
@@ -139,8 +140,9 @@ fn summary(
 }
 
 /// True if the object seems to be gone. FUSE returns ENOENT or ESTALE also for a file that was
-/// replaced after its name was looked up, until the call that replaced it returns, which on a busy
-/// machine takes many ms; and EIO for one that became a directory through another mount.
+/// replaced after its name was looked up. It does so until the call that replaced it returns, which
+/// on a busy machine takes many ms. It also returns EIO for a file that became a directory through
+/// another mount.
 fn seems_gone(attributes: &Io<Option<Shown>>) -> bool {
     match attributes {
         Ok(attributes) => attributes.is_none(),
@@ -164,8 +166,8 @@ fn summarized(
     Ok(Some(ObjectSummary { key, size_bytes, last_modified, etag, checksum, version: None }))
 }
 
-/// The attributes of an object whose record can't be read, as if it had none; `None` if not even
-/// its file can be read. Logs the object.
+/// Returns the attributes of an object whose record can't be read, as if it had none; `None` if not
+/// even its file can be read. Logs the object.
 fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Shown> {
     static LOGGED: Seldom = Seldom::new(LISTING_UNREAD_LOGGED);
     let FoundObject { key, directory, source } = found;
@@ -187,9 +189,9 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }
 
-/// Looks again under the key's lock, which is held by whoever replaces the object or turns it into
-/// a directory, until its name exists again. `None` if the object is gone. The caller must hold no
-/// lock.
+/// Looks again for an object, under the key's lock. A writer that replaces the object or turns it
+/// into a directory holds this lock until the name exists again. Returns `None` if the object is
+/// gone. The caller must hold no lock.
 pub(super) fn look_again(
     bucket: &Bucket<'_>,
     known: &KnownRecords,
@@ -278,8 +280,8 @@ fn attributes(
     }
 }
 
-/// The attributes of a directory object. If something other than a file has the name of its data,
-/// it has none.
+/// Returns the attributes of a directory object. If something other than a file has the name of its
+/// data, the object has no data.
 fn directory_attributes(bucket: &Bucket<'_>, directory: &Directory, key: &str) -> Io<Option<Shown>> {
     let shown = match open(bucket, directory, DIRECTORY_DATA) {
         Err(errno) if leads_nowhere(errno) => None,
@@ -326,7 +328,7 @@ fn by_name(
 
 struct Opened {
     file: OwnedFd,
-    /// Relative to the bucket, with links resolved.
+    /// The path relative to the bucket, with links resolved.
     path: String,
     info: FileInfo,
 }
@@ -342,7 +344,7 @@ fn open(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Io<Opened> {
     Ok(Opened { file, path, info })
 }
 
-/// The attributes of an open file; `None` if it is not a regular file.
+/// Returns the attributes of an open file; `None` if it is not a regular file.
 fn attributes_of(bucket: &Bucket<'_>, opened: &Opened, key: &str) -> Io<Option<Shown>> {
     let Opened { file, path, info } = opened;
     if !info.is_file() {

@@ -19,7 +19,7 @@ use crate::layout::keymap::{self, Name};
 use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE, LISTING_BELOW_MAX, LISTING_OPEN_MAX};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// A search through the directories below one.
+/// A search for an object in the directories below another one.
 pub(super) struct Below<'a, 'b> {
     pub bucket: &'a Bucket<'a>,
     /// Device and inode of the directories above: a link to one of them is not followed.
@@ -40,10 +40,10 @@ pub(super) enum Outcome {
 /// A directory that the search is in, with the children that are still to be searched.
 struct Frame {
     place: String,
-    /// Open only in the top few frames.
+    /// The open directory; only the top few frames keep it open.
     directory: Option<Arc<Directory>>,
     children: std::vec::IntoIter<(String, Kind)>,
-    /// `None` once all children are known.
+    /// The part of the directory that is still to be read; `None` once all children are known.
     rest: Option<UnreadPart>,
     prefix_bytes: usize,
     /// True if the object in the directory's own [`keymap::SELF`] counts.
@@ -54,11 +54,11 @@ struct Frame {
 /// The part of a directory with many children that is still to be read.
 #[derive(Debug, Clone, Copy)]
 struct UnreadPart {
-    /// See [`read_names_from`].
+    /// The position from which the directory is read further; see [`read_names_from`].
     position: u64,
     /// The time of the directory's last change before it was read from the beginning.
     changed_ns: Option<i128>,
-    /// The number of times that it was read from the beginning.
+    /// The number of times that the directory was read from the beginning.
     readings: usize,
 }
 
@@ -67,7 +67,7 @@ struct UnreadPart {
 struct Names {
     children: Vec<(String, Kind)>,
     skipped: SkipDepth,
-    /// The position from which the rest is read.
+    /// The position from which the rest of the names is read; `None` if there is no rest.
     position: Option<u64>,
     has_object: bool,
     /// True if there are names of files that were removed or replaced while they were open.
@@ -75,9 +75,9 @@ struct Names {
 }
 
 impl Below<'_, '_> {
-    /// Searches for an object whose key starts with the `prefix_bytes` bytes of the directory's own
-    /// prefix. The directory's own [`keymap::SELF`] counts only if `own` is true (it belongs to the
-    /// key without the `/`).
+    /// Searches for an object whose key starts with the first `prefix_bytes` bytes of the
+    /// directory's own prefix. The directory's own [`keymap::SELF`] counts only if `own` is true,
+    /// since its key does not have the `/`.
     pub fn has_object(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let depth = self.above.len();
         let result = self.search(directory, prefix_bytes, own);
@@ -85,7 +85,7 @@ impl Below<'_, '_> {
         result
     }
 
-    /// Searches without recursion: a tree may be deeper than a stack.
+    /// Performs the search without recursion: a tree may be deeper than a stack.
     fn search(&mut self, directory: Directory, prefix_bytes: usize, own: bool) -> Io<Outcome> {
         let Some(frame) = self.look(directory, prefix_bytes, own)? else { return Ok(Outcome::Object) };
         let mut frames = vec![frame];
@@ -150,8 +150,8 @@ impl Below<'_, '_> {
         })
     }
 
-    /// Reads on in a directory of which some children were searched; `None` if nothing was left to
-    /// read.
+    /// Continues to read a directory of which some children were searched; `None` if nothing was
+    /// left to read.
     fn read_on(&mut self, frame: &mut Frame) -> Io<Option<Outcome>> {
         let Some(rest) = frame.rest.take() else { return Ok(None) };
         let directory = Arc::clone(self.reopen(frame)?);
@@ -172,7 +172,7 @@ impl Below<'_, '_> {
         Ok(Some(Outcome::Nothing))
     }
 
-    /// Leaves a directory without objects.
+    /// Leaves a directory in which no object was found.
     fn leave(&mut self, skipped: SkipDepth) {
         if let Some(id) = self.above.pop() {
             self.empty.add(id, self.above.len(), skipped);
@@ -205,7 +205,8 @@ impl Below<'_, '_> {
         self.frame(&directory, names, (prefix_bytes, own), before)
     }
 
-    /// Reads names from a position on, up to an object or [`LISTING_BELOW_MAX`] directories.
+    /// Reads names from a position on, until there is an object, or [`LISTING_BELOW_MAX`]
+    /// directories.
     fn read(&mut self, directory: &Directory, prefix_bytes: usize, own: bool, position: u64) -> Io<Names> {
         let mut names = Names::default();
         // On networks and FUSE, a position may mean something else later.
@@ -240,7 +241,7 @@ impl Below<'_, '_> {
         Ok(names)
     }
 
-    /// The frame of a directory that was read from the beginning; `None` if it has an object.
+    /// Makes the frame of a directory that was read from the beginning; `None` if it has an object.
     fn frame(
         &mut self,
         directory: &Arc<Directory>,
@@ -262,8 +263,8 @@ impl Below<'_, '_> {
         Ok(Some(Frame { place, directory, children, rest, prefix_bytes, own, skipped }))
     }
 
-    /// False if a directory that a link leads to is one of those the search is in, or is known to
-    /// have no object.
+    /// False for a directory behind a link that need not be searched: it is one of those that the
+    /// search is in, or it is known to have no object.
     pub fn is_new(&mut self, directory: impl AsFd, skipped: &mut SkipDepth) -> Io<bool> {
         self.budget.link();
         let info = file_info::of(directory)?;
@@ -276,12 +277,12 @@ impl Below<'_, '_> {
     }
 }
 
-/// When a directory last changed; `None` for one that was removed.
+/// Returns the time of a directory's last change; `None` if the directory was removed.
 fn changed(directory: &Directory) -> Io<Option<i128>> {
     Ok(unless_removed(file_info::fresh(directory))?.map(|info| info.changed_ns))
 }
 
-/// Keeps a directory so that it is searched later. True if the component is an object.
+/// Keeps a directory so that it is searched later. Returns true if the component is an object.
 fn note(
     component: String,
     kind: Option<Kind>,

@@ -1,4 +1,4 @@
-//! Limits how much a page may look at.
+//! Limits the number of entries that a page may look at.
 //!
 //! Symbolic links make more paths than there are directories: 41 directories, each with two links
 //! to the next, have 2^41 paths through them. And anyone may have made any number of directories
@@ -16,7 +16,7 @@ pub(super) type Id = (u64, u64);
 /// The number of entries that a page may still look at.
 pub(super) struct Budget<'a> {
     steps: usize,
-    /// Set when nobody waits for the page any more.
+    /// The flag that is set when nobody waits for the page any more.
     abandoned: &'a AtomicBool,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Budget<'a> {
         self.steps = self.steps.saturating_sub(1);
     }
 
-    /// Counts a directory that a link leads to.
+    /// Counts a directory behind a link.
     pub fn link(&mut self) {
         self.steps = self.steps.saturating_sub(LISTING_LINK_STEPS);
     }
@@ -40,7 +40,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-/// The directories in which a page found no object, by any path to them.
+/// The directories in which a page found no object, by whatever path it reached them.
 #[derive(Default)]
 pub(super) struct EmptySubtrees(HashSet<Id>);
 
@@ -49,7 +49,7 @@ impl EmptySubtrees {
         self.0.contains(&id)
     }
 
-    /// Adds a directory of this depth that was searched completely and had no object.
+    /// Adds a directory at this depth that was searched completely and had no object.
     pub fn add(&mut self, id: Id, depth: usize, skipped: SkipDepth) {
         if skipped.0.is_none_or(|above| above >= depth) {
             self.0.insert(id);
@@ -57,13 +57,13 @@ impl EmptySubtrees {
     }
 }
 
-/// The depth of the highest directory because of which something below a directory was skipped: the
-/// directory may have to be searched again on another path.
+/// The depth of the highest directory because of which something was skipped during a search. A
+/// directory below it is not known to be empty: on another path it may have to be searched again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SkipDepth(Option<usize>);
 
 impl SkipDepth {
-    /// Notes that a link was skipped, because it led to the directory of this depth, which the
+    /// Notes that a link was skipped, because it led to the directory at this depth, which the
     /// search is in.
     pub fn cycle(&mut self, depth: usize) {
         self.merge(Self(Some(depth)));

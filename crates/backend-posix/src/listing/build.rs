@@ -11,7 +11,7 @@ pub(super) struct Builder<'a> {
     bytes_max: usize,
     texts: String,
     entries: Vec<Raw>,
-    /// Entries after this text were dropped.
+    /// The text after which entries were dropped.
     limit: Option<String>,
     /// True once the entries before `from` were dropped.
     narrowed: bool,
@@ -19,8 +19,8 @@ pub(super) struct Builder<'a> {
 
 #[derive(Clone, Copy)]
 struct Raw {
-    /// The first bytes after the common prefix of all texts, so that sorting mostly need not look
-    /// at the texts.
+    /// The first bytes after the common prefix of all texts, by which sorting can usually do
+    /// without the texts themselves.
     key: u64,
     start: u32,
     length: u16,
@@ -52,7 +52,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -117,7 +117,7 @@ fn text_of<'t>(texts: &'t str, raw: &Raw) -> &'t str {
     &texts[start..start + usize::from(raw.length)]
 }
 
-/// The length of the common prefix of all texts.
+/// Returns the length of the common prefix of all texts.
 fn common_bytes(texts: &str, entries: &[Raw]) -> usize {
     let Some((first, rest)) = entries.split_first() else { return 0 };
     let first = text_of(texts, first).as_bytes();

@@ -24,12 +24,12 @@ use crate::limits::{
 };
 use crate::tree::bucket::{Bucket, Directory};
 
-/// The requesters to whom the records of files that were read for one request may be told.
+/// The requesters who may see the records of files that were read for another requester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownFor {
-    /// All who list the files: the gateway may read all of them.
+    /// All requesters who list the files: the gateway may read all of them.
     All,
-    /// Nobody else: the kernel decides for each user.
+    /// No other requester: the kernel decides for each user.
     Nobody,
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Caches of at most `index_bytes` for indexes, and a share of that in addition for records, if
-    /// these may be known; none for 0.
+    /// Makes caches of at most `index_bytes` for indexes, and a share of that in addition for
+    /// records, if `records` allows to keep these. With 0 bytes there are no caches.
     pub fn new(index_bytes: usize, records: KnownFor) -> Self {
         let record_bytes = match records {
             KnownFor::All => index_bytes / KNOWN_RECORDS_SHARE,
@@ -51,7 +51,7 @@ impl Caches {
         Self { indexes: IndexCache::new(index_bytes), known_records: KnownRecords::new(record_bytes) }
     }
 
-    /// The figures of the cache of indexes.
+    /// Returns the figures of the cache of indexes.
     pub fn statistics(&self) -> CacheStatistics {
         self.indexes.statistics()
     }
@@ -64,9 +64,11 @@ impl Caches {
 #[derive(Debug)]
 pub(super) struct IndexCache {
     kept: Arc<Mutex<Kept>>,
-    /// One listing at a time reads a directory; the others wait for its result.
+    /// The locks under which directories are read: one listing at a time reads a directory, and the
+    /// others wait for its result.
     building: [Mutex<()>; INDEX_BUILD_LOCKS],
-    /// One listing at a time looks up the names that changed in a directory.
+    /// The locks under which changed names are looked up: one listing at a time does so for a
+    /// directory.
     updating: [Mutex<()>; INDEX_BUILD_LOCKS],
     drain: Drain,
     bytes_max: usize,
@@ -74,7 +76,7 @@ pub(super) struct IndexCache {
     misses: AtomicU64,
 }
 
-/// Names that changed, with their present types; `None` for a name that is gone.
+/// Names that have changed, with their present types; `None` for a name that no longer exists.
 type Kinds = Vec<(CString, Option<FileType>)>;
 
 impl IndexCache {
@@ -100,7 +102,8 @@ impl IndexCache {
         }
     }
 
-    /// The index of a directory, with the entries that keys from `from` on (relative to it) need.
+    /// Returns the index of a directory, with the entries that are needed for keys from `from` on
+    /// (relative to the directory).
     pub fn get(&self, bucket: &Bucket<'_>, directory: &Directory, from: &[u8]) -> Io<Arc<DirectoryIndex>> {
         let info = file_info::fresh(directory)?;
         if let Some(index) = self.current(directory, &info, from) {
@@ -116,7 +119,8 @@ impl IndexCache {
         self.build(bucket, directory, &info, from)
     }
 
-    /// The kept index of a directory, after the names that changed were looked up.
+    /// Returns the kept index of a directory, after changed names were looked up; `None` if there
+    /// is none that is correct.
     fn current(&self, directory: &Directory, info: &FileInfo, from: &[u8]) -> Option<Arc<DirectoryIndex>> {
         let id = info.id();
         match self.kept().find(info, from) {
@@ -172,8 +176,8 @@ impl IndexCache {
     }
 
     /// Reads a directory with a watch on it, if possible, and keeps the index if later changes will
-    /// be noticed. The first result is `None` if the index may lack something; the second is always
-    /// there.
+    /// be noticed. The first result is `None` if the index may lack something. The second is always
+    /// the index that was read.
     fn read_watched(
         &self,
         bucket: &Bucket<'_>,
@@ -231,7 +235,7 @@ impl IndexCache {
     }
 }
 
-/// The lock of a directory. Any spreading of inodes over the locks will do.
+/// Takes the lock for a directory. Any distribution of inodes over the locks will do.
 fn lock_of(locks: &[Mutex<()>; INDEX_BUILD_LOCKS], (_, inode): Id) -> MutexGuard<'_, ()> {
     let lock = usize::try_from(inode).unwrap_or_default() % INDEX_BUILD_LOCKS;
     locks[lock].lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! Empties the kernel's queue of changes while nobody lists.
+//! Empties the kernel's queue of changes while there are no listings that do so.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
@@ -12,13 +12,14 @@ use super::kept::Kept;
 use crate::limits::WATCH_DRAIN_PAUSE;
 
 /// A thread that empties the queue of changes before it overflows: otherwise all watched
-/// directories would have to be read again. It begins with the first watch, sleeps as long as
+/// directories would have to be read again. It starts with the first watch, sleeps as long as
 /// nothing changes, and ends when this value is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Drain(OnceLock<Option<OwnedFd>>);
 
 impl Drain {
-    /// Starts the thread, once. Without it, changes are taken when somebody lists.
+    /// Starts the thread, unless it runs already. If it cannot be started, only listings empty the
+    /// queue.
     pub fn start(&self, kept: &Arc<Mutex<Kept>>) {
         self.0.get_or_init(|| {
             let queue = lock(kept).queue()?;

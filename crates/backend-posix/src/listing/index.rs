@@ -10,8 +10,9 @@ use super::names::Kind;
 use crate::layout::keymap::{self, Name};
 use crate::limits::{INDEX_CHUNK_ENTRIES, INDEX_SLACK};
 
-/// The components in a directory, in the order of the keys they lead to. A directory's text ends in
-/// `/`, as it sorts; components in chains for long ones are merged in.
+/// The components in a directory, in the order of the keys they lead to. The text of a directory
+/// ends in `/`, since it is sorted in this form. Components in chains (of pieces, if they are too
+/// long for one name) are merged in.
 ///
 /// Cheap to clone: chunks are shared until one is changed.
 #[derive(Debug, Clone, Default)]
@@ -22,18 +23,20 @@ pub(crate) struct DirectoryIndex {
     /// True if components are in chains, so that the directory's own time does not show all
     /// changes.
     pub has_chains: bool,
-    /// Entries that only keys before this one need are left out.
+    /// The key up to which entries may be missing: those that are needed only for earlier keys are
+    /// left out.
     pub(super) lower: Vec<u8>,
-    /// The text up to which the index has entries, if it ends before its directory does.
+    /// The text after which entries may be missing; `None` if the index has all entries to the end
+    /// of its directory.
     pub(super) limit: Option<String>,
 }
 
-/// Some consecutive entries; never empty.
+/// A sequence of consecutive entries, which is never empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chunk {
     texts: String,
     entries: Vec<Entry>,
-    /// Bytes of `texts` whose entries were removed.
+    /// The number of bytes of `texts` whose entries were removed.
     garbage_bytes: usize,
 }
 
@@ -67,7 +70,7 @@ impl Chunk {
     }
 
     /// Adds an entry at `position`. Texts are at most as long as keys, and a chunk holds few of
-    /// them.
+    /// them, so that offsets fit their types.
     fn insert(&mut self, position: usize, text: &str, kind: Kind) {
         let (Ok(start), Ok(length)) = (u32::try_from(self.texts.len()), u16::try_from(text.len())) else {
             return;
@@ -76,8 +79,9 @@ impl Chunk {
         self.entries.insert(position, Entry { start, length, kind });
     }
 
-    /// Reserves room before an insertion into a chunk of the cache: there are many chunks, and
-    /// capacity for twice as much in each would be most of their memory.
+    /// Reserves room for one more entry in a chunk of the cache. It reserves less than a vector
+    /// would by default: there are many chunks, and their spare capacity would be most of their
+    /// memory.
     fn make_room(&mut self, text: &str) {
         if self.texts.capacity() - self.texts.len() < text.len() {
             self.texts.reserve_exact(text.len() + self.texts.len() / INDEX_SLACK);
@@ -136,12 +140,12 @@ impl DirectoryIndex {
         index
     }
 
-    /// The entry at `position`.
+    /// Returns the entry at `position`; `None` at the end.
     pub fn get(&self, position: Position) -> Option<(&str, Kind)> {
         self.chunks.get(position.chunk)?.get(position.entry)
     }
 
-    /// The position after one that has an entry.
+    /// Returns the position after one that has an entry.
     pub fn after(&self, position: Position) -> Position {
         let Position { chunk, entry } = position;
         let length = self.chunks.get(chunk).map_or(0, |chunk| chunk.entries.len());
@@ -152,8 +156,8 @@ impl DirectoryIndex {
         }
     }
 
-    /// The first position from `from` on whose entry satisfies `wanted`, which must hold for all
-    /// entries after the first one for which it holds.
+    /// Returns the first position from `from` on whose entry satisfies `wanted`. If an entry
+    /// satisfies it, all later ones must, too.
     pub fn seek(&self, from: Position, wanted: impl Fn(&str, Kind) -> bool) -> Position {
         let rest = self.chunks.get(from.chunk..).unwrap_or_default();
         let unwanted = |chunk: &Chunk, entry: Entry| !wanted(chunk.text(entry), entry.kind);
@@ -167,12 +171,12 @@ impl DirectoryIndex {
         Position { chunk, entry }
     }
 
-    /// True if the index has all entries that keys from `from` on need, up to its limit.
+    /// True if the index has all entries that are needed for keys from `from` on, up to its limit.
     pub fn covers(&self, from: &[u8]) -> bool {
         self.lower.as_slice() <= from && self.limit.as_ref().is_none_or(|limit| from <= limit.as_bytes())
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.entries.len()).sum()
     }
@@ -193,19 +197,20 @@ impl DirectoryIndex {
         reaches(text.bytes(), kind, &self.lower) && self.limit.as_deref().is_none_or(|limit| text <= limit)
     }
 
-    /// The name at which the next window begins, if this one ends before its directory.
+    /// Returns the name at which the next window begins; `None` if this window reaches the end of
+    /// its directory.
     pub fn rest(&self) -> Option<Vec<u8>> {
         self.limit.as_ref().map(|limit| [limit.as_bytes(), &[0]].concat())
     }
 
-    /// Its size in memory.
+    /// Returns the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let chunks: usize = self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<Arc<Chunk>>()).sum();
         size_of::<Self>() + chunks
     }
 
-    /// Sets the present type of a name; `None` if the name is gone. False if the directory has to
-    /// be read again.
+    /// Sets the present type of a name; `None` if the name is gone. Returns false if the directory
+    /// has to be read again.
     pub fn set(&mut self, name: &CStr, kind: Option<FileType>) -> bool {
         if self.has_chains {
             return false;
@@ -261,7 +266,8 @@ impl DirectoryIndex {
     }
 }
 
-/// The entries that a component makes: each as the text that follows the component, and the kind.
+/// Returns the entries that a component makes: for each, the text that follows the component, and
+/// the kind.
 pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'static str, Kind)> + use<> {
     let (object, directory) = match kind {
         FileType::RegularFile => (Some(Kind::File), None),
@@ -275,7 +281,7 @@ pub(super) fn kinds(component: &str, kind: FileType) -> impl Iterator<Item = (&'
     object.map(|kind| ("", kind)).into_iter().chain(directory.map(|kind| ("/", kind)))
 }
 
-/// True if a key of at least `from` can begin with `text`.
+/// True if a key that is not less than `from` can begin with `text`.
 pub(super) fn reaches(text: impl Iterator<Item = u8>, kind: Kind, from: &[u8]) -> bool {
     let last = kind.is_directory().then_some(0xff);
     text.chain(last).ge(from.iter().copied())

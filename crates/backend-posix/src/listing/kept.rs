@@ -28,14 +28,15 @@ pub(super) struct Kept {
 struct Indexed {
     vouched: Vouched,
     windows: Vec<Window>,
-    /// True while changed names are looked up: the windows were taken out for that.
+    /// True while changed names are looked up. Until that ends, the windows are with the caller of
+    /// [`Kept::take`], and not here.
     is_updated: bool,
 }
 
 #[derive(Debug)]
 struct Window {
     index: Arc<DirectoryIndex>,
-    /// The number of bytes that it adds to [`Kept::bytes`].
+    /// The number of bytes that the directory adds to [`Kept::bytes`].
     bytes: usize,
     used: u64,
 }
@@ -66,7 +67,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// [`set_all`] in each window.
+    /// Updates each window as [`set_all`] does.
     pub fn set(&mut self, kinds: &[(CString, Option<FileType>)]) -> bool {
         self.windows.iter_mut().all(|window| set_all(Arc::make_mut(&mut window.index), kinds))
     }
@@ -76,19 +77,19 @@ fn bytes_of(windows: &[Window]) -> usize {
     windows.iter().map(|window| window.bytes).sum()
 }
 
-/// Updates the index with the current file types of names that changed (`None`: gone). Returns
-/// false if the index cannot take them, and the directory must be read again.
+/// Updates the index with the present types of names that changed (`None`: gone). Returns false if
+/// the index cannot take them, so that the directory must be read again.
 pub(super) fn set_all(index: &mut DirectoryIndex, kinds: &[(CString, Option<FileType>)]) -> bool {
     kinds.iter().all(|(name, kind)| index.set(name, *kind))
 }
 
 impl Kept {
-    /// An empty set of indexes, which may grow to `bytes_max`.
+    /// Makes an empty set of indexes, which may grow to `bytes_max`.
     pub fn new(bytes_max: usize) -> Self {
         Self { directories: HashMap::new(), watches: Watches::new(), bytes_max, bytes: 0, uses: 0 }
     }
 
-    /// The index of a directory that has the entries that keys from `from` on need.
+    /// Finds the index of a directory that has the entries needed for keys from `from` on.
     pub fn find(&mut self, info: &FileInfo, from: &[u8]) -> Sought {
         let id = info.id();
         let Some(directory) = self.directories.get(&id) else { return Sought::Nothing };
@@ -114,8 +115,8 @@ impl Kept {
         Some(Arc::clone(&window.index))
     }
 
-    /// Takes the windows of a directory out, with the names to look up. One update of a directory
-    /// at a time, which ends with [`Kept::put_back`].
+    /// Takes the windows of a directory out, with the names to look up. There is one such update of
+    /// a directory at a time, which ends with [`Kept::put_back`].
     pub fn take(&mut self, id: Id) -> Option<Taken> {
         let directory = self.directories.get_mut(&id)?;
         let names = match directory.vouched {
@@ -130,8 +131,8 @@ impl Kept {
         Some(Taken { names, windows: std::mem::take(&mut directory.windows) })
     }
 
-    /// Puts updated windows back, and returns the one with the entries that keys from `from` on
-    /// need. `None` in place of the windows drops them.
+    /// Puts updated windows back, and returns the one with the entries needed for keys from `from`
+    /// on. If there is `None` in place of the windows, they are dropped.
     pub fn put_back(
         &mut self,
         id: Id,
@@ -159,7 +160,7 @@ impl Kept {
         picked
     }
 
-    /// Keeps an index. No update of its directory may have begun or ended while the index was made.
+    /// Keeps an index. While it was made, no update of its directory may have begun or ended.
     pub fn keep(&mut self, id: Id, index: Arc<DirectoryIndex>, vouched: Vouched) {
         if self.directories.get(&id).is_some_and(|directory| directory.vouched != vouched) {
             self.forget(id);
@@ -188,7 +189,7 @@ impl Kept {
         self.watches.as_mut()?.begin_reading(directory)
     }
 
-    /// The names that changed while a directory was read; see [`Watches::end_reading`].
+    /// Returns the names that changed while a directory was read; see [`Watches::end_reading`].
     pub fn end_reading(&mut self, id: Id, watch: Watch) -> Option<HashSet<CString>> {
         let is_first = !self.directories.contains_key(&id);
         self.watches.as_mut()?.end_reading(watch, is_first)
@@ -203,7 +204,7 @@ impl Kept {
         }
     }
 
-    /// The kernel's queue of changes.
+    /// Returns the kernel's queue of changes.
     pub fn queue(&self) -> Option<Arc<OwnedFd>> {
         self.watches.as_ref().map(Watches::queue)
     }
@@ -244,7 +245,7 @@ impl Kept {
         }
     }
 
-    /// The number of bytes of all indexes, to which [`Kept::bytes`] must be equal.
+    /// Returns the number of bytes of all indexes, to which [`Kept::bytes`] must be equal.
     #[cfg(test)]
     pub fn bytes_of_all(&self) -> usize {
         let windows = self.directories.values().flat_map(|directory| &directory.windows);

@@ -26,25 +26,25 @@ impl From<ObjectAttributes> for Shown {
     }
 }
 
-/// The attributes of a file's object, for one state of the file.
+/// The attributes of a file's object, which are valid for one state of the file.
 #[derive(Debug, Clone)]
 struct Known {
     state: State,
     shown: Shown,
 }
 
-/// Attributes by device and inode of the file, in bounded memory.
+/// The attributes by device and inode of the file, in bounded memory.
 #[derive(Debug)]
 pub(super) struct KnownRecords(Option<Cache<(u64, u64), Known>>);
 
 impl KnownRecords {
-    /// A cache of at most about `bytes`; none for 0.
+    /// Makes a cache of at most about `bytes`; with 0, nothing is kept.
     pub fn new(bytes: usize) -> Self {
         let items = bytes / KNOWN_RECORD_BYTES;
         Self((items > 0).then(|| Cache::new(items)))
     }
 
-    /// The attributes of a file's object, if the file has not changed.
+    /// Returns the attributes of a file's object, if they are kept and the file has not changed.
     pub(super) fn get(&self, info: &FileInfo) -> Option<Shown> {
         let known = self.0.as_ref()?.get(&info.id())?;
         known.state.is(info).then_some(known.shown)

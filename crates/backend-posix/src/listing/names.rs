@@ -14,7 +14,7 @@ use crate::fs::resolve::{self, DIRECTORY, PLACE};
 use crate::layout::keymap::{self, Name, join};
 use crate::tree::bucket::{Bucket, Directory};
 
-/// The kind of an entry of a listing. Only a file is certain; a page checks the others.
+/// The kind of an entry of a listing. Only [`Kind::File`] is certain; a page checks the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// An object.
@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// The kind of a name, with links followed; `None` if it leads to no key.
+/// Returns the kind of a name, with links followed; `None` if it leads to no key.
 pub(crate) fn kind_of(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -71,7 +71,7 @@ pub(crate) fn child(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> I
     }
 }
 
-/// The components whose chains begin with the directory `name`, which holds `piece`.
+/// Returns the components whose chains begin with the directory `name`, which holds `piece`.
 pub(crate) fn chain(
     bucket: &Bucket<'_>,
     directory: impl AsFd,

@@ -16,7 +16,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::conversion;
 
-/// [`backend::ListObjectsQuery`], owned.
+/// The same as [`backend::ListObjectsQuery`], with owned values.
 #[derive(Debug, Clone)]
 pub(crate) struct Query {
     pub bucket: BucketName,
@@ -26,7 +26,7 @@ pub(crate) struct Query {
     pub max_items: usize,
 }
 
-/// A page before the objects that seem to be gone were looked at again.
+/// A page for which it must still be checked whether the objects that seemed to be gone exist.
 struct Draft {
     items: Vec<Item>,
     next: Option<ListPosition>,
@@ -37,7 +37,7 @@ enum Item {
     CommonPrefix(String),
 }
 
-/// Lists one page of keys. If `abandoned` is set during that, the page may be incomplete.
+/// Lists one page of keys. If `abandoned` is set meanwhile, the page may be incomplete.
 pub(crate) fn list_unless(
     store: &Store,
     caches: &Caches,
@@ -108,7 +108,7 @@ struct Page<'a> {
     bucket: &'a Bucket<'a>,
     known: &'a KnownRecords,
     items: Vec<Item>,
-    /// Objects after `items`, whose attributes are still to be read.
+    /// The objects after `items`, whose attributes are still to be read.
     found: Vec<FoundObject>,
     /// The number of directories that `found` keeps open.
     directories: usize,

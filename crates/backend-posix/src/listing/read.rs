@@ -14,9 +14,9 @@ use crate::limits::{DIRECTORY_READS_MAX, HIDDEN_PAUSE};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::description::Volume;
 
-/// Reads a directory `times` times, and combines what each reading shows. An index that would take
-/// more than `bytes_max` begins with the entries that keys from `from` on (relative to the
-/// directory) need, and ends early. `None` for a directory with more than `entries_max` entries.
+/// Reads a directory `times` times, and combines the results. If the index would take more than
+/// `bytes_max`, it begins with the entries that are needed for keys from `from` on (relative to the
+/// directory), and ends early. Returns `None` for a directory with more than `entries_max` entries.
 pub(super) fn read(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -52,7 +52,7 @@ pub(super) fn read(
 struct Notes {
     has_data: bool,
     has_chains: bool,
-    /// Names of files that were removed or replaced while they were open.
+    /// The names of files that were removed or replaced while they were open.
     lingers: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::long_path;
 
 /// True for errors of directories that can't be read: private ones (`lost+found`), damaged ones,
-/// ones that are too deep. A listing of the directory above leaves them out.
+/// and ones that are too deep. A listing of the directory above leaves such a directory out.
 pub(super) fn leaves_out(bucket: &Bucket<'_>, errno: Errno) -> bool {
     is_of_one_file(errno) || long_path::is_too_long(&bucket.fd, errno)
 }
@@ -33,8 +33,8 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
     }
 }
 
-/// `None` for the errors of FUSE and network file systems for a directory that was removed after it
-/// was opened: it was empty.
+/// Returns `None` for the errors with which FUSE and network file systems report a directory that
+/// was removed after it was opened: it was empty.
 pub(super) fn unless_removed<T>(result: Io<T>) -> Io<Option<T>> {
     match result {
         Err(Errno::NOENT | Errno::STALE) => Ok(None),

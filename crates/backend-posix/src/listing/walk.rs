@@ -32,7 +32,7 @@ pub(crate) enum Hit {
     Object(FoundObject),
     /// Keys with this prefix, which ends with the delimiter. The walk has skipped them.
     CommonPrefix(String),
-    /// The page's budget is used up. The listing continues after this position.
+    /// The page's budget is used up. The next page continues after this position.
     Pause(ListPosition),
 }
 
@@ -47,9 +47,9 @@ pub(crate) struct FoundObject {
 /// The place of an object's attributes, relative to its directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// At a path below it.
+    /// The attributes are those of the file at this path below the directory.
     File(String),
-    /// On the directory itself.
+    /// The attributes are those of the directory itself.
     Directory,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Walk<'a> {
     indexes: &'a IndexCache,
     prefix: &'a str,
     delimiter: Option<&'a str>,
-    /// Keys before this are skipped.
+    /// The lower bound: keys before this are skipped.
     from: Vec<u8>,
     /// The common beginning of the keys in the top frame.
     path: String,
@@ -77,9 +77,10 @@ pub(super) struct Walk<'a> {
 }
 
 struct Frame {
-    /// The directory's path, relative to the bucket.
+    /// The path of the directory, relative to the bucket.
     place: String,
-    /// Open only in the top few frames, since a key may have a thousand levels.
+    /// The open directory. Only the top few frames keep it open, since a key may have a thousand
+    /// levels.
     directory: Option<Arc<Directory>>,
     index: Arc<DirectoryIndex>,
     position: Position,
@@ -88,12 +89,13 @@ struct Frame {
     /// Device and inode.
     id: Id,
     skipped: SkipDepth,
-    /// [`Walk::hits`] when the frame was entered, if the walk goes through the whole directory.
+    /// The value of [`Walk::hits`] when the frame was entered, if the walk goes through the whole
+    /// directory.
     hits_before: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk from `from` on, in the directory that `prefix` leads to.
+    /// Begins a walk from `from` on, in the directory that `prefix` leads to.
     pub fn new(
         (bucket, indexes): (&'a Bucket<'a>, &'a IndexCache),
         prefix: &'a str,
@@ -134,7 +136,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// The next object or common prefix.
+    /// Returns the next object or common prefix; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Hit>> {
         self.step().op("read a directory")
     }
@@ -180,7 +182,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The result for an entry of the walk's directory, if there is one.
+    /// Returns the result for an entry of the walk's directory, if there is one.
     fn look(&mut self, key: String, text: &str, kind: Kind) -> Io<Option<Hit>> {
         if kind.is_directory() {
             return self.enter_child(&key, text, kind);
@@ -197,7 +199,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// Opens the walk's directory, if it is not open; false if it is gone.
+    /// Opens the walk's directory, if it is not open. Returns false if it is gone.
     fn reopen(&mut self) -> Io<bool> {
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
         if frame.directory.is_none() {
@@ -214,8 +216,8 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// [`Walk::refill`]; also false if the directory is gone, or the rest of it can't be read.
-    /// Where the listing begins, that is an error.
+    /// Does the same as [`Walk::refill`], and also returns false if the directory is gone, or the
+    /// rest of it can't be read. Where the listing begins, that is an error.
     fn refill_readable(&mut self, index: &DirectoryIndex) -> Io<bool> {
         match unless_removed(self.refill(index)) {
             Err(errno) if self.frames.len() > 1 && leaves_out(self.bucket, errno) => {
@@ -242,7 +244,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The place of an entry's object, relative to the walk's directory; `None` if it has none.
+    /// Returns the place of an entry's object, relative to the walk's directory; `None` if it has
+    /// none.
     fn object(&self, text: &str, kind: Kind) -> Option<String> {
         let name = keymap::component_path(text);
         let own = || format!("{name}/{SELF}");
@@ -271,8 +274,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Continues with the next window of a directory whose index ends before the directory does;
-    /// false if there is none.
+    /// Continues with the next window of a directory whose index ends before the directory does.
+    /// Returns false if there is none.
     fn refill(&mut self, index: &DirectoryIndex) -> Io<bool> {
         let Some(from) = index.rest() else { return Ok(false) };
         let Some(frame) = self.frames.last_mut() else { return Ok(false) };
@@ -315,7 +318,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Enters a directory, or finds that everything in it has one common prefix.
+    /// Enters a directory, or returns a common prefix if everything in the directory has it.
     fn enter_child(&mut self, key: &str, text: &str, kind: Kind) -> Io<Option<Hit>> {
         let Some(frame) = self.frames.last() else { return Ok(None) };
         if key.len() > KEY_BYTES_MAX {
@@ -428,8 +431,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Opens a directory in another. FUSE returns EIO for a moment for one that was a file until just
-/// now, through another mount.
+/// Opens a directory in another one. FUSE returns EIO for a moment for a directory that was a file
+/// until just now, through another mount: then this tries again.
 fn persistently(bucket: &Bucket<'_>, above: &Directory, name: &str) -> Io<Directory> {
     for tries in 1..READ_CHANGES_MAX {
         match names::child(bucket, above, name) {
@@ -451,7 +454,7 @@ fn left_out(bucket: &Bucket<'_>, key: &str, errno: Errno) -> Option<Hit> {
     None
 }
 
-/// A search below the directory that a walk is in.
+/// Makes a search below the directory that a walk is in.
 fn below<'a, 'b>(
     bucket: &'a Bucket<'a>,
     frames: &[Frame],
@@ -461,8 +464,8 @@ fn below<'a, 'b>(
     Below { bucket, above: frames.iter().map(|frame| frame.id).collect(), budget, empty }
 }
 
-/// The first position in a directory, whose keys start with `path`, that may have a key of at least
-/// `from`.
+/// Returns the first position in a directory, whose keys start with `path`, that may have a key of
+/// at least `from`.
 fn seek(index: &DirectoryIndex, position: Position, path: &str, from: &[u8]) -> Position {
     index.seek(position, |text, kind| reaches(path.bytes().chain(text.bytes()), kind, from))
 }

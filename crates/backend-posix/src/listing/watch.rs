@@ -12,8 +12,8 @@ use rustix::io::ioctl_fionread;
 use crate::fs::descriptor;
 use crate::limits::{WATCH_NAMES_MIN, WATCH_NAMES_READ_MAX, WATCH_READ_BYTES};
 
-/// Watches on directories of this machine. The kernel queues each change before the call that made
-/// it returns, whichever process made it.
+/// Watches on directories of this machine. The kernel queues a change before the call that made it
+/// returns, whichever process made the call.
 #[derive(Debug)]
 pub(super) struct Watches {
     queue: Arc<OwnedFd>,
@@ -30,9 +30,10 @@ pub(super) struct Watch(i32);
 /// The changes in a watched directory.
 #[derive(Debug)]
 struct Watched {
-    /// The changes since they were last taken.
+    /// The changes since they were last taken out.
     pending: Changes,
-    /// The changes since a reading of the directory began, while there is one.
+    /// The changes since the present reading of the directory began; `None` if it is not being
+    /// read.
     reading: Option<Changes>,
 }
 
@@ -65,19 +66,19 @@ impl Watched {
 }
 
 impl Watches {
-    /// `None` if the kernel provides no queue.
+    /// Makes an empty set of watches; `None` if the kernel provides no queue.
     pub fn new() -> Option<Self> {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         Some(Self { queue: Arc::new(queue), watched: HashMap::new() })
     }
 
-    /// The queue, which is readable when something has changed.
+    /// Returns the queue, which is readable when something has changed.
     pub fn queue(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.queue)
     }
 
     /// Watches a directory, which is read afterwards. A directory that is already watched keeps its
-    /// watch. One reading at a time.
+    /// watch. There may be one reading of a directory at a time.
     pub fn begin_reading(&mut self, directory: impl AsFd) -> Option<Watch> {
         let path = descriptor::path(directory.as_fd());
         let what = WatchFlags::CREATE
@@ -93,9 +94,9 @@ impl Watches {
         Some(watch)
     }
 
-    /// The names that changed since the reading began; `None` if the directory has to be read
-    /// again. If `is_first`, what was read is the only index that the changes concern: then these
-    /// are taken, too.
+    /// Returns the names that changed since the reading began; `None` if the directory has to be
+    /// read again. If `is_first` is true, the index that was read is the only one that the changes
+    /// concern: then these are taken out, too.
     pub fn end_reading(&mut self, watch: Watch, is_first: bool) -> Option<HashSet<CString>> {
         self.receive();
         let watched = self.watched.get_mut(&watch)?;
@@ -116,29 +117,29 @@ impl Watches {
         }
     }
 
-    /// The number of names that changed since they were last taken; `None` if the directory has to
-    /// be read again.
+    /// Returns the number of names that changed since they were last taken out; `None` if the
+    /// directory has to be read again.
     pub fn count(&mut self, watch: Watch) -> Option<usize> {
         self.receive();
         self.watched.get(&watch)?.pending.names.as_ref().map(HashSet::len)
     }
 
-    /// The names that changed since this was last called; `None` if the directory has to be read
+    /// Takes out the names that changed since the last call; `None` if the directory has to be read
     /// again.
     pub fn take(&mut self, watch: Watch) -> Option<HashSet<CString>> {
         self.receive();
         self.watched.get_mut(&watch)?.pending.names.as_mut().map(std::mem::take)
     }
 
-    /// From now on keeps at most `names_max` names, and no fewer than [`WATCH_NAMES_MIN`].
+    /// Sets the largest number of names to keep from now on, which is at least [`WATCH_NAMES_MIN`].
     pub fn limit(&mut self, watch: Watch, names_max: usize) {
         if let Some(watched) = self.watched.get_mut(&watch) {
             watched.pending.names_max = names_max.max(WATCH_NAMES_MIN);
         }
     }
 
-    /// Takes the changes out of the kernel's queue that are there now. Later changes are left, so
-    /// that a process that makes changes as fast as they are taken delays nobody.
+    /// Takes the present changes out of the kernel's queue. Later changes are left, so that a
+    /// process that makes changes as fast as they are taken out delays nobody.
     pub fn receive(&mut self) {
         let mut left = ioctl_fionread(&*self.queue).unwrap_or(u64::MAX) / EVENT_BYTES_MIN;
         let mut buffer = [MaybeUninit::uninit(); WATCH_READ_BYTES];

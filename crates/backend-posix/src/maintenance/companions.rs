@@ -87,7 +87,8 @@ pub(crate) fn sweep(bucket: &Bucket<'_>, age: Duration) -> Result<usize, Fail> {
     Ok(removed)
 }
 
-/// True if a search at `since_ns` is long past; also if the clock was set back by much.
+/// True if a search at `since_ns` is so long past that it is to be repeated; also if the clock was
+/// set back by much since.
 fn is_past(since_ns: i64, age: Duration, now_ns: i64) -> bool {
     let pause = i128::try_from(age.as_nanos()).unwrap_or(i128::MAX).saturating_mul(SEARCHED_AGAIN_AGES);
     (i128::from(now_ns) - i128::from(since_ns)).abs() >= pause
@@ -103,7 +104,7 @@ fn lock_first(directory: &OwnedFd, lost: &BTreeMap<OverflowId, String>) -> Resul
     }
 }
 
-/// Whether the record that a companion was written for names the companion.
+/// The answer to whether the record that a companion was written for names the companion.
 enum Mention {
     /// The record names it, or is of a newer version, which can't be read.
     There,
@@ -165,7 +166,7 @@ fn mentions(bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> Result<Opt
     }
 }
 
-/// The companion that a record names, for a name that is not UTF-8.
+/// Returns the companion that a record names, for a name that is not UTF-8.
 fn mentions_unread(directory: &OwnedFd, name: &[u8]) -> Result<Option<OverflowId>, Fail> {
     let raw = resolve::place_here(directory, name).and_then(record::raw_of_place);
     match raw {
@@ -179,10 +180,10 @@ fn mentions_unread(directory: &OwnedFd, name: &[u8]) -> Result<Option<OverflowId
     }
 }
 
-/// Removes those companions from `lost` that some record names, and writes the place of their
-/// object to them. Returns those for which the search could not decide, and does not remove them
-/// again: a record names them, but no key leads to its file; or some record or directory can't be
-/// read, and then no companion counts as lost.
+/// Removes from `lost` the companions that some record names, and writes the place of their object
+/// to them. Returns the companions for which the search could not decide, which are not removed: a
+/// record names them, but no key leads to its file, or some record or directory can't be read. In
+/// the latter case no companion counts as lost.
 fn find_moved(bucket: &Bucket<'_>, lost: &mut BTreeMap<OverflowId, String>) -> Result<Vec<OverflowId>, Fail> {
     let mut paths = vec![Vec::new()];
     let (mut unsure, mut all_seen) = (Vec::new(), true);
@@ -233,8 +234,8 @@ fn find_moved(bucket: &Bucket<'_>, lost: &mut BTreeMap<OverflowId, String>) -> R
     Ok(unsure)
 }
 
-/// The names in a directory, including those that are not UTF-8. The directory is read again if it
-/// changed during that, as by [`entries`].
+/// Returns the names in a directory, including those that are not UTF-8. As by [`entries`], the
+/// directory is read again if it changed during that.
 fn names(directory: &OwnedFd) -> Io<Vec<(Vec<u8>, FileType)>> {
     let mut found: Vec<_> =
         entries(directory)?.into_iter().map(|(name, kind)| (name.into_bytes(), kind)).collect();

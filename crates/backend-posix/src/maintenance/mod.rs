@@ -1,4 +1,4 @@
-//! Regular maintenance of a bucket: removes leftovers of crashes, and what has expired.
+//! Regular maintenance of a bucket: the removal of what crashes have left, and of what has expired.
 
 pub(crate) mod companions;
 pub(crate) mod sweep;

@@ -25,8 +25,9 @@ use crate::write::conversion;
 use crate::write::recovery::{may_be_removed, remove_staged};
 use crate::write::staging::note_scattered;
 
-/// Sweeps one bucket, unless its `.slipway` is not to be emptied. If another user put an entry in
-/// the place of one of ours, it is logged and counted, and the rest is swept nevertheless.
+/// Sweeps one bucket, unless its `.slipway` is one that must not be emptied. If another user put an
+/// entry in the place of one of the server's, this is logged and counted, and the rest is swept
+/// nevertheless.
 pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOptions) -> Result<SweepReport> {
     let _budget = WaitBudget::begin();
     let bucket = store.bucket(bucket_name)?;
@@ -112,8 +113,8 @@ fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut Swe
     Ok(())
 }
 
-/// The directory that a note names. Other users may have put files of any size and number among the
-/// notes.
+/// Returns the directory that a note names. Other users may have put files of any size and number
+/// among the notes.
 fn scattered_path(notes: &OwnedFd, name: &str) -> Option<String> {
     if name.len() != 16 || !name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return None;

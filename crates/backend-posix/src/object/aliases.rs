@@ -40,9 +40,9 @@ pub(crate) fn refuse_copy(
     Ok(())
 }
 
-/// Device and inode of the directory that has a key's file, or would have it, and the file's name.
-/// `None` if the directory does not exist. No directory is opened for reading: who reads an object
-/// may need no right to do that.
+/// Returns the device and inode of the directory that has a key's file, or would have it, and the
+/// file's name. `None` if the directory does not exist. No directory is opened for reading: a
+/// requester who reads an object may have no right to that.
 fn whereabouts(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Option<((u64, u64), String)>> {
     let bucket = store.bucket_in_place(bucket)?;
     let (above, name) = keymap::split(&place.path);
@@ -58,7 +58,7 @@ fn whereabouts(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<Op
     Ok(Some((id, name.to_owned())))
 }
 
-/// The directory at a path, held without opening it; `None` if there is none.
+/// Returns the directory at a path, held without opening it; `None` if it does not exist.
 fn existing_place(bucket: &Bucket<'_>, path: &str) -> Result<Option<OwnedFd>> {
     match bucket.open(path, PLACE | OFlags::DIRECTORY) {
         Ok(directory) => Ok(Some(directory)),

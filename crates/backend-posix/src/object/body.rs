@@ -28,18 +28,18 @@ pub(super) struct Body {
     /// Permits for reads that may wait for a disk.
     turns: Arc<Semaphore>,
     in_memory: InMemory,
-    /// The kernel reports whether a whole range is in memory (`cachestat`).
+    /// True if the kernel reports whether a whole range is in memory (`cachestat`).
     tells_ranges: bool,
 }
 
-/// The way in which it is known which bytes are in memory, and can be read without waiting.
+/// The method of finding out which bytes are in memory, and can be read without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InMemory {
-    /// The kernel reports it for each read (`RWF_NOWAIT`).
+    /// The kernel reports for each read whether it would wait (`RWF_NOWAIT`).
     Asked,
-    /// All bytes are, since the file system keeps everything in memory.
+    /// All bytes are in memory, since the file system keeps everything there.
     All,
-    /// It is not known.
+    /// There is no method.
     Unknown,
 }
 
@@ -74,7 +74,7 @@ impl Body {
         }
     }
 
-    /// Reads bytes that are in memory, if that is known; otherwise EAGAIN.
+    /// Reads bytes, if it is known that they are in memory; otherwise returns EAGAIN.
     fn try_read(&mut self, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
         if self.in_memory == InMemory::Asked {
             let into = &mut [IoSliceMut::new(buffer)];
@@ -129,8 +129,8 @@ impl FileBody for Body {
     }
 }
 
-/// Fills a buffer. It is tried again if the file seems to be shorter: on FUSE, someone may have
-/// asked for the file's attributes by its name, which another file has by now.
+/// Fills a buffer. It is tried again if the file seems to be too short: on FUSE, the kernel may
+/// have asked for the file's attributes by its name, which another file has by now.
 fn read_exact(file: &File, buffer: &mut [u8], at: u64) -> std::io::Result<()> {
     let mut read = file.read_exact_at(buffer, at);
     for _ in 1..READ_CHANGES_MAX {
@@ -151,9 +151,9 @@ fn check(file: &File, stamp: Stamp) -> Result<()> {
     Err(BackendError::Changed)
 }
 
-/// True if the file has this stamp by what the kernel learned when it read it. FUSE is asked by
-/// name for the attributes of an open file, and so may tell those of another file that has the name
-/// by now (another mount has replaced it). For a read, the open file itself is asked.
+/// True if the file has this stamp according to what the kernel learned when it read the file. FUSE
+/// asks by name for the attributes of an open file, so that they may be those of another file, with
+/// which another mount has replaced it. A read, in contrast, asks for the open file itself.
 fn has_by_reading(file: &File, stamp: Stamp) -> bool {
     let last = stamp.size_bytes.saturating_sub(1);
     let learned = || {

@@ -1,7 +1,7 @@
 //! Small objects that were read before, in memory.
 //!
-//! An entry is valid as long as its path leads to the file it was made from, in the same state.
-//! Each read checks that (decision 0013).
+//! An entry is valid as long as its path leads to the file that it was read from, in the same
+//! state. Each read checks that (decision 0013).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tree::unchanged::State;
 pub(crate) struct Entry {
     state: State,
     pub attributes: ObjectAttributes,
-    /// All its bytes, if they were read.
+    /// All bytes of the object, if they were read.
     pub bytes: Option<Bytes>,
 }
 
@@ -37,7 +37,8 @@ impl Entry {
     }
 }
 
-/// The memory of metadata besides the structure itself, including an allocation for each text.
+/// Returns the memory of metadata in bytes besides the structure itself, including an allocation
+/// for each text.
 fn metadata_bytes(metadata: &ObjectMetadata) -> usize {
     let headers: usize = metadata.headers().into_iter().flatten().map(|text| text.len() + 16).sum();
     headers + metadata.user.iter().map(|(name, value)| name.len() + value.len() + 80).sum::<usize>()
@@ -57,13 +58,14 @@ impl quick_cache::Weighter<Box<str>, Arc<Entry>> for Weighter {
 pub(crate) struct ObjectCache(Option<Cache<Box<str>, Arc<Entry>, Weighter>>);
 
 impl ObjectCache {
-    /// A cache of at most `bytes`; none for 0.
+    /// Makes a cache of at most `bytes`; with 0, nothing is kept.
     pub fn new(bytes: usize) -> Self {
         let items = bytes / CACHED_OBJECT_OVERHEAD_BYTES / 8;
         Self((bytes > 0).then(|| Cache::with_weighter(items, bytes as u64, Weighter)))
     }
 
-    /// The figures of the cache. An entry that was found may turn out to be outdated.
+    /// Returns the figures of the cache. An entry that counts as found may have turned out to be
+    /// outdated.
     pub fn statistics(&self) -> CacheStatistics {
         let name = "objects";
         self.0.as_ref().map_or(CacheStatistics { name, ..CacheStatistics::default() }, |cache| {
@@ -77,7 +79,7 @@ impl ObjectCache {
         })
     }
 
-    /// The entry for `path`, which begins with the bucket.
+    /// Returns the entry for `path`, which begins with the bucket.
     pub fn get(&self, path: &str) -> Option<Arc<Entry>> {
         self.0.as_ref()?.get(path)
     }

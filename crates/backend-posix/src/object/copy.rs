@@ -47,18 +47,18 @@ impl From<CopySource<'_>> for Source {
 }
 
 impl Source {
-    /// The bucket and key of the source.
+    /// Returns the bucket and key of the source.
     pub fn name(&self) -> (&BucketName, &KeyPath) {
         (&self.bucket, &self.place)
     }
 
-    /// Reports why the source must not be read, before anything else about it is revealed.
+    /// Fails if the requester may not read the source, before anything else about it is revealed.
     pub fn check_access(&self, store: &Store) -> Result<()> {
         if self.check.is_some() { self.open(store).map(drop) } else { Ok(()) }
     }
 
-    /// Opens the source, if it may be read and its conditions hold. Errors say that they concern
-    /// the source.
+    /// Opens the source, if the requester may read it and its conditions hold. Errors say that they
+    /// concern the source.
     pub fn open(&self, store: &Store) -> Result<Opened> {
         self.find(store).map_err(|error| error.on(CopySide::Source))
     }
@@ -76,7 +76,7 @@ impl Source {
     }
 }
 
-/// [`backend::CopyRequest`], owned.
+/// The same as [`backend::CopyRequest`], with owned values.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
     pub source: Source,
@@ -87,7 +87,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The metadata of the copy, of a source with the metadata `source`.
+    /// Returns the metadata of the copy, if those of the source are `source`.
     fn metadata(&self, source: &ObjectMetadata) -> ObjectMetadata {
         let kept = || {
             let website_redirect_location = self.website_redirect_location.clone();
@@ -146,7 +146,8 @@ fn try_copy(store: &Store, copy: &Copy, default: ChecksumAlgorithm, turn: &CopyT
     Err(BackendError::Changed)
 }
 
-/// Refuses a copy of more bytes than a request may write, and a long one whose turn it is not.
+/// Refuses a copy of more bytes than a request may write, and a long one that does not have its
+/// turn.
 pub(crate) fn begin(size_bytes: u64, turn: &CopyTurn) -> Result<()> {
     if size_bytes > PART_BYTES_MAX {
         return Err(BackendError::CopySourceTooLarge);
@@ -160,9 +161,9 @@ fn receipt(digests: Digests, size_bytes: u64, modified_ns: i128) -> WriteReceipt
     WriteReceipt { etag: digests.etag, checksum: digests.checksum, last_modified, size_bytes, version: None }
 }
 
-/// The digests of a range of the source, if they are known without reading it. They are if the
-/// range is the whole object, its ETag is computed from its bytes, and its checksum covers the
-/// whole object and is of the wanted algorithm.
+/// Returns the digests of a range of the source, if they are known without reading it. They are
+/// known if the range is the whole object, its ETag is computed from its bytes, and its checksum
+/// covers the whole object and is of the wanted algorithm.
 pub(crate) fn known_digests(
     source: &Opened,
     range: Range<u64>,
@@ -233,7 +234,7 @@ pub(crate) fn copy_range(
 /// A check between two steps of a copy, whose error ends the copy.
 pub(crate) type Look<'l> = &'l dyn Fn() -> Result<()>;
 
-/// Appends a range to a staged file in steps. `copy` copies a step to a place in the file.
+/// Appends a range to a staged file in steps. `copy` copies a step to a position in the file.
 fn in_steps(
     range: &Range<u64>,
     staged: &mut Staged,
@@ -252,14 +253,14 @@ fn in_steps(
     }
 }
 
-/// True if what is not written to a range of a staged file will read as zeros. A part that was
-/// given up may have left bytes in a window.
+/// True if a range of a staged file that is not written will read as zeros. A window may have bytes
+/// of a part that was given up: then they are removed.
 fn is_free(target: &OwnedFd, at: u64, length: u64, alone: bool) -> bool {
     alone || length == 0 || files::punch(target, at, length).is_ok()
 }
 
-/// Copies a range of a file to the end of a staged file without reading it.
-/// `look` is asked between two steps.
+/// Copies a range of a file to the end of a staged file without reading it. `look` is called
+/// between two steps.
 pub(crate) fn append_range(
     file: &OwnedFd,
     range: Range<u64>,
@@ -283,13 +284,13 @@ pub(crate) fn append_range(
     })
 }
 
-/// True if a file takes less room than its bytes: some of them are holes, or compressed.
+/// True if a file takes less room than its length: some of it is holes, or compressed.
 fn has_holes(file: &OwnedFd) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_blocks.saturating_mul(512) < stat.st_size)
 }
 
-/// Copies bytes from a place in one file to a place without data in another, where holes become
-/// holes. Does not extend the file if they end with a hole ([`end_at`]).
+/// Copies bytes from a position in one file to a position without data in another, where holes
+/// become holes. It does not extend the file if they end with a hole ([`end_at`] does).
 fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
     // An empty part may have its place behind the end of the file.
     if length == 0 {
@@ -318,8 +319,8 @@ fn copy_data(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64
     Ok(())
 }
 
-/// Extends a file to the end of what was copied last, if that ends with a hole. In a window, by a
-/// byte: others may extend the file at the same time.
+/// Extends a file to the end of what was copied last, if that ends with a hole. In a window, it
+/// does so by writing a byte: other writers may extend the file at the same time.
 fn end_at(file: &OwnedFd, copied: Range<u64>, alone: bool) -> Result<()> {
     if alone {
         return rustix::fs::ftruncate(file, copied.end).op("truncate a staging file");
@@ -341,14 +342,14 @@ fn share_range(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u
     aligned && copy_in_kernel(from, from_at, to, to_at, length) == Ok(length)
 }
 
-/// Copies bytes from a place in one file to a place in another.
+/// Copies bytes from a position in one file to a position in another.
 pub(crate) fn copy_bytes(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Result<()> {
     let done = copy_in_kernel(from, from_at, to, to_at, length).op("copy a file")?;
     copy_by_hand(from, from_at + done, to, to_at + done, length - done)
 }
 
-/// Copies as much as the kernel can, which shares blocks if possible. Returns the number of bytes,
-/// which may be less than `length`.
+/// Copies as many bytes as the kernel copies in one call, which shares blocks if possible. Returns
+/// the number of bytes, which may be less than `length`.
 fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
     let mut done = 0;
     while done < length {

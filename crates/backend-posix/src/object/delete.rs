@@ -49,9 +49,9 @@ fn absent(target: &Target) -> Result<Option<Emptied>, Fail> {
     Ok(None)
 }
 
-/// Ignores that a lock file can't be made on a full disk, which must not prevent deletes. Nobody
-/// holds such a lock, and a delete without conditions and check does not depend on decisions that
-/// others make under the lock.
+/// Turns the error that a lock file can't be made on a full disk into `None`, since that must not
+/// prevent deletes. Nobody holds such a lock, and a delete without conditions and check does not
+/// depend on decisions that others make under the lock.
 fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail> {
     match lock {
         Err(Fail::Storage(BackendError::OutOfSpace)) if !target.needs_facts() => Ok(None),
@@ -60,7 +60,8 @@ fn lock(target: &Target, lock: Result<Lock, Fail>) -> Result<Option<Lock>, Fail>
 }
 
 /// Calls `remove`, which removes an entry of a directory. If the directory has at most `entries`
-/// entries, and so may be empty afterwards, first writes a note of the directory, and returns it.
+/// entries, and so may be empty afterwards, a note of the directory is written before, and
+/// returned.
 fn noted(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -127,8 +128,8 @@ fn delete_file(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Emptied>, 
 }
 
 /// Removes the file of an object that was found under its lock. If a network loses the answer, the
-/// kernel or the server tries again, and the file is missing then. That counts as success: if
-/// somebody else removed it, that was after the conditions were evaluated.
+/// kernel or the server tries again, and then the file is missing. That counts as success: if
+/// somebody else had removed it, that would have been after the conditions were evaluated.
 fn unlink(key_place: &place::KeyPlace) -> Result<(), Fail> {
     match rustix::fs::unlinkat(&key_place.directory, &*key_place.name, AtFlags::empty()) {
         Err(Errno::NOENT) if is_gone(key_place) => Ok(()),
@@ -141,9 +142,9 @@ fn is_gone(key_place: &place::KeyPlace) -> bool {
     matches!(file_info::fresh_at(&key_place.directory, &key_place.name), Err(Errno::NOENT))
 }
 
-/// Replaces a directory's record by its mark. On a full disk the record is still removed: that
-/// makes room for the mark, and if another program takes the room, the sweep writes the mark from a
-/// note.
+/// Replaces a directory's record by its mark. On a full disk the record is still removed, which
+/// makes room for the mark. If another program takes the room, the sweep writes the mark, since
+/// there is a note.
 fn put_mark(bucket: &Bucket<'_>, directory: &Directory, mark: &DirectoryRecord) -> Result<(), Fail> {
     match records::put_of_directory(bucket, directory, mark) {
         Err(Fail::Storage(BackendError::OutOfSpace)) => {}

@@ -29,18 +29,18 @@ use crate::write::key_lock;
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub attributes: ObjectAttributes,
-    /// Its file; `None` for a directory object that is only a record.
+    /// The object's file; `None` for a directory object that is only a record.
     pub file: Option<OwnedFd>,
     /// The stamp of the file that the attributes describe.
     pub stamp: Stamp,
-    /// The upload that made it, if one did.
+    /// The upload that made the object, if one did.
     pub upload_id: Option<String>,
-    /// The attached half of its record.
+    /// The attached half of the object's record.
     pub attached: Attached,
 }
 
 impl Opened {
-    /// True if the file is still the one that the attributes describe.
+    /// True if the file was not changed since its attributes were read.
     pub fn is_unchanged(&self) -> Result<bool> {
         match &self.file {
             Some(file) => match file_info::of(file) {
@@ -82,8 +82,8 @@ pub(crate) fn open(store: &Store, bucket: &BucketName, place: &KeyPath) -> Resul
     })
 }
 
-/// The path of the file whose lock prevents that the object's name is missing for a moment; `None`
-/// if no directory could have the name.
+/// Returns the path of the file whose lock prevents that the object's name is missing for a moment;
+/// `None` if no directory could have the name.
 fn path_of(bucket: &Bucket<'_>, place: &KeyPath) -> Result<Option<String>, Fail> {
     let (above, name) = keymap::split(&place.path);
     let Some(parent) = existing_directory(bucket, above)? else { return Ok(None) };
@@ -169,21 +169,21 @@ fn whole<R: Divided + Clone>(
     }
 }
 
-/// The object that was found.
+/// The file that was found for an object.
 enum ObjectFile {
     File(OpenFile),
-    /// The directory of an object that has no file.
+    /// The record of a directory, for an object that has no file.
     Bare(Reading<DirectoryRecord>),
 }
 
-/// An open file with its record, or an open directory.
+/// An open file or an open directory, with its record.
 struct OpenFile {
     file: OwnedFd,
     info: FileInfo,
     record: Reading<ObjectRecord>,
 }
 
-/// `None` for errors that mean that there is no object.
+/// Returns `None` for errors that mean that the object does not exist.
 fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
     match opened {
         Ok(file) => Ok(Some(file)),
@@ -192,7 +192,7 @@ fn found<T>(opened: Io<T>) -> Result<Option<T>, Fail> {
     }
 }
 
-/// The error for a path that leads nowhere: the bucket may be what is missing.
+/// Returns the error for a path that leads nowhere: the bucket may be what is missing.
 fn missing(store: &Store, bucket: &BucketName) -> Fail {
     store.bucket(bucket).err().unwrap_or(BackendError::NoSuchKey).into()
 }
@@ -240,8 +240,8 @@ fn open_file(store: &Store, above: &OwnedFd, path: &str) -> Result<Io<OpenFile>,
     }
 }
 
-/// [`open_file`] for a path with a symbolic link. The record is that of the file that the path
-/// leads to.
+/// Does the same as [`open_file`] for a path with a symbolic link. The record is that of the file
+/// that the path leads to.
 fn open_linked(bucket: &Bucket<'_>, path: &str) -> Result<Io<OpenFile>, Fail> {
     let (mut place, target) = match bucket.follow(path, PLACE) {
         Ok(followed) => followed,

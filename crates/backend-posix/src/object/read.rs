@@ -32,7 +32,7 @@ pub(crate) struct ObjectReading {
     pub selector: ReadSelector,
     pub conditions: Conditions,
     pub check: Option<Arc<dyn ObjectCheck>>,
-    /// False for HEAD.
+    /// True if the bytes are wanted; false for HEAD.
     pub body: bool,
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn read(store: &Store, request: &ObjectReading) -> Result<ObjectRead>
 }
 
 /// Reads an object without waiting; `None` if that might need waiting, or if anything about the
-/// object is unusual. `None` also for a request with a check: the facts that it needs are in the
-/// attached half of the record, which is kept neither here nor in the cache.
+/// object is unusual. It is also `None` for a request with a check: the facts that the check needs
+/// are in the attached half of the record, which is kept neither here nor in the cache.
 pub(crate) fn read_inline(
     store: &Store,
     cache: &ObjectCache,
@@ -115,13 +115,13 @@ struct Inline<'a> {
 }
 
 impl Inline<'_> {
-    /// Answers with what is in memory, by the steps of [`open`]: looks at the record of the held
-    /// name, opens the file (not for HEAD), and looks again. A file without a record is not opened
-    /// here, so that no FIFO or device is (decision 0010).
+    /// Answers from memory, by the steps of [`open`]: looks at the record of the held name, opens
+    /// the file (not for HEAD), and looks again. A file without a record is not opened here, so
+    /// that no FIFO or device is opened (decision 0010).
     ///
-    /// The bytes are read before the second look, one `fstat`, which then confirms both record and
-    /// bytes: the record's stamp is that of the file after the read, and since the file has had its
-    /// name for a while, the record belongs to this file.
+    /// The bytes are read before the second look, one `fstat`, which then confirms both the record
+    /// and the bytes: the record's stamp is that of the file after the read, and since the file has
+    /// had its name for a while, the record belongs to this file.
     fn read(&self, name: Name<'_>, place: &OwnedFd) -> Option<Result<ObjectRead>> {
         let Self { store, request, .. } = *self;
         let (attributes, stamp) = ordinary(record::peek_place(place))?;
@@ -156,8 +156,8 @@ impl Inline<'_> {
         State::settled(self.store, self.begun_ns, info)
     }
 
-    /// `None` if the record does not describe this file, or if the file is on a device that is not
-    /// known yet: a read that may wait gets to know it.
+    /// Returns `None` if the record does not describe this file, or if the file is on a device that
+    /// is not known yet: a read that may wait will learn it.
     fn is_still(&self, info: &FileInfo, stamp: Stamp) -> Option<()> {
         self.store.known_volume(info.device)?;
         (info.is_file() && info.stamp == stamp).then_some(())
@@ -193,14 +193,14 @@ fn answer_again(request: &ObjectReading, entry: &Entry) -> Result<ObjectRead> {
     Ok(ObjectRead { attributes: entry.attributes.clone(), range, body })
 }
 
-/// The attributes in a complete record, with their stamp.
+/// Returns the attributes in a complete record, with their stamp.
 fn ordinary(record: Io<Reading<ObjectRecord>>) -> Option<(ObjectAttributes, Stamp)> {
     let record = record.ok()?.known().filter(|record| record.overflow.is_none())?;
     let stamp = record.content.stamp?;
     Some((record.into_attributes(stamp)?, stamp))
 }
 
-/// The bytes to read at once; `None` if there are none, or too many.
+/// Returns the range of bytes to read at once; `None` if there are none, or too many.
 fn small(
     attributes: &ObjectAttributes,
     range: Option<&Range<u64>>,
@@ -211,7 +211,7 @@ fn small(
     (request.body && length > 0 && length <= READ_INLINE_BYTES_MAX).then_some(wanted)
 }
 
-/// Evaluates the conditions, and returns the selected bytes, `None` for all.
+/// Evaluates the conditions, and returns the range of the selected bytes; `None` for all bytes.
 fn select(attributes: &ObjectAttributes, request: &ObjectReading) -> Result<Option<Range<u64>>> {
     match request.conditions.evaluate_read(&attributes.etag, attributes.last_modified) {
         ReadVerdict::Proceed => {}
@@ -240,7 +240,7 @@ fn select(attributes: &ObjectAttributes, request: &ObjectReading) -> Result<Opti
     }
 }
 
-/// The range of a part.
+/// Returns the range of a part.
 fn part_of(attributes: &ObjectAttributes, number: u32) -> Option<Range<u64>> {
     let Some(parts) = &attributes.parts else { return (number == 1).then_some(0..attributes.size_bytes) };
     let index = parts.binary_search_by_key(&number, |part| part.part_number).ok()?;

@@ -31,7 +31,7 @@ use crate::write::staging::Staged;
 
 /// The object or part that a body becomes.
 pub(crate) trait Destination: Send + Sync {
-    /// The bucket that it is in.
+    /// Returns the bucket of the object or part.
     fn bucket(&self) -> &BucketName;
 
     /// Opens a staged file for the bytes.
@@ -42,10 +42,10 @@ pub(crate) trait Destination: Send + Sync {
         false
     }
 
-    /// Publishes the staged file, and returns its stamp; `None` stands for no bytes.
+    /// Publishes the staged file, and returns its stamp. `stage` is `None` if there are no bytes.
     fn publish<'s>(&self, store: &'s Store, stage: Option<Stage<'s>>, digests: Digests) -> Result<Stamp>;
 
-    /// Turns an error of the storage into the one that the caller gets.
+    /// Turns an error of the storage into the error that the caller gets.
     fn error_of_caller(&self, error: BackendError) -> BackendError {
         error
     }
@@ -106,7 +106,7 @@ fn finish<'s>(
     Ok(WriteReceipt { etag, checksum, last_modified, size_bytes: stamp.size_bytes, version: None })
 }
 
-/// Bytes of a body that are held in memory, counted with those of all others.
+/// The number of bytes of a body that are held in memory. It is added to that of all other bodies.
 struct HeldBytes {
     bytes: usize,
     quotas: Arc<Quotas>,
@@ -122,7 +122,7 @@ impl HeldBytes {
         self.quotas.held_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// Moves the bytes that were counted so far to a new value.
+    /// Moves the number of bytes that were counted so far to a new value.
     fn take(&mut self) -> Self {
         let nothing = Self::nothing(&self.quotas);
         std::mem::replace(self, nothing)
@@ -133,7 +133,7 @@ impl HeldBytes {
         self.quotas.held_bytes.load(Relaxed) > HELD_BYTES_MAX
     }
 
-    /// The number of bytes that one body may gather before they are written.
+    /// Returns the number of bytes that one body may gather before they are written.
     fn limit(&self, hop: bool) -> usize {
         match hop {
             _ if self.is_much() => HOP_BYTES_MIN,
@@ -152,21 +152,21 @@ impl Drop for HeldBytes {
 /// An [`ObjectWriter`] on the file system.
 pub(crate) struct Writer {
     store: Arc<Store>,
-    /// The identity that its file calls are made with.
+    /// The identity that the writer's file calls are made with.
     who: Who,
     destination: Arc<dyn Destination>,
     size_hint: Option<u64>,
     chunks: Vec<Bytes>,
-    /// Small chunks, gathered.
+    /// Small chunks that were gathered.
     small: BytesMut,
     buffered: HeldBytes,
     written_bytes: u64,
     hop: Option<Hop>,
 }
 
-/// The staged file, and whether it is being written.
+/// The staged file, and whether a thread writes to it at the moment.
 enum Hop {
-    /// A thread writes to it.
+    /// A thread writes to the staged file, and returns it.
     Under(JoinHandle<Result<Staged>>),
     Done(Staged),
 }
@@ -205,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// The gathered bytes. They count as held until the second value is dropped.
+    /// Returns the gathered bytes. They count as held until the second value is dropped.
     fn take_chunks(&mut self) -> (Vec<Bytes>, HeldBytes) {
         if !self.small.is_empty() {
             self.chunks.push(self.small.split().freeze());
@@ -305,8 +305,9 @@ impl ObjectWriter for Writer {
     }
 }
 
-/// Refuses a body that can't fit the free space, so that a full disk is reported before the bytes
-/// are sent. Bodies that are announced at the same time may together still be too large.
+/// Refuses a body that can't fit in the free space, so that a full disk is reported before the
+/// bytes are sent. Several bodies that are announced at the same time may nevertheless be too large
+/// together.
 pub(crate) fn check_space(directory: impl AsFd, announced: Option<u64>) -> Result<()> {
     let Some(announced) = announced.filter(|bytes| is_much(*bytes)) else { return Ok(()) };
     let space = rustix::fs::fstatvfs(directory).op("ask for free space")?;
@@ -340,7 +341,7 @@ pub(crate) fn check_access(store: &Store, target: &Target) -> Result<()> {
     if target.check.is_some() { target.check_access(look(store, target)?.as_ref()) } else { Ok(()) }
 }
 
-/// The object that a key has now.
+/// Finds the object that a key has now.
 fn look(store: &Store, target: &Target) -> Result<Option<Current>> {
     match open(store, &target.bucket, &target.place) {
         Ok(Opened { attributes, attached, .. }) => Ok(Some(Current {

@@ -5,10 +5,10 @@ use s3_types::ObjectFacts;
 use super::kind::{Field, Unknown};
 use super::tag;
 
-/// The settings of a user on an object, apart from its bytes. They count until the object is
+/// The settings of a user on an object, apart from its bytes. They stay until the object is
 /// replaced or deleted, also if another program changes the bytes.
 ///
-/// No such field is known yet. What is not understood is here if its tag has
+/// No such field is known yet. Unknown fields are here if their tags have
 /// [`ATTACHED`](tag::ATTACHED).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attached {
@@ -16,52 +16,52 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// A value in which nothing is set.
+    /// Returns a value in which nothing is set.
     pub const fn none() -> Self {
         Self { unknown: Unknown::none() }
     }
 
-    /// Takes all of it, and leaves an empty value.
+    /// Returns everything, and leaves an empty value.
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::none())
     }
 
-    /// The part that a copy of the object gets. It is unknown whether a field that is not
-    /// understood may be copied, so none is.
+    /// Returns the part that a copy of the object gets. Unknown fields are left out, since it is
+    /// not known whether they may be copied.
     pub fn copied(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()
     }
 
-    /// The part that the object gets which an upload becomes.
+    /// Returns the part that an object gets if an upload with this part is completed.
     pub fn completed(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()
     }
 
-    /// The part that an attribute keeps if the whole record does not fit: critical fields, of which
-    /// none is known yet. A record with an unknown critical field closes its object before this is
-    /// used.
+    /// Returns the part that an attribute keeps if the whole record does not fit: critical fields,
+    /// of which none is known yet. A record with an unknown critical field closes its object before
+    /// this is used.
     pub fn shortened(&self) -> Self {
         let Self { unknown: _ } = self;
         Self::none()
     }
 
-    /// Returns what permissions may depend on. Nothing else in this crate makes such facts (a test
-    /// of `xtask` checks that), so that no check is told that an object has none before its record
-    /// was read.
+    /// Returns the facts that permissions may depend on. No other code in this crate makes such
+    /// facts (a test of `xtask` checks that), so that no check is told that an object has none
+    /// before its record was read.
     pub const fn facts(&self) -> ObjectFacts<'_> {
         let Self { unknown: _ } = self;
         ObjectFacts { owner: None, acl: None, tags: None }
     }
 
-    /// The unknown fields.
+    /// Returns the unknown fields.
     pub fn unknown(&self) -> impl Iterator<Item = &Field> {
         self.unknown.0.iter()
     }
 }
 
-/// The unknown fields of the half that a field belongs to.
+/// Returns the unknown fields of the half that a field belongs to.
 pub(super) fn half_of<'r>(content: &'r mut Unknown, attached: &'r mut Attached, tag: u8) -> &'r mut Unknown {
     if tag & tag::ATTACHED != 0 { &mut attached.unknown } else { content }
 }

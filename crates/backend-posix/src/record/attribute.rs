@@ -38,7 +38,7 @@ pub(crate) fn remove(file: impl AsFd) -> Io<()> {
     }
 }
 
-/// [`raw`] for the file that an `O_PATH` descriptor holds. Needs /proc.
+/// Reads the raw attribute of the file that an `O_PATH` descriptor holds. It needs /proc.
 pub(crate) fn raw_of_place(place: impl AsFd) -> Io<Option<Vec<u8>>> {
     let path = descriptor::path(place.as_fd());
     whole(|buffer| rustix::fs::getxattr(&*path, ATTRIBUTE, buffer))
@@ -56,14 +56,15 @@ fn whole(get: impl FnOnce(&mut [u8]) -> Io<usize>) -> Io<Option<Vec<u8>>> {
     }
 }
 
-/// [`peek`], but ERANGE for a record that takes long to unpack: a long one, or one with many parts.
+/// Does the same as [`peek`], but returns ERANGE for a record that takes long to unpack: a long
+/// one, or one with many parts.
 pub(crate) fn peek_short<R: Kind>(file: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     unpack(rustix::fs::fgetxattr(file, ATTRIBUTE, &mut buffer).map(|(read, _)| &*read), at_once)
 }
 
-/// Reads the attribute of a name in a directory, in one call and without opening the file. Leaves
-/// out the parts. Needs /proc.
+/// Reads the record in the attribute of a name in a directory, in one call and without opening the
+/// file. The parts are left out. It needs /proc.
 pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> {
     let name = file_info::one_name(name)?;
     let path = descriptor::path_in(directory.as_fd(), name);
@@ -75,7 +76,7 @@ pub(crate) fn read<R: Kind>(directory: impl AsFd, name: &str) -> Io<Reading<R>> 
     }
 }
 
-/// [`peek_short`] for the file that an `O_PATH` descriptor holds. Needs /proc.
+/// Does the same as [`peek_short`] for the file that an `O_PATH` descriptor holds. It needs /proc.
 pub(crate) fn peek_place<R: Kind>(place: impl AsFd) -> Io<Reading<R>> {
     let mut buffer = [MaybeUninit::uninit(); RECORD_SHORT_BYTES];
     let path = descriptor::path(place.as_fd());
@@ -104,7 +105,7 @@ fn unpack<R>(attribute: Io<&[u8]>, decode: impl FnOnce(&[u8]) -> Io<Reading<R>>)
     }
 }
 
-/// Writes the attribute; false if the file system refuses it as too large.
+/// Writes the attribute. Returns false if the file system refuses it as too large.
 pub(crate) fn set(file: impl AsFd, record: &Encoded) -> Io<bool> {
     match rustix::fs::fsetxattr(&file, ATTRIBUTE, &record.0, XattrFlags::empty()) {
         Ok(()) => Ok(true),
@@ -113,7 +114,7 @@ pub(crate) fn set(file: impl AsFd, record: &Encoded) -> Io<bool> {
     }
 }
 
-/// Writes the attribute if there is none; leaves an existing one.
+/// Writes the attribute if the file has none.
 pub(crate) fn mark<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     match rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::CREATE) {
         Err(Errno::EXIST) => Ok(()),
@@ -121,7 +122,7 @@ pub(crate) fn mark<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     }
 }
 
-/// Writes an attribute that always fits.
+/// Writes an attribute that is so small that it always fits.
 pub(crate) fn set_small<R: Kind>(file: impl AsFd, record: &R) -> Io<()> {
     rustix::fs::fsetxattr(file, ATTRIBUTE, &codec::encode(record), XattrFlags::empty())
 }

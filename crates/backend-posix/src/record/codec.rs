@@ -28,9 +28,9 @@ use crate::limits::{CLOSED_LOGGED, RECORD_PARTS_BYTES_MAX, RECORD_REST_BYTES_MAX
 /// The reason why a record can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unread {
-    /// It is damaged.
+    /// The record is damaged.
     Damaged,
-    /// It is of a newer version, or has a critical field that is not known: it may forbid that its
+    /// The record is of a newer version, or has an unknown critical field: it may forbid that its
     /// object is read, replaced or deleted.
     Closed,
 }
@@ -38,15 +38,15 @@ pub(crate) enum Unread {
 /// The result of reading a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reading<R> {
-    /// There is no record, or a damaged one.
+    /// The record does not exist, or is damaged.
     Nothing,
-    /// See [`Unread::Closed`].
+    /// The object is closed; see [`Unread::Closed`].
     Closed,
     Known(R),
 }
 
 impl<R> Reading<R> {
-    /// The record; `None` also for a record that closes its object.
+    /// Returns the record; `None` also for a record that closes its object.
     pub fn known(self) -> Option<R> {
         match self {
             Self::Known(record) => Some(record),
@@ -54,8 +54,8 @@ impl<R> Reading<R> {
         }
     }
 
-    /// The record, for a caller that will read or change the object. For a record that closes its
-    /// object, an error, which is logged with the object's place.
+    /// Returns the record, for a caller that will read or change the object. A record that closes
+    /// its object is an error, which is logged with the object's place.
     pub fn opened(self, place: impl FnOnce() -> PathBuf) -> Result<Option<R>, BackendError> {
         static LOGGED: Seldom = Seldom::new(CLOSED_LOGGED);
         match self {
@@ -106,7 +106,7 @@ pub(crate) fn encode<R: Kind>(record: &R) -> Vec<u8> {
     out
 }
 
-/// The version of a packed record, if it is not known.
+/// Returns the version of a packed record, if it is one that this program does not know.
 pub(crate) fn unknown_version(bytes: &[u8]) -> Option<u8> {
     bytes.first().copied().filter(|version| ![VERSION, CRITICAL_VERSION].contains(version))
 }
@@ -125,18 +125,18 @@ pub(crate) fn decode<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
     Ok(record)
 }
 
-/// [`decode`] without the list of parts, which may be most of it.
+/// Unpacks a record as [`decode`] does, but without the list of parts, which may be most of it.
 pub(crate) fn decode_brief<R: Kind>(bytes: &[u8]) -> Result<R, Unread> {
     let mut record = R::blank();
     fill(&mut record, bytes)?;
     Ok(record)
 }
 
-/// There are more parts than the caller unpacks.
+/// The error if there are more parts than the caller unpacks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooManyParts;
 
-/// [`decode`] for a thread that must not be delayed.
+/// Unpacks a record as [`decode`] does, for a thread that must not be delayed.
 pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<Reading<R>, TooManyParts> {
     let mut record = R::blank();
     match fill(&mut record, bytes) {
@@ -151,8 +151,8 @@ pub(super) fn decode_at_once<R: Kind>(bytes: &[u8], parts_max: usize) -> Result<
     Ok(Reading::Known(record))
 }
 
-/// Unpacks everything except the parts, which are only checked. Works in place: moving the record
-/// would take most of the time.
+/// Unpacks everything except the parts, which are only checked. It fills `record` in place: moving
+/// it would take most of the time.
 fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b>>, Unread> {
     let fields = Fields::of(bytes)?;
     let (is_critical, damaged) = (fields.is_critical, fields.damaged());
@@ -189,9 +189,9 @@ fn fill<'b, R: Kind>(record: &mut R, bytes: &'b [u8]) -> Result<Option<Packed<'b
 /// The fields of a record of any kind.
 struct Fields<'b> {
     input: Input<'b>,
-    /// The tags that occurred so far, one bit each.
+    /// The tags that have occurred so far: one bit for each tag.
     met: [u64; 4],
-    /// A critical field occurred.
+    /// True if a critical field has occurred.
     is_critical: bool,
 }
 
@@ -207,13 +207,13 @@ impl<'b> Fields<'b> {
         Ok(Self { input: Input(fields), met: [0; 4], is_critical })
     }
 
-    /// The error for a damaged record: with a critical field it closes its object, since another
-    /// one may be unreadable.
+    /// Returns the error for a damaged record. If it has a critical field it closes its object,
+    /// since another critical field may be the unreadable one.
     fn damaged(&self) -> Unread {
         if self.is_critical { Unread::Closed } else { Unread::Damaged }
     }
 
-    /// The next field; `None` if it is damaged, or if its tag has already occurred.
+    /// Returns the next field; `None` if it is damaged, or if its tag has already occurred.
     fn read(&mut self) -> Option<(u8, &'b [u8])> {
         let tag = self.input.byte()?;
         let (bits, bit) = (&mut self.met[usize::from(tag >> 6)], 1 << (tag & 63));
@@ -224,7 +224,7 @@ impl<'b> Fields<'b> {
         Some((tag, self.input.bytes()?))
     }
 
-    /// The value of a field, if the field exists and all others are well-formed.
+    /// Returns the value of a field, if the record has it, and all fields are well-formed.
     fn find(self, wanted: u8) -> Result<Option<&'b [u8]>, Unread> {
         let mut found = None;
         for field in self {
@@ -258,20 +258,21 @@ impl Encoded {
         Self(encode(record))
     }
 
-    /// The record with the stamp of another file.
+    /// Returns the record with the stamp of another file.
     pub fn with_stamp(&self, stamp: Stamp) -> Result<Self, Unread> {
         replaced(&self.0, (tag::STAMP, pack_stamp(stamp).as_deref()), &[]).map(Self)
     }
 }
 
-/// The stamp in a record of any kind.
+/// Returns the stamp in a record of any kind.
 pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
     let value = Fields::of(bytes)?.find(tag::STAMP)?;
     value.map(|value| get_stamp(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// The path in an overflow file, of the file or directory that it was written for. `None` for a
-/// record with a critical field, which the record that names the file has as well.
+/// Returns the path in an overflow file, which is that of the file or directory that it was written
+/// for. `None` for a record with a critical field; the record that names the file has this field as
+/// well.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     if Fields::of(bytes)?.is_critical {
         return Err(Unread::Closed);
@@ -284,8 +285,8 @@ pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     path.map(|value| text(value).ok_or(Unread::Damaged)).transpose()
 }
 
-/// Makes the contents of an overflow file for the file or directory at `path`; without a path, the
-/// record as it is read.
+/// Makes the contents of an overflow file from the record `bytes`, for the file or directory at
+/// `path`. Without a path, it makes the record in the form in which it is read.
 pub(crate) fn with_path(bytes: &[u8], path: Option<&str>) -> Result<Encoded, Unread> {
     replaced(bytes, (tag::PATH, path.map(str::as_bytes)), &[tag::KEY, tag::UNSURE]).map(Encoded)
 }
@@ -296,15 +297,15 @@ pub(crate) fn with_doubt(bytes: &[u8], time_ns: i64) -> Result<Encoded, Unread> 
     replaced(bytes, (tag::UNSURE, Some(&time_ns.to_le_bytes())), &[]).map(Encoded)
 }
 
-/// The time at which a search last could not decide whether an object names the overflow file with
-/// these contents.
+/// Returns the time at which a search last could not decide whether an object names the overflow
+/// file with these contents.
 pub(crate) fn doubt_of(bytes: &[u8]) -> Option<i64> {
     let value = Fields::of(bytes).ok()?.find(tag::UNSURE).ok()??;
     value.try_into().ok().map(i64::from_le_bytes)
 }
 
 /// Replaces the value of a field, which is placed before the fields with higher tags, and removes
-/// the fields `gone`. Keeps all others, known or not.
+/// the fields `gone`. All others stay, whether known or not.
 fn replaced(bytes: &[u8], (wanted, mut value): (u8, Option<&[u8]>), gone: &[u8]) -> Result<Vec<u8>, Unread> {
     let mut out = vec![VERSION];
     for field_of_old in Fields::of(bytes)? {

@@ -17,11 +17,11 @@ use crate::layout::overflow::OverflowId;
 /// The record of a directory of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectoryRecord {
-    /// A PUT made it, so it is removed with its last object.
+    /// True if a PUT made the directory, so that it is removed with its last object.
     pub made: bool,
-    /// True if it is a directory object. Its bytes, if it has any, are in a file.
+    /// True if the directory is a directory object. Its bytes, if it has any, are in a file.
     pub object: bool,
-    /// When the object was made, in ns.
+    /// The time at which the object was made, in ns.
     pub time_ns: Option<i64>,
     /// The object's ETag; the fields below are the object's, too.
     pub etag: Option<ETag>,
@@ -29,25 +29,25 @@ pub(crate) struct DirectoryRecord {
     pub metadata: ObjectMetadata,
     /// The attached half: settings on the object.
     pub attached: Attached,
-    /// The rest of the record is in this companion file.
+    /// The id of the companion file that has the rest of the record.
     pub overflow: Option<OverflowId>,
     pub unknown: Unknown,
 }
 
 impl DirectoryRecord {
-    /// The record of a directory that is not an object; `made` if a PUT made it.
+    /// Makes the record of a directory that is not an object; `made` is true if a PUT made it.
     pub fn mark(made: bool) -> Self {
         let mut mark = Self::blank();
         mark.made = made;
         mark
     }
 
-    /// The mark of a directory that a PUT made.
+    /// Makes the record of a directory that a PUT made, and that is not an object.
     pub fn made() -> Self {
         Self::mark(true)
     }
 
-    /// The record of a directory object without bytes.
+    /// Makes the record of a directory object without bytes.
     pub fn of_object(
         made: bool,
         time_ns: Option<i64>,
@@ -69,7 +69,7 @@ impl DirectoryRecord {
         }
     }
 
-    /// The attributes of the directory object, if it is one.
+    /// Returns the attributes of the directory object; `None` if it is not one.
     pub fn attributes(&self) -> Option<ObjectAttributes> {
         let Self { made: _, object, time_ns, etag, checksum, metadata, attached: _, overflow: _, unknown: _ } =
             self;

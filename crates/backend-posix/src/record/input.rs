@@ -1,6 +1,6 @@
 //! Reads the numbers and texts of a record, one after the other.
 
-/// Packs a number (LEB128).
+/// Packs a number as a LEB128 varint.
 pub(super) fn varint(mut n: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(2);
     while n >= 0x80 {

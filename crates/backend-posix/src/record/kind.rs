@@ -1,4 +1,4 @@
-//! The things that the types of records have in common.
+//! The trait of the types of records, and what they share.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::layout::overflow::OverflowId;
 
 /// A kind of record. Nothing in a record says its kind: it is known from the place it is read from.
 pub(crate) trait Kind: Sized {
-    /// True if PARTS is one of its fields.
+    /// True if the list of parts is one of its fields.
     const HAS_PARTS: bool = false;
 
-    /// A record without fields, which the codec fills. Code that makes a record names all its
-    /// fields.
+    /// Makes a record without fields, which the codec fills. Other code that makes a record names
+    /// all its fields.
     fn blank() -> Self;
 
-    /// Takes a field, except PARTS; `None` if the value is malformed.
+    /// Reads a field, except the parts; `None` if the value is malformed.
     fn take(&mut self, tag: u8, value: &[u8]) -> Option<Taken>;
 
     /// Appends all known fields, in the order of their tags.
     fn put(&self, out: &mut Vec<u8>);
 
-    /// The unknown fields, in the order in which they are written.
+    /// Returns the unknown fields, in the order in which they are written.
     fn unknown(&self) -> impl Iterator<Item = &Field>;
 
     /// Adds an unknown field.
     fn add_unknown(&mut self, tag: u8, value: &[u8]);
 
-    /// The stamp of the file that the record describes.
+    /// Returns the stamp of the file that the record describes.
     fn stamp(&self) -> Option<Stamp> {
         None
     }
@@ -36,19 +36,19 @@ pub(crate) trait Kind: Sized {
     /// Removes the stamp.
     fn clear_stamp(&mut self) {}
 
-    /// Removes what it says of the object apart from its bytes.
+    /// Removes the fields about the object apart from its bytes.
     fn clear_object(&mut self) {}
 
-    /// Takes the parts.
+    /// Sets the parts.
     fn take_parts(&mut self, _parts: Arc<[ObjectPart]>) {}
 
-    /// False if its fields exceed the limits.
+    /// Returns false if the fields exceed the limits.
     fn is_within_limits(&self) -> bool {
         true
     }
 
-    /// The part of the record that its attribute holds if the whole does not fit; `None` for a kind
-    /// that always fits.
+    /// Returns the part of the record that its attribute holds if the whole does not fit; `None`
+    /// for a kind that always fits.
     fn shortened(&self, _id: OverflowId) -> Option<Self> {
         None
     }
@@ -62,19 +62,19 @@ pub(crate) trait OfFile: Kind {
 
 /// A record that may be in an overflow file, with its attribute holding only a part.
 pub(crate) trait Divided: Kind {
-    /// The overflow file that a record from an attribute names.
+    /// Returns the id of the overflow file that a record from an attribute names.
     fn overflow(&self) -> Option<OverflowId>;
 
-    /// The whole record, from the overflow file that `short` names; `None` if it is not of the same
-    /// bytes.
+    /// Returns the whole record, from the overflow file that `short` names; `None` if it does not
+    /// describe the same bytes.
     fn rejoined(whole: Self, short: &Self) -> Option<Self>;
 }
 
-/// Whether a kind has a field.
+/// The answer to whether a kind of record has a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Yes,
-    /// No: the field belongs to another kind, or to a newer version.
+    /// The field belongs to another kind, or to a newer version.
     No,
     /// The field belongs to this kind, in a newer version, and without it the record would be
     /// misunderstood.
@@ -89,7 +89,7 @@ pub(crate) type Field = (u8, Box<[u8]>);
 pub(crate) struct Unknown(pub Vec<Field>);
 
 impl Unknown {
-    /// No unknown fields.
+    /// Returns a value without fields.
     pub const fn none() -> Self {
         Self(Vec::new())
     }

@@ -15,23 +15,23 @@ use super::{parts, tag};
 use crate::fs::file_info::{self, Stamp};
 use crate::layout::overflow::OverflowId;
 
-/// The record of an object. What becomes of its fields when another is made of it is in decision
-/// 0034.
+/// The record of an object. Decision 0034 says which of its fields stay when another record is made
+/// from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectRecord {
     pub content: ObjectContent,
     pub attached: Attached,
     /// The id of the upload that made it.
     pub upload_id: Option<String>,
-    /// The rest of the record is in this companion file.
+    /// The id of the companion file that has the rest of the record.
     pub overflow: Option<OverflowId>,
 }
 
-/// The part of a record about an object's bytes, and the metadata that came with them. It counts
+/// The part of a record about an object's bytes, and the metadata that came with them. It is valid
 /// only for a file that has the stamp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectContent {
-    /// The file that it describes.
+    /// The stamp of the file that the record describes.
     pub stamp: Option<Stamp>,
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
@@ -43,15 +43,15 @@ pub(crate) struct ObjectContent {
 }
 
 impl ObjectContent {
-    /// The content of an object whose bytes came in one piece. A copy and a rehash make their
-    /// record here, too, and keep nothing of the old one: what one of them has to carry over
-    /// becomes a parameter.
+    /// Makes the content of an object whose bytes came in one piece. A copy and a rehash make their
+    /// records here, too, and keep nothing of the old record. If they ever have to keep something,
+    /// it must become a parameter.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let Digests { etag, checksum } = digests;
         Self { stamp: None, etag: Some(etag), checksum, metadata, parts: None, unknown: Unknown::none() }
     }
 
-    /// The content of an object whose bytes are unknown.
+    /// Makes the content of an object about whose bytes nothing is known.
     fn blank() -> Self {
         Self {
             stamp: None,
@@ -63,7 +63,7 @@ impl ObjectContent {
         }
     }
 
-    /// The part that an attribute keeps if the whole record does not fit.
+    /// Returns the part that an attribute keeps if the whole record does not fit.
     fn shortened(&self) -> Self {
         let Self { stamp, etag, checksum, metadata: _, parts: _, unknown: _ } = self;
         Self {
@@ -78,18 +78,18 @@ impl ObjectContent {
 }
 
 impl ObjectRecord {
-    /// The record of an object whose bytes came in one piece, and on which nothing is set.
+    /// Makes the record of an object whose bytes came in one piece, and on which nothing is set.
     pub fn of_bytes(digests: Digests, metadata: ObjectMetadata) -> Self {
         let content = ObjectContent::of_bytes(digests, metadata);
         Self { content, attached: Attached::none(), upload_id: None, overflow: None }
     }
 
-    /// The record of a file that is not yet an object.
+    /// Makes the record of a file that is not yet an object.
     pub fn of_assembly() -> Self {
         Self::blank()
     }
 
-    /// The attributes of the file with stamp `stamp`; `None` if the record has no ETag.
+    /// Returns the attributes of the file with the stamp `stamp`; `None` if the record has no ETag.
     pub fn into_attributes(self, stamp: Stamp) -> Option<ObjectAttributes> {
         // What is attached counts for a stale record, too, so it is not given out here but with the
         // open object, as `Opened::attached`.

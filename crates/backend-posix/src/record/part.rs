@@ -12,21 +12,23 @@ use crate::layout::overflow::OverflowId;
 /// The record of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartRecord {
-    /// The file that it describes: the part's own, which is empty if the part is in an assembly.
+    /// The stamp of the file that the record describes: the part's own file, which is empty if the
+    /// part is in an assembly.
     pub stamp: Option<Stamp>,
     pub etag: Option<ETag>,
     pub checksum: Option<Checksum>,
-    /// The size of a part in an assembly.
+    /// The size of the part in bytes, if it is in an assembly.
     pub size_bytes: Option<u64>,
-    /// The rest of the record is in this companion file; only in records of earlier builds.
+    /// The id of the companion file that has the rest of the record; only records of earlier builds
+    /// have it.
     pub overflow: Option<OverflowId>,
-    /// The assembly that has the part's bytes, in its slot.
+    /// The number of the assembly that has the part's bytes, in its slot.
     pub assembly: Option<u8>,
     pub unknown: Unknown,
 }
 
 impl PartRecord {
-    /// The record of a part with a file of its own.
+    /// Makes the record of a part with a file of its own.
     pub fn of_bytes(digests: Digests) -> Self {
         let Digests { etag, checksum } = digests;
         Self {
@@ -111,17 +113,17 @@ impl OfFile for PartRecord {
 pub(crate) struct LayoutRecord {
     /// The stamp of the layout's own file.
     pub stamp: Option<Stamp>,
-    /// The size of a slot.
+    /// The size of a slot, in bytes.
     pub slot_bytes: Option<u64>,
     /// The assembly's number.
     pub assembly: Option<u8>,
-    /// Nobody writes to the assembly any more.
+    /// True if nobody may write to the assembly any more.
     pub sealed: bool,
     pub unknown: Unknown,
 }
 
 impl LayoutRecord {
-    /// The record of an assembly with slots of this size.
+    /// Makes the record of an assembly with slots of this size.
     pub fn of(slot_bytes: u64, assembly: u8, sealed: bool) -> Self {
         Self {
             stamp: None,

@@ -42,7 +42,7 @@ pub(super) fn pack(parts: &[ObjectPart]) -> Vec<u8> {
 /// A list that is not yet unpacked.
 pub(super) enum List<'b> {
     Known(Packed<'b>),
-    /// It has checksums of an unknown algorithm.
+    /// The list has checksums of an unknown algorithm.
     NotUnderstood,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Packed<'b> {
     bytes: &'b [u8],
     /// The number of parts.
     pub count: usize,
-    /// Their total size.
+    /// The total size of the parts, in bytes.
     pub total_bytes: u64,
 }
 
@@ -63,7 +63,7 @@ struct Run {
 }
 
 impl<'b> List<'b> {
-    /// Checks the list; `None` if it is damaged.
+    /// Checks a list; `None` if it is damaged.
     pub fn of(bytes: &'b [u8]) -> Option<Self> {
         let mut input = Input(bytes);
         let count = usize::try_from(input.varint()?).ok()?;

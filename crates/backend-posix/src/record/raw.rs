@@ -1,13 +1,13 @@
-//! Records as they are stored, for tools, which must not mistake a record that they can't
+//! Records in their stored form, for tools. These must not mistake a record that they can't
 //! understand for a missing one.
 
 use super::codec::{self, Unread};
 use super::kind::Kind;
 
-/// A record as it is stored, in an attribute or a file.
+/// A record in its stored form, from an attribute or a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Raw<R> {
-    /// There is no record.
+    /// The record does not exist.
     Absent,
     /// The record is of a newer version, and must not be changed.
     Newer(Vec<u8>),
@@ -27,7 +27,7 @@ impl<R: Kind> Raw<R> {
         }
     }
 
-    /// The bytes that are stored, if there are any.
+    /// Returns the stored bytes, if there are any.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Absent => None,
@@ -35,7 +35,7 @@ impl<R: Kind> Raw<R> {
         }
     }
 
-    /// The record, if it can be read.
+    /// Returns the record, if it can be read.
     pub fn record(self) -> Option<R> {
         match self {
             Self::Known(_, record) => Some(*record),

@@ -32,7 +32,7 @@ pub const CONTENT_DISPOSITION: u8 = 11;
 pub const CACHE_CONTROL: u8 = 12;
 pub const EXPIRES: u8 = 13;
 pub const WEBSITE_REDIRECT_LOCATION: u8 = 14;
-/// Length and text of a name, then of its value, and so on.
+/// The entries, each with the length and the text of its name, and then of its value.
 pub const USER_METADATA: u8 = 15;
 /// See [`parts`](super::parts).
 pub const PARTS: u8 = 16;
@@ -54,13 +54,13 @@ pub const SEALED: u8 = 25;
 /// Empty if the key had no object. Otherwise its time in ns (8 bytes, little-endian, signed), size,
 /// 1 if an inode follows or 0 (1 byte), inode, and the ETag's text or nothing.
 pub const PREDECESSOR: u8 = 26;
-/// In an overflow file: the path of the file or directory that it was written for. Earlier builds
-/// wrote it as `KEY`.
+/// The path of the file or directory that an overflow file was written for. Only overflow files
+/// have this field. Earlier builds wrote it as `KEY`.
 pub const PATH: u8 = 27;
-/// In an overflow file: when a search last could not decide whether an object names it; ns, 8
-/// bytes, little-endian, signed.
+/// The last time at which a search could not decide whether an object names an overflow file (ns, 8
+/// bytes, little-endian, signed). Only overflow files have this field.
 pub const UNSURE: u8 = 28;
-/// Length and text of an id, then the text of a name.
+/// The length and the text of an id, then the text of a name.
 pub const INITIATOR: u8 = 29;
 /// A user id. Critical, since a gateway that does not know it would give the upload to others.
 pub const USER: u8 = CRITICAL | 0x1e;

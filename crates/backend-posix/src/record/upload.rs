@@ -17,17 +17,17 @@ use super::values::{
 pub(crate) struct UploadRecord {
     /// The object's key.
     pub key: Option<String>,
-    /// When it was created, in ns.
+    /// The time at which the upload was created, in ns.
     pub time_ns: Option<i64>,
-    /// Algorithm and type of its checksum, if they were chosen.
+    /// The algorithm and the type of the upload's checksum, if they were chosen.
     pub checksum: Option<(ChecksumAlgorithm, ChecksumType)>,
     /// The metadata that the client sent.
     pub metadata: ObjectMetadata,
-    /// The object that its key had then, if that could be found out.
+    /// The object that the key had at that time, if it could be read.
     pub predecessor: Option<Predecessor>,
-    /// The requester who created it; `None` for the root of the tree's account.
+    /// The requester who created the upload; `None` for the root of the tree's account.
     pub initiator: Option<Box<Initiator>>,
-    /// The user of the system whose it is: see [`CompletionRecord::user`].
+    /// The user id of the upload's owner on the file system: see [`CompletionRecord::user`].
     pub user: Option<u32>,
     /// The fields that the object will have attached.
     pub attached: Attached,
@@ -152,7 +152,8 @@ fn get_user(bytes: &[u8]) -> Option<u32> {
     u32::try_from(Input(bytes).varint()?).ok()
 }
 
-/// The answer of a Complete: its journal before the object is published, its receipt afterwards.
+/// The answer of a Complete. It is the upload's journal before the object is published, and its
+/// receipt afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CompletionRecord {
     /// The object's key.
@@ -162,10 +163,10 @@ pub(crate) struct CompletionRecord {
     pub size_bytes: Option<u64>,
     /// The object's time, in ns.
     pub time_ns: Option<i64>,
-    /// The file of the upload that becomes the object.
+    /// The number of the upload's file that becomes the object.
     pub assembly: Option<u8>,
-    /// The user of the system who began the upload, if that request's file calls were the user's
-    /// own. Requests whose file calls are another user's are refused.
+    /// The user id with which the upload was begun, if that request's file calls were made as a
+    /// user. Requests whose file calls are made as another user are refused.
     pub user: Option<u32>,
     pub unknown: Unknown,
 }

@@ -1,4 +1,4 @@
-//! The values of fields that several kinds of records have.
+//! The values of fields that several kinds of records share.
 
 use s3_types::{Checksum, ChecksumAlgorithm, ChecksumType, ChecksumValue, ETag, ObjectMetadata};
 
@@ -36,8 +36,8 @@ pub(super) fn put_stamp(out: &mut Vec<u8>, stamp: Option<Stamp>) {
     }
 }
 
-/// Packs a stamp; `None` for a time outside the years 1677 to 2262, with which a record counts as
-/// stale.
+/// Packs a stamp; `None` for a time outside the years 1677 to 2262: then the record counts as
+/// outdated.
 pub(super) fn pack_stamp(stamp: Stamp) -> Option<Vec<u8>> {
     let modified = i64::try_from(stamp.modified_ns).ok()?;
     Some([&modified.to_le_bytes()[..], &varint(stamp.size_bytes)].concat())
@@ -61,7 +61,7 @@ pub(super) fn put_etag(out: &mut Vec<u8>, etag: Option<&ETag>) {
     }
 }
 
-/// Reads an ETag, by one of its three tags.
+/// Reads an ETag, whose form depends on which of its three tags it has.
 #[inline]
 pub(super) fn get_etag(tag: u8, bytes: &[u8]) -> Option<ETag> {
     match tag {
@@ -87,7 +87,8 @@ pub(super) fn put_checksum(out: &mut Vec<u8>, checksum: Option<&Checksum>) {
     }
 }
 
-/// Reads a checksum, by one of its two tags, unless its algorithm is not known.
+/// Reads a checksum, whose form depends on which of its two tags it has. An unknown algorithm is
+/// left out.
 #[inline]
 pub(super) fn take_checksum(checksum: &mut Option<Checksum>, tag: u8, bytes: &[u8]) -> Option<Taken> {
     let mut value = Input(bytes);

@@ -1,4 +1,4 @@
-//! Writes records to extended attributes; what does not fit goes to a companion.
+//! Writes records to extended attributes, and to companions what does not fit there.
 
 use rustix::fd::AsFd;
 
@@ -24,7 +24,7 @@ pub(super) fn put<R: Kind>(bucket: &Bucket<'_>, path: &str, file: impl AsFd, rec
     written.attempt("write a record")
 }
 
-/// [`put`] for a directory; removes its record if `record` is empty.
+/// Writes the record of a directory as [`put`] does; removes it if `record` is empty.
 pub(super) fn put_of_directory<R: Kind>(
     bucket: &Bucket<'_>,
     directory: &Directory,
@@ -36,7 +36,8 @@ pub(super) fn put_of_directory<R: Kind>(
     put(bucket, &directory.path, directory, record)
 }
 
-/// Writes the record of a staged file, or the part that fits; then returns the rest.
+/// Writes the record of a staged file. If it does not fit, only a part of it is written, and the
+/// companion with the whole is returned.
 pub(super) fn stage<R: OfFile>(file: impl AsFd, record: &R, encoded: Encoded) -> Io<Option<Companion>> {
     if attribute::set(&file, &encoded)? {
         return Ok(None);

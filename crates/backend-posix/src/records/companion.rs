@@ -18,10 +18,10 @@ use crate::layout::overflow::{OVERFLOW, OverflowId, companion_name};
 use crate::record::{self, Divided, Encoded, Kind, Reading, Unread};
 use crate::tree::bucket::Bucket;
 
-/// The whole of a record that does not fit its attribute, to be kept in a file.
+/// The whole of a record that does not fit its attribute, which is kept in a file.
 #[derive(Debug)]
 pub(crate) struct Companion {
-    /// The name of its file.
+    /// The id, which is the name of the file.
     pub id: OverflowId,
     record: Encoded,
 }
@@ -36,8 +36,8 @@ pub(super) fn split<R: Kind>(record: &R, encoded: Encoded) -> Option<(R, Compani
 }
 
 /// Writes a companion, with the path of its file or directory; flushes it to disk if the durability
-/// level says so. Only under the lock of the object's key, which keeps DeleteBucket and the sweep
-/// from taking it for a leftover.
+/// level says so. The caller holds the lock of the object's key, which keeps DeleteBucket and the
+/// sweep from removing the companion as a leftover.
 pub(super) fn write_companion(bucket: &Bucket<'_>, companion: &Companion, path: &str) -> Result<(), Fail> {
     let durability = bucket.store.options.durability;
     let directory = bucket.own_directory(OVERFLOW)?;
@@ -59,7 +59,7 @@ pub(crate) fn read(bucket: &Bucket<'_>, id: OverflowId) -> Io<Vec<u8>> {
     as_self(|| files::read_own(directory, &companion_name(id)))
 }
 
-/// The path of the file or directory that a companion was written for.
+/// Returns the path of the file or directory that a companion was written for.
 pub(crate) fn companion_owner(bucket: &Bucket<'_>, id: OverflowId) -> Io<Option<String>> {
     match read(bucket, id) {
         Ok(bytes) => Ok(record::path_of(&bytes).ok().flatten()),
@@ -99,7 +99,7 @@ fn replace(
 }
 
 /// Removes the companion of an object that was removed from `path`. If it was written for another
-/// path, another object may have it too (`cp -a` copies the attribute): then it is left to the
+/// path, another object may have it, too (`cp -a` copies the attribute): then it is left to the
 /// sweep, which searches for such an object.
 pub(crate) fn release_companion(bucket: &Bucket<'_>, id: Option<OverflowId>, path: &str) {
     let Some(id) = id else { return };
@@ -120,7 +120,8 @@ pub(super) fn remove_companion(bucket: &Bucket<'_>, id: Option<OverflowId>) {
     }
 }
 
-/// The whole of a record that was read from an attribute; nothing if its companion is missing.
+/// Returns the whole of a record that was read from an attribute; nothing if its companion is
+/// missing.
 pub(crate) fn complete<R: Divided + Clone>(bucket: &Bucket<'_>, record: &R) -> Io<Reading<R>> {
     let Some(id) = record.overflow() else { return Ok(Reading::Known(record.clone())) };
     let bytes = match read(bucket, id) {

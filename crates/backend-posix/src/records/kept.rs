@@ -28,7 +28,7 @@ pub(crate) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> 
     }
 }
 
-/// The record of an open file that has this name.
+/// Reads the record of an open file that has this name.
 pub(crate) fn of<R: Kind>(
     store: &Store,
     directory: impl AsFd,
@@ -41,7 +41,7 @@ pub(crate) fn of<R: Kind>(
     }
 }
 
-/// [`of`], as it is stored.
+/// Reads the record as [`of`] does, in its stored form.
 pub(crate) fn raw_of<R: Kind>(
     store: &Store,
     directory: impl AsFd,
@@ -54,8 +54,8 @@ pub(crate) fn raw_of<R: Kind>(
     }
 }
 
-/// False if [`of`] may have found no record for an open file because the file has lost its name:
-/// `info` describes the file.
+/// False if [`of`] may have found no record for an open file only because the file has lost its
+/// name. `info` describes the file.
 pub(crate) fn is_sure(store: &Store, directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
     match store.metadata() {
         Xattr => true,
@@ -63,7 +63,7 @@ pub(crate) fn is_sure(store: &Store, directory: impl AsFd, path: &str, info: &Fi
     }
 }
 
-/// The record of an open directory.
+/// Reads the record of an open directory.
 pub(crate) fn of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Reading<R>> {
     match store.metadata() {
         Xattr => attribute::peek(directory),
@@ -71,7 +71,7 @@ pub(crate) fn of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<R
     }
 }
 
-/// [`of_directory`], as it is stored.
+/// Reads the record as [`of_directory`] does, in its stored form.
 pub(crate) fn raw_of_directory<R: Kind>(store: &Store, directory: impl AsFd) -> Io<Raw<R>> {
     match store.metadata() {
         Xattr => attribute::raw(directory).map(Raw::from),
@@ -123,7 +123,8 @@ pub(crate) fn remove(store: &Store, directory: impl AsFd, name: &str, file: impl
 }
 
 /// Removes the record of a name whose file is gone; the caller holds the key's lock. An attribute
-/// went with its file. False if the record stays: then it belongs to no file, and is never served.
+/// was removed with its file. Returns false if the record stays: then it belongs to no file, and is
+/// never served.
 pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
     match store.metadata() {
         Xattr => true,
@@ -131,7 +132,7 @@ pub(crate) fn forget(store: &Store, directory: impl AsFd, name: &str) -> bool {
     }
 }
 
-/// Prepares a record for a file that gets a second name, in a directory that nobody sees yet.
+/// Prepares a record for a file that gets a second name, in a directory that is not visible yet.
 pub(crate) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
@@ -153,7 +154,7 @@ pub(crate) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
 }
 
 /// Writes the record of a directory again that was not removed after all, although [`clear`]
-/// removed its record. An attribute is still there.
+/// removed its record. There is nothing to do for an attribute, which was not removed.
 pub(crate) fn restore<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &R) -> Result<(), Fail> {
     match bucket.store.metadata() {
         Xattr => Ok(()),

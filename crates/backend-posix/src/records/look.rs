@@ -33,9 +33,9 @@ pub(crate) struct Look<'s> {
 }
 
 enum Before {
-    /// No look is needed: the record is read through the open file.
+    /// No look is needed: the record can be read through the open file.
     Unneeded,
-    /// The sidecar, if there is one.
+    /// The sidecar before the path was looked up, if there was one.
     Sidecar(Option<Sidecar>),
 }
 
@@ -52,7 +52,7 @@ impl<'s> Look<'s> {
         Ok(Self { store, before })
     }
 
-    /// True if it is valid only for a name that is looked up after it.
+    /// True if the result is valid only for a name that is looked up after it.
     pub fn is_of_name(&self) -> bool {
         matches!(self.before, Before::Sidecar(_))
     }
@@ -63,8 +63,8 @@ impl<'s> Look<'s> {
         HeldAttribute(asks.then(|| record::raw_of_place(place)))
     }
 
-    /// Looks again, now that the file at the path is open; `info` describes it. Returns its record,
-    /// if that did not change in between.
+    /// Looks again, after the file at the path was opened; `info` describes the file. Returns its
+    /// record, if that did not change in between.
     pub fn after<R: Kind>(
         self,
         held: HeldAttribute,

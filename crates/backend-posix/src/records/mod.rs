@@ -1,8 +1,8 @@
-//! The places of records: in attributes, or in files beside the objects'. A record that is too long
-//! for an attribute is in a file of its own.
+//! The places of records: attributes, or files beside the objects'. A record that is too long for
+//! an attribute is in a file of its own.
 //!
-//! The functions here are the only ones that read and write records of objects and directories:
-//! each does it where the tree keeps them ([`kept`]).
+//! Only the functions here read and write records of objects and directories: each does so where
+//! the tree keeps them ([`kept`]).
 
 mod attributes;
 mod companion;

@@ -47,16 +47,16 @@ pub(super) struct Entry<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Sidecar {
     bytes: Vec<u8>,
-    /// The file's inode number, not the one in the contents.
+    /// The inode number of the sidecar's file, which may differ from the one in the contents.
     inode: u64,
-    /// When it was written, in ns.
+    /// The time at which the sidecar was written, in ns.
     written_ns: i128,
     /// The inode number of a file that was changed since its record was written
     /// ([`Sidecar::recognize`]).
     changed: Option<u64>,
 }
 
-/// Only the contents are compared: inode numbers may change with each look.
+/// Compares only the contents: inode numbers may change with each look.
 impl PartialEq for Sidecar {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -85,7 +85,7 @@ impl Sidecar {
         Self { bytes, inode, written_ns, changed: None }
     }
 
-    /// The contents of a sidecar with the inode number `inode`.
+    /// Makes the contents of a sidecar with the inode number `inode`.
     pub(super) fn pack<'r>(inode: u64, entries: impl Iterator<Item = Entry<'r>>) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend_from_slice(&unique::id().to_le_bytes());
@@ -102,13 +102,14 @@ impl Sidecar {
         self.bytes.first() == Some(&VERSION)
     }
 
-    /// True if the inode numbers in it belong to the present files: it was not copied.
+    /// True if the inode numbers in the sidecar are those of the present files, since the sidecar
+    /// was not copied.
     pub(super) fn is_original(&self) -> bool {
         let own = self.bytes.get(HEAD_BYTES - 8..HEAD_BYTES).and_then(|own| own.try_into().ok());
         self.has_inodes() && self.inode != 0 && own.map(u64::from_le_bytes) == Some(self.inode)
     }
 
-    /// The records, the newest first.
+    /// Returns the records, the newest first.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let inodes = self.has_inodes();
         let head = match self.bytes.first() {
@@ -133,7 +134,7 @@ impl Sidecar {
         std::iter::from_fn(next).take(RECORDS_MAX)
     }
 
-    /// True if it contains records and nothing else.
+    /// True if the sidecar contains records and nothing else.
     fn is_whole(&self) -> bool {
         let (head, each) = if self.has_inodes() { (HEAD_BYTES, 12) } else { (FIRST_HEAD_BYTES, 4) };
         let records = self.entries().map(|entry| each + entry.record.len());
@@ -175,10 +176,10 @@ impl Sidecar {
         }
     }
 
-    /// True if `name` in a folder of records can be replaced without loss: it is free, or has the
-    /// owner and the form of our sidecars, even with damaged records. Another user may have given
-    /// the folder's name to a directory with other files, so everything else is kept, except what a
-    /// power cut left ([`Sidecar::is_torn`]).
+    /// True if `name` in a folder of records can be replaced without loss: it is free, or its file
+    /// has the owner and the form of the server's sidecars, even with damaged records. Another user
+    /// may have given the folder's name to a directory with other files, so everything else is
+    /// kept, except what a power cut left ([`Sidecar::is_torn`]).
     pub(super) fn may_go(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
         let info = match file_info::at(folder, name) {
             Err(Errno::NOENT) => return Ok(true),
@@ -189,9 +190,9 @@ impl Sidecar {
         Ok(form && trust::is_written_by_us(store, folder, name)?)
     }
 
-    /// True for what a power cut leaves of a sidecar that was not flushed: its beginning, with its
-    /// own inode number; or, if sidecars are `unflushed`, nothing or zeros. The former can only be
-    /// ours; the latter may also be another user's file.
+    /// True for the remains of a sidecar that was not flushed before a power cut: its beginning,
+    /// with its own inode number; or, if sidecars are `unflushed`, nothing or zeros. The former can
+    /// only be the server's; the latter may also be another user's file.
     fn is_torn(&self, unflushed: bool) -> bool {
         self.is_original() || (unflushed && self.bytes.iter().all(|byte| *byte == 0))
     }
@@ -228,7 +229,7 @@ impl Sidecar {
         self.entries().find(|entry| entry.inode == inode)
     }
 
-    /// The record of this file, or else the newest, as it is stored.
+    /// Returns the record of this file, or else the newest, in its stored form.
     pub fn raw<R: Kind>(&self, file: Option<FileIdentity>) -> Raw<R> {
         if let Some(entry) = self.of(file) {
             return Raw::of(entry.record.to_vec());
@@ -248,7 +249,7 @@ impl Sidecar {
         }
     }
 
-    /// True if a record in it is not understood; that may be the record of any file.
+    /// True if a record in the sidecar is not understood, which may be the record of any file.
     fn has_newer<R: Kind>(&self) -> bool {
         self.bytes.first().is_some_and(|version| *version > VERSION)
             || self
@@ -256,19 +257,19 @@ impl Sidecar {
                 .any(|entry| matches!(record::from_bytes_brief::<R>(entry.record), Err(Unread::Closed)))
     }
 
-    /// False if all records in the sidecar belong to other files. One that is damaged, or not
+    /// False if all records in the sidecar belong to other files. A record that is damaged, or not
     /// understood, may belong to any file.
     pub(super) fn may_be_of(&self, file: FileIdentity) -> bool {
         let counts = self.of(Some(file)).or_else(|| self.of_changed(Some(file))).is_some();
         counts || !self.is_original() || !self.is_whole() || self.has_newer::<ObjectRecord>()
     }
 
-    /// The record of this file, or else the newest.
+    /// Returns the record of this file, or else the newest.
     pub fn record<R: Kind>(&self, file: Option<FileIdentity>) -> Reading<R> {
         self.find(file, record::from_bytes)
     }
 
-    /// [`Sidecar::record`] without the parts.
+    /// Returns the record as [`Sidecar::record`] does, without the parts.
     pub fn brief<R: Kind>(&self, file: Option<FileIdentity>) -> Reading<R> {
         self.find(file, record::from_bytes_brief)
     }
@@ -292,8 +293,9 @@ impl Sidecar {
     }
 }
 
-/// Removes what a record of another file would say of this one: what it says of the object, and the
-/// stamp, if both files have the same. A directory (`None`) has no other record than its own.
+/// Removes from a record of another file what would be wrong for this one: the fields about the
+/// object, and the stamp, if both files have the same. For a directory (`None`) nothing is removed,
+/// since it has no other record than its own.
 fn of_another<R: Kind>(mut record: R, file: Option<FileIdentity>) -> R {
     let Some(file) = file else { return record };
     if record.stamp() == Some(file.stamp) {

@@ -36,7 +36,7 @@ pub(super) fn read<R: Kind>(store: &Store, directory: impl AsFd, name: &str) -> 
     Ok(Sidecar::read(directory, name)?.map_or(Reading::Nothing, |sidecar| sidecar.brief(Some(identity))))
 }
 
-/// The sidecar of the open file at `path`, if it has one, and the file's identity.
+/// Returns the sidecar of the open file at `path`, if it has one, and the file's identity.
 fn of_open(
     store: &Store,
     directory: impl AsFd,
@@ -48,7 +48,7 @@ fn of_open(
     Ok(Some((sidecar.recognize(identity, || file_info::born_ns(file)), identity)))
 }
 
-/// The record of the open file at `path`.
+/// Reads the record of the open file at `path`.
 pub(super) fn of<R: Kind>(
     store: &Store,
     directory: impl AsFd,
@@ -59,7 +59,7 @@ pub(super) fn of<R: Kind>(
     Ok(found.map_or(Reading::Nothing, |(sidecar, identity)| sidecar.record(Some(identity))))
 }
 
-/// [`of`], as it is stored.
+/// Reads the record as [`of`] does, in its stored form.
 pub(super) fn raw_of<R: Kind>(
     store: &Store,
     directory: impl AsFd,
@@ -70,19 +70,19 @@ pub(super) fn raw_of<R: Kind>(
     Ok(found.map_or(Raw::Absent, |(sidecar, identity)| sidecar.raw(Some(identity))))
 }
 
-/// The record of an open directory.
+/// Reads the record of an open directory.
 pub(super) fn of_directory<R: Kind>(directory: impl AsFd) -> Io<Reading<R>> {
     let sidecar = Sidecar::read(directory, OF_DIRECTORY)?;
     Ok(sidecar.map_or(Reading::Nothing, |sidecar| sidecar.record(None)))
 }
 
-/// [`of_directory`], as it is stored.
+/// Reads the record as [`of_directory`] does, in its stored form.
 pub(super) fn raw_of_directory<R: Kind>(directory: impl AsFd) -> Io<Raw<R>> {
     Ok(Sidecar::read(directory, OF_DIRECTORY)?.map_or(Raw::Absent, |sidecar| sidecar.raw(None)))
 }
 
 /// True if the open file at `path`, which `info` describes, still has that name. Otherwise a
-/// sidecar there without a record of the file may have been written for another file since.
+/// sidecar there, without a record of the file, may have been written later for another file.
 pub(super) fn has_name(directory: impl AsFd, path: &str, info: &FileInfo) -> bool {
     let named = resolve::plain(directory, path, PLACE).and_then(file_info::of);
     named.is_ok_and(|named| named.id() == info.id())
@@ -123,7 +123,7 @@ pub(super) fn mark<R: Kind>(bucket: &Bucket<'_>, directory: impl AsFd, record: &
 
 /// Writes the sidecar of `name` in `directory`: the record of the new file, whose inode number is
 /// `inode` (0 if such numbers don't last), and that of the file `current`, which still has the
-/// name. Only under the lock of the file's key.
+/// name. The caller holds the lock of the file's key.
 pub(super) fn write(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -148,8 +148,8 @@ pub(super) fn write(
 }
 
 /// Removes the sidecar of a file that no longer exists. The caller holds the lock of that file's
-/// key. EPERM if what has the sidecar's name is not a record, or if the server did not make the
-/// folder of records in `directory`.
+/// key. Fails with EPERM if the file with the sidecar's name is not a record, or if the server did
+/// not make the folder of records in `directory`.
 pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.
@@ -172,9 +172,9 @@ pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> 
     }
 }
 
-/// Copies the sidecar of a file to a second name of the file, in another directory. A sidecar of a
-/// file that had the name before is not copied: a new one would attribute it to this file
-/// ([`Sidecar::recognize`]).
+/// Copies the sidecar of a file to a second name of the file, in another directory. If the sidecar
+/// belongs to a file that had the name before, it is not copied: the new sidecar would attribute
+/// its record to this file ([`Sidecar::recognize`]).
 pub(super) fn take_along(
     bucket: &Bucket<'_>,
     from: (impl AsFd, &str),
@@ -209,8 +209,8 @@ pub(super) fn clear(store: &Store, directory: impl AsFd) -> Io<()> {
     }
 }
 
-/// Writes a sidecar, whole and, if the durability level says so, flushed to disk. `pack` makes its
-/// contents for the inode number that it gets (0 if such numbers don't last).
+/// Writes a sidecar as a whole, and flushes it to disk if the durability level says so. `pack`
+/// makes its contents for the inode number that it gets (0 if such numbers don't last).
 fn replace(
     bucket: &Bucket<'_>,
     directory: impl AsFd,
@@ -282,7 +282,8 @@ fn folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<OwnedFd, Fail> {
     Ok(folder)
 }
 
-/// Gives a file that root made for another user to the owner of its directory.
+/// Gives a file that root made, while it works for another user, to the owner of the file's
+/// directory.
 fn give_away(bucket: &Bucket<'_>, directory: impl AsFd, made: impl AsFd) -> Io<()> {
     if !bucket.store.hands_over {
         return Ok(());

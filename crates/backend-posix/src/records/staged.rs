@@ -1,4 +1,4 @@
-//! The part of a staged file's record that is written when the file is published.
+//! The part of a staged file's record that is written only when the file is published.
 
 use backend::BackendError;
 use rustix::fd::{AsFd, OwnedFd};
@@ -15,16 +15,16 @@ use crate::record::{Encoded, OfFile};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::store::Store;
 
-/// The part of a staged file's record that is written when the file is published.
+/// The part of a staged file's record that is written only when the file is published.
 #[derive(Debug)]
 pub(crate) enum DeferredRecord {
-    /// The part that does not fit its attribute.
+    /// The whole record, of which only a part fits its attribute.
     Companion(Companion),
-    /// The whole record.
+    /// The whole record, which is written beside the file.
     Sidecar(Encoded),
 }
 
-/// Writes as much of a staged file's record as possible.
+/// Writes as much of a staged file's record as possible, and returns what is to be written later.
 pub(crate) fn stage<R: OfFile>(store: &Store, file: impl AsFd, record: &R) -> Io<Option<DeferredRecord>> {
     let encoded = Encoded::of(record);
     match store.metadata() {
@@ -64,8 +64,8 @@ impl DeferredRecord {
         sidecars::write(bucket, directory, name, (&record.0, own.inode), current)
     }
 
-    /// Undoes [`DeferredRecord::put`] if the file could not be published. False if a record without
-    /// a file remains.
+    /// Undoes [`DeferredRecord::put`] if the file could not be published. Returns false if a record
+    /// without a file remains.
     pub fn take_back(&self, bucket: &Bucket<'_>, (directory, name): (&Directory, &str)) -> bool {
         match self {
             Self::Companion(companion) => {
@@ -81,7 +81,7 @@ impl DeferredRecord {
     }
 }
 
-/// Gives a file another time than that in `stamp`: the next one that the file system can
+/// Gives a file a time that differs from that in `stamp`: the next one that the file system can
 /// distinguish.
 fn set_apart(file: &OwnedFd, stamp: Stamp) -> Result<Stamp, Fail> {
     for step_ns in [1, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000] {

@@ -1,7 +1,7 @@
 //! Changes the record of an existing object (decision 0034).
 //!
-//! All changes to a record that come without new bytes are made here: everything in the record,
-//! known or not, is kept unless the change says otherwise.
+//! Changes to a record without new bytes are only made here: everything in the record, known or
+//! not, is kept unless the change removes it.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -18,13 +18,14 @@ use crate::tree::lock::Lock;
 pub(crate) struct Present<'a> {
     pub bucket: &'a Bucket<'a>,
     pub directory: &'a Directory,
-    /// Its name in the directory.
+    /// The name of the file in the directory.
     pub name: &'a str,
     pub file: &'a OwnedFd,
 }
 
-/// Replaces the record of an object by what `change` makes of it; the caller holds the lock of the
-/// object's key. False if the name now leads to another file, or to none: then nothing is written.
+/// Replaces the record of an object by the one that `change` makes from it; the caller holds the
+/// lock of the object's key. Returns false if the name now leads to another file, or to none: then
+/// nothing is written.
 ///
 /// `change` gets the record as it is now, with the contents of its companion, whether or not it
 /// describes the file's present bytes. A record whose companion is lost is incomplete, and still

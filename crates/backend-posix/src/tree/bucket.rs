@@ -15,9 +15,9 @@ use crate::fs::file_info;
 use crate::fs::resolve::{self, DIRECTORY, PLACE, READ};
 use crate::volume::description::Volume;
 
-/// A bucket's directory. Each operation opens it anew, and again after a request's body has
-/// arrived: if the bucket was renamed, deleted or mounted over in the meantime, nothing is written
-/// to its old directory.
+/// A bucket's directory. Each operation opens it anew, and a write opens it once more after the
+/// request's body has arrived: if the bucket was renamed, deleted or mounted over in the meantime,
+/// nothing is written to its old directory.
 pub(crate) struct Bucket<'s> {
     pub store: &'s Store,
     pub fd: Arc<OwnedFd>,
@@ -27,9 +27,9 @@ pub(crate) struct Bucket<'s> {
 #[derive(Debug, Clone)]
 pub(crate) struct Directory {
     pub fd: Arc<OwnedFd>,
-    /// Its path relative to the bucket, with symbolic links resolved, so that two keys that reach
-    /// one directory have the same path here, and the same locks for its entries. "" is the bucket
-    /// itself.
+    /// The directory's path relative to the bucket, with symbolic links resolved, so that two keys
+    /// that lead to one directory have the same path here, and the same locks for its entries. ""
+    /// is the bucket itself.
     pub path: String,
 }
 
@@ -45,7 +45,8 @@ impl Store {
         self.open_bucket(name, DIRECTORY)
     }
 
-    /// [`Store::bucket`] to look names up in it alone, which needs no right to read it.
+    /// Opens a bucket as [`Store::bucket`] does, but only to look names up in it, which needs no
+    /// right to read the directory.
     pub fn bucket_in_place(&self, name: &BucketName) -> Result<Bucket<'_>> {
         self.open_bucket(name, PLACE | OFlags::DIRECTORY)
     }
@@ -59,7 +60,7 @@ impl Store {
         }
     }
 
-    /// True if a bucket is known to exist, without waiting.
+    /// True if a bucket is known to exist. It is false if that could only be known by waiting.
     pub fn has_bucket_inline(&self, name: &BucketName) -> bool {
         if !self.reads_inline() {
             return false;
@@ -72,9 +73,9 @@ impl Store {
 }
 
 impl Store {
-    /// Opens a bucket on a mount of its own without waiting, to look names up in it, and returns
-    /// its volume. `None` if it is on the root's device, or on one that is not known yet or may
-    /// make the caller wait.
+    /// Opens a bucket on a mount of its own without waiting, to look names up in it, and returns it
+    /// with its volume. `None` if it is on the root's device, or on a device that is not known yet
+    /// or may make the caller wait.
     pub fn mounted_bucket_inline(&self, name: &BucketName) -> Option<(OwnedFd, Volume)> {
         if !self.devices.any() {
             return None;
@@ -95,8 +96,8 @@ impl Bucket<'_> {
         }
     }
 
-    /// [`Bucket::open`] for reading a file or directory; ENXIO for anything else. Also returns the
-    /// path without links.
+    /// Opens a path as [`Bucket::open`] does, for reading a file or directory; ENXIO for anything
+    /// else. Also returns the path without links.
     pub fn content_at(&self, path: &str) -> Io<(OwnedFd, String)> {
         let (place, path) = match resolve::plain(&self.fd, path, PLACE) {
             Err(Errno::LOOP) => self.follow(path, PLACE)?,
@@ -119,7 +120,7 @@ impl Bucket<'_> {
         Ok(Directory { fd: Arc::new(fd), path })
     }
 
-    /// Opens a path that is known to contain a symbolic link.
+    /// Opens a path that contains a symbolic link, and also returns the path without links.
     pub fn follow(&self, path: &str, flags: OFlags) -> Io<(OwnedFd, String)> {
         match self.store.options.symlinks {
             Symlinks::FollowWithin => match resolve::following(&self.fd, path, flags) {

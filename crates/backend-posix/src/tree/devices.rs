@@ -1,4 +1,4 @@
-//! Tries the devices of buckets that are on other devices than the root.
+//! Tries the devices of buckets that are not on the root's device.
 
 use backend::BackendError;
 use kernel_calls::acting::as_self;
@@ -22,7 +22,7 @@ impl Bucket<'_> {
 
 impl Store {
     /// Tries whether the file system of a bucket has what is required, before anything is written
-    /// there for the first time. Costs nothing on the root's device.
+    /// there for the first time. For the root's device, nothing is done.
     pub fn try_device(&self, bucket: &Bucket<'_>, device: u64) -> Result<(), Fail> {
         if device == self.device {
             return Ok(());

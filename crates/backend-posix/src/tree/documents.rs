@@ -38,12 +38,12 @@ pub(crate) const OF_BUCKETS: Documents = Documents {
     file_bytes_max: DOCUMENTS_FILE_BYTES_MAX,
 };
 
-/// Documents of identities. A gateway that does not know them knows nobody but root, and so allows
-/// nothing to those who have them.
+/// The documents of identities. A gateway that does not know them would know nobody but root, and
+/// so allow nothing to users who are in them.
 pub(crate) const OF_IDENTITIES: Documents =
     Documents { directory: IDENTITIES, feature: None, file_bytes_max: IDENTITIES_FILE_BYTES_MAX };
 
-/// Documents that have a directory of their own.
+/// A kind of documents, which have a directory of their own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Documents {
     /// The name of the directory.
@@ -51,18 +51,18 @@ pub(crate) struct Documents {
     /// The feature of a tree with such documents, if gateways that do not know them must not open
     /// it.
     feature: Option<&'static str>,
-    /// The longest file.
+    /// The size of the longest file, in bytes.
     file_bytes_max: usize,
 }
 
 impl Documents {
-    /// The path of the directory, relative to the root.
+    /// Returns the path of the directory, relative to the root.
     pub fn path(&self) -> String {
         join(OWN_DIRECTORY, self.directory)
     }
 }
 
-/// The directory, open.
+/// An open directory of documents.
 #[derive(Debug)]
 pub(crate) struct Place<'s> {
     pub store: &'s Store,
@@ -71,8 +71,8 @@ pub(crate) struct Place<'s> {
 }
 
 impl<'s> Place<'s> {
-    /// Opens the directory; `None` if it does not exist. EPERM if its owner or mode is not as the
-    /// server makes it.
+    /// Opens the directory; `None` if it does not exist. Fails with EPERM if its owner or mode is
+    /// not the one that the server gives it.
     pub fn find(store: &'s Store, of: Documents) -> Io<Option<Self>> {
         match resolve::plain(&store.root, &of.path(), DIRECTORY) {
             Ok(fd) => Self::vouched(store, of, Arc::new(fd)).map(Some),
@@ -81,7 +81,8 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// [`Place::find`], without trusting a network file system's memory of missing names.
+    /// Opens the directory as [`Place::find`] does, without trusting a network file system's memory
+    /// of missing names.
     pub fn find_anew(store: &'s Store, of: Documents) -> Io<Option<Self>> {
         if !store.volume.kind.is_local() {
             look_anew(&store.root, "the root is looked at anew")?;
@@ -94,7 +95,7 @@ impl<'s> Place<'s> {
         Self::find(store, of)
     }
 
-    /// Has the client of a network file system look names in the directory up anew.
+    /// Makes the client of a network file system look up names in the directory anew.
     pub fn look_anew(&self) -> Io<()> {
         if self.store.volume.kind.is_local() {
             return Ok(());
@@ -102,8 +103,8 @@ impl<'s> Place<'s> {
         look_anew(&self.fd, "documents are looked at anew")
     }
 
-    /// The directory that is open as `fd`; EPERM if its owner or mode is not as the server makes
-    /// it.
+    /// Returns the directory that is open as `fd`. Fails with EPERM if its owner or mode is not the
+    /// one that the server gives it.
     pub fn vouched(store: &'s Store, of: Documents, fd: Arc<OwnedFd>) -> Io<Self> {
         if store.is_closed_and_ours(&fd)? { Ok(Self { store, of, fd }) } else { Err(Errno::PERM) }
     }
@@ -192,8 +193,8 @@ impl<'s> Place<'s> {
         })
     }
 
-    /// Keeps a copy of a file under another name, before it is replaced; the caller
-    /// holds the lock. An error if it cannot be read.
+    /// Keeps a copy of a file under another name, before the file is replaced; the caller holds the
+    /// lock. Fails if the file cannot be read.
     pub fn keep(&self, name: &str) -> Result<()> {
         let read = self.read(name).op("read documents")?;
         read.map_or(Ok(()), |(bytes, _)| self.write(&kept(name), &bytes))
@@ -233,9 +234,9 @@ impl<'s> Place<'s> {
 
     /// Changes a name in the directory, and then the directory's time once more.
     ///
-    /// The kernel sets the time of a directory before a change of its names shows. Whoever looks in
-    /// between sees the new time, but the old file. So a spare file is made before the change and
-    /// removed after it, before the change is acknowledged.
+    /// The kernel sets the time of a directory before a change of its names is visible. A reader
+    /// that looks in between sees the new time, but the old file. So a spare file is made before
+    /// the change and removed after it, before the change is acknowledged.
     fn change(&self, operation: &'static str, change: impl FnOnce() -> Io<()>) -> Result<()> {
         let _ = rustix::fs::unlinkat(&self.fd, SPARE, AtFlags::empty());
         write_whole(&self.fd, SPARE, &[], false).map_err(Fail::for_good)?;
@@ -250,8 +251,8 @@ impl<'s> Place<'s> {
     }
 }
 
-/// Makes the client of a network file system ask the server about a directory, and so look up its
-/// names anew.
+/// Makes the client of a network file system ask the server about a directory, and so look up names
+/// in it anew.
 fn look_anew(directory: impl AsFd, place: &'static str) -> Io<()> {
     step(place)?;
     file_info::fresh(directory).map(drop)
@@ -261,8 +262,8 @@ fn kept(name: &str) -> String {
     format!("{KEPT}{name}")
 }
 
-/// Makes a directory, if it does not exist. The time of the one above changes once more after that,
-/// as in [`Place::change`].
+/// Makes a directory, if it does not exist. After that, the time of the directory above changes
+/// once more, as in [`Place::change`].
 fn make(store: &Store, above: &str, name: &str) -> Result<()> {
     let make = || {
         let above = resolve::plain(&store.root, above, DIRECTORY)?;

@@ -22,7 +22,7 @@ const OPERATION: &str = "note a feature of the directory";
 const MODE: u32 = 0o644;
 
 /// Sets features of a tree that has a `.slipway`; they are on disk when it returns. The caller
-/// holds a lock that everyone holds who sets features of the tree, or that excludes them.
+/// holds a lock that excludes all others who set features of the tree.
 pub(crate) fn set(store: &Store, wanted: &[&str]) -> Result<()> {
     let said = Said::read(&store.root).op(OPERATION)?;
     let (number, features) = said.checked().map_err(|(_, error)| unusable(error.to_string()))?;
@@ -53,8 +53,8 @@ fn unusable(why: String) -> BackendError {
     BackendError::Io { operation: OPERATION, source: std::io::Error::other(why) }
 }
 
-/// The contents of [`FILE`] with the number of the format that has features, and everything else
-/// unchanged. `None` if the contents are not understood.
+/// Returns the contents of [`FILE`] with the number of the format that has features, and everything
+/// else unchanged. `None` if the contents are not understood.
 fn with_number(text: &str) -> Option<String> {
     let number = format!("format = {FORMAT_OF_FEATURES}\n");
     let is_number = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == "format");

@@ -61,10 +61,10 @@ pub enum FormatError {
          the directory; use that one"
     )]
     UnknownFeature(String),
-    /// The names of its features can't be read.
+    /// The names of the tree's features can't be read.
     #[error("expected names of features, one on each line: restore the file from a backup")]
     UnreadableFeatures,
-    /// The file that says that there are features is missing, or does not say it.
+    /// The file that says that there are features is missing, or does not say so.
     #[error(
         "{OWN_DIRECTORY}/{FEATURES_FILE} names features, but {OWN_DIRECTORY}/{FILE} is missing or has another format \
          than {FORMAT_OF_FEATURES}: write `format = {FORMAT_OF_FEATURES}` into it, or restore it from a backup"
@@ -84,8 +84,8 @@ struct FormatFile {
     format: u32,
 }
 
-/// True if the tree at an open root was served with records in files, as far as [`FILE`] says: the
-/// file that says it first may have been lost.
+/// True if [`FILE`] says that the tree at an open root was served with records in files. It is
+/// needed because the file that gateways read for this may have been lost.
 pub(crate) fn notes_sidecars(root: impl AsFd) -> Io<bool> {
     #[derive(Deserialize)]
     struct Noted {
@@ -113,7 +113,8 @@ fn is_known(feature: &str) -> bool {
     FEATURES.iter().any(|(name, _)| *name == feature)
 }
 
-/// The features that `text`, the contents of [`FEATURES_FILE`], names. Fails if one is not known.
+/// Returns the features that `text`, the contents of [`FEATURES_FILE`], names. Fails if one is not
+/// known.
 fn features_of(text: &str, is_known: impl Fn(&str) -> bool) -> Result<Vec<String>, FormatError> {
     let named = text.lines().map(str::trim).filter(|name| !name.is_empty());
     let known = |name: &str| {
@@ -135,7 +136,7 @@ pub(crate) fn check_at(root: impl AsFd) -> Io<Result<(), (&'static str, FormatEr
     Ok(checked.map(drop))
 }
 
-/// The format and the features that a tree names.
+/// The contents of the files that name the format and the features of a tree.
 pub(crate) struct Said {
     features: Option<Text>,
     pending: Option<Text>,
@@ -181,13 +182,13 @@ impl Said {
         self.features.is_some()
     }
 
-    /// The contents of [`FILE`], if there is one.
+    /// Returns the contents of [`FILE`], if it exists.
     pub fn noted(&self) -> Option<&str> {
         self.noted.as_ref()?.as_deref().ok()
     }
 }
 
-/// The contents of a file.
+/// The contents of a file, if they are text.
 type Text = Result<String, NoText>;
 
 /// The file is not text, and so was not written by a gateway.

@@ -41,24 +41,24 @@ use crate::layout::keymap::OWN_DIRECTORY;
 use crate::layout::locks::{LOCK_FILES, name_of, path_of};
 use crate::limits::LOCKS;
 
-/// A lock, held until it is dropped.
+/// A lock. It is held until this is dropped.
 #[must_use = "the lock is released when it is dropped"]
 pub(crate) struct Lock {
     #[expect(dead_code, reason = "closing it releases the lock")]
     file: OwnedFd,
-    /// Dropping it wakes the next waiter. After the file, since fields are dropped in order.
+    /// The waker of the next waiter. It is the last field, so that it is dropped after the file.
     released: Released,
 }
 
 impl Lock {
-    /// The device of the lock's file, which is that of the bucket.
+    /// Returns the device of the lock's file, which is that of the bucket.
     pub fn device(&self) -> u64 {
         let (device, _) = self.released.file;
         device
     }
 
-    /// Wraps an open file that is locked. An error to try again after if the file no longer has the
-    /// name by which it was opened.
+    /// Wraps an open file that is locked. If the file no longer has the name by which it was
+    /// opened, the attempt has lost a race.
     pub fn of(store: &Store, file: OwnedFd, directory: impl AsFd, path: &str) -> Result<Self, Fail> {
         let id = as_self(|| named(&file, directory, path))
             .attempt("stat a lock")?
@@ -68,7 +68,7 @@ impl Lock {
     }
 }
 
-/// The number of the lock of a path.
+/// Returns the number of the lock of a path.
 pub(crate) fn number_of(path: &str) -> u64 {
     unique::hash(path.as_bytes()) % LOCKS
 }
@@ -79,8 +79,8 @@ impl Bucket<'_> {
         self.lock_number(LOCKS)
     }
 
-    /// Takes a lock without waiting, for callers that hold another one, which may be the same file;
-    /// `None` if it is held.
+    /// Takes a lock without waiting; `None` if it is held. It is for callers that hold another
+    /// lock, which may have the same file.
     pub fn try_lock_number(&self, number: u64) -> Result<Option<Lock>, Fail> {
         let (file, path) = self.open_lock(number)?;
         let free = try_lock_file(&file).attempt("lock")?;
@@ -125,8 +125,8 @@ impl Bucket<'_> {
 }
 
 /// Moves the lock files, all of which the caller holds, from an open `.slipway` to `aside`, a
-/// directory in the root. Whoever waits for one finds that its name is gone, and starts over. If
-/// they were removed here, FUSE and NFS would keep open files under other names, and thereby their
+/// directory in the root. A waiter for one of them finds that its name is gone, and starts over. If
+/// they were removed here, FUSE and NFS would keep open files under other names, and so their
 /// directory.
 pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
     match rustix::fs::renameat(own, LOCK_FILES, aside, LOCK_FILES) {
@@ -142,8 +142,8 @@ pub(crate) fn remove_all(own: &OwnedFd, aside: &OwnedFd) -> Result<(), Fail> {
     remove(own, LOCK_FILES, rustix::fs::AtFlags::REMOVEDIR)
 }
 
-/// Logs if a lock, or a directory on the way to it, belongs to another user: only the operator can
-/// change that.
+/// Logs an error if a lock, or a directory on the path to it, belongs to another user: only the
+/// operator can change that.
 fn log_owner(bucket: &Bucket<'_>, path: &str) {
     static LOGGED: Seldom = Seldom::new(4);
     let ours = rustix::process::geteuid().as_raw();
@@ -162,8 +162,8 @@ fn log_owner(bucket: &Bucket<'_>, path: &str) {
     );
 }
 
-/// Device and inode of an open file, if it still has the name by which it was opened. Its number of
-/// links does not show that: FUSE and NFS only hide an open file when it is removed.
+/// Returns the device and inode of an open file, if it still has the name by which it was opened.
+/// Its number of links does not show that: FUSE and NFS only hide an open file when it is removed.
 fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u64)>> {
     let info = file_info::of(file)?;
     let id = info.id();
@@ -174,7 +174,7 @@ fn named(file: impl AsFd, directory: impl AsFd, path: &str) -> Io<Option<(u64, u
     }
 }
 
-/// Takes the exclusive lock of an open file of a bucket, waiting for it for a limited time; see
+/// Takes the exclusive lock of an open file of a bucket. It waits for a limited time; see
 /// [`lock_wait`].
 pub(crate) fn lock_file(bucket: &Bucket<'_>, file: &OwnedFd) -> Result<(), Fail> {
     if try_lock_file(file).attempt("lock")? {

@@ -25,8 +25,8 @@ const BUSY: BackendError = BackendError::OutOf(
     "the request waited too long for a lock that another request, gateway or program holds",
 );
 
-/// Tries to take the lock of a file until it succeeds. [`BackendError::OutOf`] if that takes too
-/// long, or if too many wait for locks of the same bucket.
+/// Tries to take the lock of a file until it succeeds. Fails with [`BackendError::OutOf`] if that
+/// takes too long, or if too many threads wait for locks of the same bucket.
 pub(crate) fn wait(
     quotas: &Quotas,
     bucket: impl AsFd,
@@ -60,12 +60,12 @@ pub(crate) fn wait(
 }
 
 thread_local! {
-    /// The time that this thread may still wait for locks, if that is limited.
+    /// The time that this thread may still wait for locks; `None` if it is not limited.
     static BUDGET: Cell<Option<Duration>> = const { Cell::new(None) };
 }
 
 /// Limits the time that this thread waits for locks to a few seconds in total, for as long as the
-/// value exists: for work on many things, some of which need no lock.
+/// value exists. It is for work on many things, some of which need no lock.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct WaitBudget(());
@@ -88,7 +88,8 @@ impl Drop for WaitBudget {
     }
 }
 
-/// Wakes the first waiter for a lock when it is dropped, which must be after the lock.
+/// The waker of the first waiter for a lock, which wakes it when it is dropped. It must be dropped
+/// after the lock.
 #[derive(Debug)]
 pub(crate) struct Released {
     pub file: Id,

@@ -1,5 +1,5 @@
-//! Opens directories that were just made, and detects if another directory was given the name of
-//! one.
+//! Opens directories that were just made, and detects if somebody has put another directory in the
+//! place of one.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
@@ -11,19 +11,19 @@ use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 use crate::volume::kind::Kind;
 
-/// A moment just before a directory is made. A directory that is older is another one, which was
-/// given its name.
+/// A moment just before a directory is made. A directory with its name that is older is another
+/// one, which was renamed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before(i128);
 
 impl Before {
-    /// The present moment.
+    /// Returns the present moment.
     pub fn making() -> Self {
         Self(i128::from(file_info::files_now_ns()))
     }
 
-    /// Fails, so that the caller tries again, if an open directory is older than this moment.
-    /// Accepts all directories on file systems that are not local: their times, if they have any,
+    /// Fails, so that the caller tries again, if an open directory is older than this moment. On
+    /// file systems that are not local it accepts all directories: their times, if they have any,
     /// come from another clock.
     pub fn check(self, opened: &OwnedFd) -> Result<(), Fail> {
         let older = Kind::of(opened).is_ok_and(Kind::is_local)
@@ -32,8 +32,8 @@ impl Before {
     }
 }
 
-/// Opens the directory that was made after `before` under a name in `above`. AGAIN if another one
-/// has taken its place, as far as that can be known.
+/// Opens the directory that was made after `before` with the name `made` in `above`. Fails with
+/// AGAIN if another one has taken its place, as far as that can be known.
 pub(crate) fn open_made(above: impl AsFd, made: &str, before: Before) -> Io<OwnedFd> {
     let opened = resolve::create_here(above, made, DIRECTORY, Mode::empty())?;
     let entries = resolve::plain(&opened, "", DIRECTORY)?;

@@ -1,9 +1,9 @@
 //! The mark of a `.slipway` that the server made.
 //!
-//! Whoever may write in a bucket's directory can rename a directory in it to `.slipway`: one that
-//! belongs to the server's user, or to the bucket's owner, and is inaccessible to others looks like
-//! ours by owner and mode. So the server's own has a mark, which only those can set who may write
-//! in the directory itself. Without the mark, nothing in it is removed.
+//! Anyone who may write in a bucket's directory can rename a directory in it to `.slipway`. If that
+//! directory belongs to the server's user, or to the bucket's owner, and is inaccessible to others,
+//! its owner and mode are those of the server's own. So the server's own has a mark, which only a
+//! user can set who may write in the directory itself. Without the mark, nothing in it is removed.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, XattrFlags};
@@ -14,10 +14,10 @@ use crate::error::Io;
 use crate::fs::files;
 use crate::layout::mark::{ATTRIBUTE, FILE};
 
-/// The length of the longest name.
+/// The length of the longest name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// True if an open `.slipway` that others may not write in has its mark.
+/// True if an open `.slipway`, in which others may not write, has its mark.
 pub(crate) fn is_set(own: &OwnedFd, stat: &Stat) -> Io<bool> {
     match rustix::fs::fgetxattr(own, ATTRIBUTE, &mut [0u8; 16]) {
         Ok(_) => return Ok(true),

@@ -1,4 +1,4 @@
-//! An open tree and its buckets: marks, trust, locks, and making the gateway's own files.
+//! An open tree and its buckets: marks, trust, locks, and the making of the gateway's own files.
 
 pub(crate) mod bucket;
 pub(crate) mod devices;

@@ -1,8 +1,8 @@
 //! Recognizes the gateway's files in a directory of keys.
 //!
-//! Others may write there too, and may rename another user's files to names that the gateway uses:
-//! so a name proves nothing. A new file there is given away or written to only if it is still the
-//! file that was made.
+//! Other users may write there, too, and may rename files of yet another user to names that the
+//! gateway uses: so a name proves nothing. A new file there is given away or written to only if it
+//! is still the file that was made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -15,13 +15,13 @@ use crate::fs::file_info;
 use crate::fs::reading::is_empty;
 use crate::fs::resolve::{self, DIRECTORY};
 
-/// True for the account of this program, or of the gateway that made `.slipway`: root may sweep for
-/// another user, and a file system may show our account under another number.
+/// True for the user of this process, and for that of the gateway that made `.slipway`. They differ
+/// if root sweeps for another user, or if a file system shows our user under another number.
 pub(crate) fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
     Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
 }
 
-/// True if the file with this name belongs to us.
+/// True if the file with this name belongs to the gateway's user.
 pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     let name = file_info::one_name(name).attempt("look up a name")?;
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;

@@ -5,9 +5,10 @@
 //! it.) A directory that already has the name never gets the mark, not even if it is empty: its
 //! owner could rename it back, fill it, and rename it to `.slipway` again.
 //!
-//! All of it is the gateway's alone, so that what is done here is done as the gateway, also while
-//! the thread acts as a user ([`kernel_calls::acting`]). The directories that are returned are
-//! closed to users: whoever changes names in one needs an [`as_self`], and is refused without it.
+//! Everything in `.slipway` belongs to the gateway. So the functions here act as the gateway, even
+//! while the thread acts as a user ([`kernel_calls::acting`]). The directories that they return are
+//! closed to users: a caller that changes names in one needs an [`as_self`], and is refused without
+//! it.
 
 use std::borrow::Cow;
 
@@ -34,13 +35,14 @@ use crate::layout::staged::STAGING;
 
 impl Bucket<'_> {
     /// Opens `.slipway`; NOENT if it does not exist. Names in it are changed through this
-    /// descriptor: whoever may write in the bucket can replace it by a link, which a path of
-    /// several names would follow. EPERM if it is not as we make it ([`Bucket::vouch`]).
+    /// descriptor: anyone who may write in the bucket can replace `.slipway` by a link, which a
+    /// path of several names would follow. Fails with EPERM if it is not as the server makes it
+    /// ([`Bucket::vouch`]).
     pub fn own(&self) -> Io<OwnedFd> {
         self.own_for(Purpose::Work)
     }
 
-    /// [`Bucket::own`] for a purpose.
+    /// Opens `.slipway` as [`Bucket::own`] does, for a purpose.
     pub fn own_for(&self, purpose: Purpose) -> Io<OwnedFd> {
         as_self(|| {
             let own = self.open_own(OWN_DIRECTORY)?;
@@ -55,7 +57,7 @@ impl Bucket<'_> {
         self.create_own(path, DIRECTORY)
     }
 
-    /// [`Bucket::open_own`] for a file, which `flags` may create.
+    /// Opens a file as [`Bucket::open_own`] opens a directory; `flags` may create it.
     pub fn create_own(&self, path: &str, flags: OFlags) -> Io<OwnedFd> {
         // The kernel takes no mode of what is not made.
         let mode = if flags.contains(OFlags::CREATE) { 0o600 } else { 0 };
@@ -65,8 +67,8 @@ impl Bucket<'_> {
         })
     }
 
-    /// Turns the errno into EPERM if something else has the name of `.slipway` or of a directory in
-    /// it.
+    /// Returns EPERM instead of the errno if something else has the name of `.slipway` or of a
+    /// directory in it.
     fn obstacle(&self, path: &str, errno: Errno) -> Errno {
         if !matches!(errno, Errno::LOOP | Errno::NOTDIR | Errno::XDEV) {
             return errno;
@@ -87,7 +89,7 @@ impl Bucket<'_> {
     }
 
     /// Opens `.slipway/NAME`, or a directory below; NOENT if it does not exist, EPERM if it is not
-    /// as we make it.
+    /// as the server makes it.
     pub fn own_existing(&self, name: &str) -> Io<OwnedFd> {
         let path = join(OWN_DIRECTORY, name);
         as_self(|| {
@@ -115,7 +117,7 @@ impl Bucket<'_> {
     }
 
     /// Opens `.slipway/NAME`, from which files may be removed; NOENT if it does not exist, EPERM if
-    /// it is not as we make it.
+    /// it is not as the server makes it.
     pub fn open_for_removal(&self, name: &str) -> Io<OwnedFd> {
         as_self(|| {
             let own = self.own_for(Purpose::Removal)?;
@@ -125,7 +127,7 @@ impl Bucket<'_> {
         })
     }
 
-    /// [`Bucket::open_for_removal`]; `None` if it does not exist.
+    /// Opens a directory as [`Bucket::open_for_removal`] does; `None` if it does not exist.
     pub fn find_for_removal(&self, name: &str) -> backend::Result<Option<OwnedFd>> {
         match self.open_for_removal(name) {
             Err(Errno::NOENT) => Ok(None),
@@ -174,15 +176,16 @@ impl Bucket<'_> {
         as_self(|| rustix::fs::fchown(made, Some(uid), Some(gid)))
     }
 
-    /// [`write_whole`](crate::fs::linking::write_whole) in `.slipway`. The file belongs to the
-    /// owner of `.slipway`, even if root is working for another user.
+    /// Writes a file in `.slipway` as [`write_whole`](crate::fs::linking::write_whole) does. The
+    /// file belongs to the owner of `.slipway`, even if root is working for another user.
     pub fn write_own(&self, directory: impl AsFd, name: &str, bytes: &[u8], sync: bool) -> Result<(), Fail> {
         let content = |file: &OwnedFd| self.hand_over(file).map(|()| Cow::Borrowed(bytes));
         as_self(|| create_whole(directory, name, 0o600, sync, content))
     }
 
-    /// [`Bucket::hand_over`] for an entry that may have just been made, if its owner and mode look
-    /// so: another user may have put something else there.
+    /// Does the same as [`Bucket::hand_over`] for an entry that may have just been made, but only
+    /// if its owner and mode are those of a new one: another user may have put something else
+    /// there.
     pub fn hand_over_if_new(&self, opened: impl AsFd) -> Io<()> {
         if !self.store.hands_over {
             return Ok(());
@@ -232,7 +235,7 @@ pub(crate) fn open_or_make(bucket: &Bucket<'_>) -> Result<OwnedFd, Fail> {
     bucket.own().attempt("open one of the bucket's .slipway directories")
 }
 
-/// Makes `.slipway`. False if it exists already.
+/// Makes `.slipway`. Returns false if it exists already.
 fn make(bucket: &Bucket<'_>) -> Result<bool, Fail> {
     let root = &bucket.store.root;
     // In DIR the sweep finds what a crash leaves, without reading all of the bucket. Not where that

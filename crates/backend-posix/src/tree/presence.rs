@@ -42,12 +42,12 @@ pub(crate) struct Presence {
     path: PathBuf,
     /// The path without links and `..`, as in the mount table.
     place: PathBuf,
-    /// True if inode numbers distinguish the directories of its file system.
+    /// True if inode numbers distinguish the directories of the path's file system.
     by_inode: bool,
     gone: AtomicBool,
-    /// True if somebody else logs where the path leads.
+    /// True if another store of the same tree logs where the path leads.
     is_quiet: bool,
-    /// The mounts below the path, when they were looked at last.
+    /// The mounts below the path, as they were at the last look.
     mounts: Mutex<Vec<Mount>>,
 }
 
@@ -60,12 +60,12 @@ impl Presence {
         Self { path, place, by_inode, gone: AtomicBool::new(false), is_quiet: false, mounts }
     }
 
-    /// Logs nothing from now on: another store of the same tree does.
+    /// Makes this store log nothing from now on, since another store of the same tree does.
     pub fn keep_quiet(&mut self) {
         self.is_quiet = true;
     }
 
-    /// The names of buckets that are mount points, sorted.
+    /// Returns the names of buckets that are mount points, sorted.
     pub fn mounted_buckets(&self) -> Vec<String> {
         let inside = |mount: Mount| {
             let name = mount.point.file_name()?.to_str()?;
@@ -89,7 +89,7 @@ impl Presence {
         Ok(())
     }
 
-    /// Checks where the path leads, and logs a change.
+    /// Checks whether the path still leads to the directory, and logs a change.
     pub fn look(&self, root: impl AsFd) {
         let there = file_info::of_path(&self.path);
         let Some(gone) = self.is_gone(file_info::of(root), there) else { return };
@@ -141,9 +141,9 @@ impl Presence {
 
 /// The work of a thread that watches a tree until the tree is dropped.
 pub(crate) struct Watch<T> {
-    /// Called at each change of the mount table.
+    /// The function that is called at each change of the mount table.
     pub look: fn(&T),
-    /// Called at each interval.
+    /// The function that is called at each interval.
     pub look_after: fn(&T),
 }
 
@@ -189,7 +189,7 @@ struct Mount {
     line: Vec<u8>,
 }
 
-/// The mounts that this process sees. None without /proc.
+/// Returns the mounts that this process sees; none without /proc.
 fn mounts() -> Vec<Mount> {
     let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &[u8]| {
@@ -203,7 +203,7 @@ fn mounts_below(place: &Path) -> Vec<Mount> {
     mounts().into_iter().filter(|mount| mount.point.starts_with(place)).collect()
 }
 
-/// Decodes white space and backslashes, which the kernel writes as `\040`.
+/// Decodes white space and backslashes, which the kernel writes in forms such as `\040`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;

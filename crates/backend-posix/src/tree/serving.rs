@@ -1,9 +1,9 @@
-//! Locks by which `slipway upgrade` sees who serves a tree (docs/FORMAT.md).
+//! Locks by which `slipway upgrade` sees which gateways serve a tree (docs/FORMAT.md).
 //!
-//! Whoever serves a tree, or works on it as a tool, holds a shared lock in the meantime, and an
-//! upgrade takes the exclusive one. The kernel does not say who holds a lock. So each gateway also
-//! has a file with a line about it, and holds that file's lock: after a crash, the file is left but
-//! not locked.
+//! A gateway that serves a tree, or a tool that works on it, holds a shared lock in the meantime,
+//! and an upgrade takes the exclusive one. The kernel does not tell who holds a lock. So each
+//! gateway also has a file with a line about it, and holds that file's lock: after a crash, the
+//! file is left but not locked.
 //!
 //! Builds before 25 November 2026 hold none of these locks.
 
@@ -29,14 +29,14 @@ use crate::layout::tree::{GATEWAYS, GATEWAYS_LOCK};
 use crate::limits::{GATEWAY_LEFT_AGE, GATEWAY_LINE_BYTES_MAX, UPGRADE_PAUSE, UPGRADE_WAIT_MAX};
 
 const FOR_WRITING: OFlags = OFlags::RDWR.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// The mode of files here.
+/// The mode of the files with locks and lines.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Prevents upgrades of a tree for as long as it exists.
+/// The locks that prevent upgrades of a tree, as long as this exists.
 #[derive(Debug)]
 #[must_use = "the tree may be upgraded once this is dropped"]
 pub struct Serving {
-    /// The file with a line about this gateway.
+    /// The file with a line about this gateway, if there is one.
     line: Option<Line>,
     /// The shared lock, held as long as this descriptor is open; `None` if it could not be taken.
     lock: Option<OwnedFd>,
@@ -47,7 +47,7 @@ pub struct Serving {
 struct Line {
     gateways: OwnedFd,
     name: String,
-    /// Holds the lock of the file.
+    /// The open file, which holds the lock.
     file: OwnedFd,
 }
 
@@ -69,9 +69,10 @@ impl Serving {
     }
 }
 
-/// Prevents upgrades of the tree at `root`. `line` tells an operator which gateway this is; without
-/// one, nothing is written, and the lock is taken only if its file exists. Fails with a sentence if
-/// the tree is being upgraded, or was upgraded to an unknown format since it was opened.
+/// Prevents upgrades of the tree at `root`. `line` tells an operator which gateway this is. If it
+/// is `None`, nothing is written, and the lock is taken only if its file exists. Fails with a
+/// sentence if the tree is being upgraded, or was upgraded to an unknown format since it was
+/// opened.
 pub fn serve(root: &Path, line: Option<&str>) -> Result<Serving, String> {
     let told = |why: String| format!("{}: {why}", root.display());
     let opened = rustix::fs::open(root, DIRECTORY, Mode::empty());
@@ -79,7 +80,7 @@ pub fn serve(root: &Path, line: Option<&str>) -> Result<Serving, String> {
     keep_from_upgrade(&directory, line).map_err(told)
 }
 
-/// [`serve`], of an open root.
+/// Does the same as [`serve`] for an open root.
 pub(crate) fn keep_from_upgrade(root: impl AsFd, line: Option<&str>) -> Result<Serving, String> {
     let serving = match take(&root, line) {
         Ok(Some(serving)) => serving,
@@ -137,7 +138,7 @@ fn find(root: impl AsFd) -> Io<OwnedFd> {
     resolve::plain(root, &join(OWN_DIRECTORY, GATEWAYS), DIRECTORY)
 }
 
-/// Makes the directory in a `.slipway`.
+/// Makes the directory of gateways in a `.slipway`.
 fn make(root: impl AsFd) -> Io<OwnedFd> {
     let own = resolve::plain(&root, OWN_DIRECTORY, DIRECTORY)?;
     match rustix::fs::mkdirat(&own, GATEWAYS, Mode::RWXU) {
@@ -158,7 +159,7 @@ fn hand_over(directory: &OwnedFd, made: &OwnedFd) {
     }
 }
 
-/// Opens the file with the lock, and makes it first if `make` is set.
+/// Opens the file with the lock. If `make` is true, the file is made if it does not exist.
 fn open_lock(gateways: &OwnedFd, make: bool) -> Io<OwnedFd> {
     let flags = if make { FOR_WRITING | OFlags::CREATE } else { FOR_WRITING };
     let mode = if make { MODE } else { Mode::empty() };
@@ -210,7 +211,7 @@ fn remove_left(gateways: &OwnedFd) {
     }
 }
 
-/// The names of files about gateways.
+/// Returns the names of the files about gateways.
 fn names(gateways: &OwnedFd) -> Io<Vec<String>> {
     let names = entries(&resolve::plain(gateways, "", DIRECTORY)?)?.into_iter().map(|(name, _)| name);
     Ok(names.filter(|name| unique::is_name(name)).collect())
@@ -228,13 +229,15 @@ fn is_held(gateways: &OwnedFd, name: &str) -> Io<bool> {
 /// The gateways that prevent an upgrade of a tree.
 #[derive(Debug)]
 pub(crate) enum Holders {
-    /// Nobody. The exclusive lock is held as long as the descriptor is open, if the tree has one.
+    /// There are none. If the tree has the lock, the exclusive lock is held as long as the
+    /// descriptor is open.
     None(Option<OwnedFd>),
-    /// The gateways with these lines. If there are none: a tool, or a gateway that only reads.
+    /// The gateways with these lines. If there are no lines, a tool holds the lock, or a gateway
+    /// that only reads.
     Some(Vec<String>),
 }
 
-/// Takes the exclusive lock, whose file is made if `make` is set.
+/// Takes the exclusive lock. If `make` is true, its file is made if it does not exist.
 pub(crate) fn exclude(root: impl AsFd, make: bool) -> Io<Holders> {
     let gateways = match find(&root) {
         Err(Errno::NOENT) if make => self::make(&root)?,

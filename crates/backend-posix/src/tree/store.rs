@@ -1,4 +1,4 @@
-//! A tree: its root, and what its file system can do.
+//! A tree: its root, and the abilities of its file system.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -98,22 +98,22 @@ enum OpenReason {
 }
 
 impl OpenError {
-    /// An error for a file system that lacks something required.
+    /// Makes the error for a file system that lacks something required.
     pub(crate) fn lacking(root: &Path, lack: Lack) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::Lacks(lack) }
     }
 
-    /// An error for a file system that cannot be tested.
+    /// Makes the error for a file system that cannot be tested.
     pub(crate) fn no_trial(root: &Path, errno: Errno) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::Trial(errno) }
     }
 
-    /// An error for a tree in which files cannot be used as other users.
+    /// Makes the error for a tree in which file calls cannot be made as other users.
     pub(crate) fn no_impersonation(root: &Path, why: String) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::NoImpersonation(why) }
     }
 
-    /// An error for a thread that cannot be started.
+    /// Makes the error for a thread that cannot be started.
     pub(crate) fn no_thread(root: &Path, error: std::io::Error) -> Self {
         Self { path: root.to_owned(), reason: OpenReason::NoThread(error) }
     }
@@ -124,22 +124,22 @@ impl OpenError {
 pub(crate) struct Store {
     pub root: OwnedFd,
     pub options: Options,
-    /// `st_dev` of the root; a bucket that is a mount point has another.
+    /// The device (`st_dev`) of the root; a bucket that is a mount point has another one.
     pub device: u64,
     /// The root's volume, as it was tried at the start ([`Store::with_volume`]).
     pub volume: Volume,
-    /// The other devices.
+    /// The devices of buckets that are not on the root's device.
     pub devices: Devices,
     clocks: Clocks,
     sidecars: bool,
-    /// True if files made in `.slipway` are given to the owner of the tree: for tools, which root
-    /// runs on trees that another user serves.
+    /// True if files made in `.slipway` are given to the owner of the tree. It is true for tools,
+    /// which root runs on trees that another user serves.
     pub hands_over: bool,
     pub presence: Presence,
     pub unmounted: Unmounted,
     /// True if nothing may be written, not even to test something.
     only_read: bool,
-    /// The lock by which a tool prevents upgrades of the tree.
+    /// The lock by which a tool prevents upgrades of the tree; `None` for a gateway.
     #[expect(dead_code, reason = "dropping it releases the lock")]
     serving: Option<Serving>,
 }
@@ -157,14 +157,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the tree at `root` for files in its `.slipway`, without the check whether objects can
-    /// be stored there.
+    /// Opens the tree at `root` for files in its `.slipway`, without a check whether objects can be
+    /// stored there.
     pub fn open_own(root: &Path, options: Options) -> Result<Self, OpenError> {
         Ok(Self { only_read: false, ..Self::attach(root, options)? })
     }
 
     /// Compares this machine's clock with the one that sets times in the tree, if that may be
-    /// another clock. Until then, the last comparison counts.
+    /// another clock. Until the comparison is done, the last one counts.
     pub fn measure_clocks(&self) {
         if self.volume.kind.is_local() || self.is_only_read() {
             return;
@@ -186,7 +186,7 @@ impl Store {
         self.unmounted.check(bucket)
     }
 
-    /// Checks that are repeated while the tree is served.
+    /// Makes the checks that are repeated while the tree is served.
     pub fn look_after(&self) {
         self.presence.look(&self.root);
         if self.unmounted.any() {
@@ -207,13 +207,14 @@ impl Store {
         Ok(Self { serving: Some(serving), ..store })
     }
 
-    /// Makes the store give everything that is made in `.slipway` to its owner, if this process is
+    /// Makes the store give everything that it makes in `.slipway` to its owner, if this process is
     /// root's.
     pub fn handing_over(self) -> Self {
         Self { hands_over: rustix::process::geteuid().is_root(), ..self }
     }
 
-    /// [`Store::open`] for tools that only read: without the check, which writes.
+    /// Opens a tree as [`Store::open`] does, for tools that only read: without the check, which
+    /// writes.
     pub fn attach(root: &Path, options: Options) -> Result<Self, OpenError> {
         let fail = |reason| OpenError { path: root.to_owned(), reason };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -278,7 +279,7 @@ impl Store {
         self.only_read
     }
 
-    /// Replaces an error by what it means on this file system.
+    /// Replaces an error by another one if it has a special meaning on this file system.
     pub fn explain(&self, error: BackendError) -> BackendError {
         match error {
             // Of a path that is too long, by sshfs. Elsewhere, of blocks whose checksum is wrong.
@@ -296,14 +297,15 @@ impl Store {
         Self { volume, ..self }
     }
 
-    /// The abilities of a volume that the options demand.
+    /// Returns the abilities of a volume that the options need.
     pub fn needs(&self) -> Needs {
         let Options { allow_same_names, durability, .. } = self.options;
         Needs { names: !allow_same_names, flushes: durability.syncs_names(), attributes: !self.sidecars }
     }
 
-    /// The place where records are kept. Only [`records`](crate::records) reads and writes them,
-    /// and asks this; the few others that ask concern only one of the two places.
+    /// Returns the place where records are kept. Only [`records`](crate::records) reads and writes
+    /// them, and needs this; the few others that ask have something to do for only one of the two
+    /// places.
     pub fn metadata(&self) -> Metadata {
         if self.sidecars { Metadata::Sidecar } else { Metadata::Xattr }
     }
@@ -313,7 +315,7 @@ impl Store {
         self.sidecars
     }
 
-    /// Writes the word to the tree's open `.slipway` that stops the first builds, which do not look
+    /// Writes to the tree's open `.slipway` the word that stops the first builds, which do not look
     /// for a format.
     pub fn note_format(&self, own: &OwnedFd) -> Result<(), BackendError> {
         let note =
@@ -343,14 +345,14 @@ impl Store {
         place_whole_by(own, name, mode, replace, content).map_err(Fail::for_good)
     }
 
-    /// See [`Clocks::is_settled`].
+    /// True if any later change of a directory will show in its time; see [`Clocks::is_settled`].
     pub fn is_settled(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let volume = self.volume_of(info.device, directory);
         volume.is_ok_and(|volume| self.clocks.is_settled(volume.changes, info, began_ns))
     }
 
-    /// True if a directory whose time is still that in `info` did not change while it was read from
-    /// `began_ns` on, as far as the time alone can show that.
+    /// True if the time of a directory, which is still that in `info`, shows that the directory did
+    /// not change while it was read from `began_ns` on.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let Volume { kind, changes, .. } = self.volume_on(info.device, directory);
         !kind.is_local() || self.clocks.is_settled(changes, info, began_ns)
@@ -361,7 +363,8 @@ impl Store {
         if self.options.durability.syncs_names() { rustix::fs::fsync(directory) } else { Ok(()) }
     }
 
-    /// The volume that `file` is on; `device` is the file's. Asks the kernel once for each device.
+    /// Returns the volume that `file` is on; `device` is the file's. The kernel is asked once for
+    /// each device.
     pub fn volume_of(&self, device: u64, file: impl AsFd) -> Io<Volume> {
         match self.known_volume(device) {
             Some(volume) => Ok(volume),
@@ -369,18 +372,19 @@ impl Store {
         }
     }
 
-    /// [`Store::volume_of`], with the most cautious values if it can't be known.
+    /// Returns the volume as [`Store::volume_of`] does, with the most cautious values if it can't
+    /// be known.
     pub fn volume_on(&self, device: u64, file: impl AsFd) -> Volume {
         self.volume_of(device, file).unwrap_or_else(|_| Volume::unknown())
     }
 
-    /// [`Store::volume_on`] the device of `file`.
+    /// Returns the volume as [`Store::volume_on`] does, for the device of `file`.
     pub fn volume_at(&self, file: impl AsFd) -> Volume {
         let device = file_info::of(&file).map(|info| info.device);
         device.map_or_else(|_| Volume::unknown(), |device| self.volume_on(device, file))
     }
 
-    /// [`Store::volume_of`], if the device is known already.
+    /// Returns the volume as [`Store::volume_of`] does, if the device is known already.
     pub fn known_volume(&self, device: u64) -> Option<Volume> {
         if device == self.device {
             return Some(self.volume);
@@ -394,26 +398,26 @@ impl Store {
         self.known_volume(device).is_some_and(|volume| volume.ordered)
     }
 
-    /// A file's inode number, if it never changes while the file exists. `file` is the file or its
-    /// directory, and is queried only if it is on another device than the root.
+    /// Returns a file's inode number, if it never changes while the file exists. `file` is the file
+    /// or its directory; its volume is looked up only if it is on another device than the root.
     pub fn lasting_inode(&self, file: impl AsFd, info: &FileInfo) -> Option<u64> {
         let last = self.volume_of(info.device, file).is_ok_and(|volume| volume.inodes_last);
         last.then_some(info.inode)
     }
 
-    /// A file as its ETag may show it, without an inode number that does not last; `file` is as for
-    /// [`Store::lasting_inode`].
+    /// Returns the attributes of a file for its ETag, without an inode number that does not last;
+    /// `file` is as for [`Store::lasting_inode`].
     pub fn lasting(&self, file: impl AsFd, info: &FileInfo) -> FileInfo {
         FileInfo { inode: self.lasting_inode(file, info).unwrap_or(0), ..*info }
     }
 
-    /// The identity of a file; `file` is as for [`Store::lasting_inode`].
+    /// Returns the identity of a file; `file` is as for [`Store::lasting_inode`].
     pub fn identity(&self, file: impl AsFd, info: &FileInfo) -> FileIdentity {
         FileIdentity { stamp: info.stamp, inode: self.lasting_inode(file, info).unwrap_or(0) }
     }
 
-    /// True if space may be reserved ahead of the bytes of a file: a bucket may be on another file
-    /// system than the root.
+    /// True if space may be reserved ahead of the bytes of `file`. It depends on the file's volume,
+    /// since a bucket may be on another file system than the root.
     pub fn reserves(&self, file: impl AsFd) -> bool {
         let volume = file_info::of(&file).and_then(|info| self.volume_of(info.device, file));
         volume.is_ok_and(|volume| !volume.reserves.is_no())
@@ -424,14 +428,14 @@ impl Store {
         self.volume.kind.is_local() && !self.sidecars
     }
 
-    /// True if a file on `device` gets its time when it is written, not when it is flushed to a
-    /// server. False for a device that is not known yet.
+    /// True if a file on `device` gets its final time when it is written, not when it is flushed to
+    /// a server. It is false for a device that is not known yet.
     pub fn times_are_final(&self, device: u64) -> bool {
         self.known_volume(device).is_some_and(|volume| volume.kind.is_local())
     }
 
-    /// True if renames show in the times of files ([`Volume::rename_changes`]). False for a device
-    /// that is not known yet, and where other machines make the times.
+    /// True if renames show in the times of files ([`Volume::rename_changes`]). It is false for a
+    /// device that is not known yet, and if other machines set the times.
     pub fn names_show_on(&self, device: u64) -> bool {
         let shows = |volume: Volume| volume.kind.is_local() && volume.rename_changes.is_yes();
         self.known_volume(device).is_some_and(shows)
@@ -476,8 +480,8 @@ fn read_metadata_file(root: &OwnedFd) -> Result<MetadataFile, OpenReason> {
     }
 }
 
-/// The path of an entry at the top of a bucket that has its record in an attribute, if one is among
-/// the first entries.
+/// Returns the path of an entry at the top of a bucket that has its record in an attribute, if one
+/// of the first entries has one.
 fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
     for bucket in names(root)? {
         let Ok(directory) = resolve::plain(root, &bucket, DIRECTORY) else { continue };
@@ -493,7 +497,7 @@ fn has_attributes(root: &OwnedFd) -> Io<Option<String>> {
     Ok(None)
 }
 
-/// The first names in a directory.
+/// Returns the first names in a directory.
 fn names(directory: &OwnedFd) -> Io<Vec<String>> {
     let mut names = Vec::new();
     read_names(resolve::plain(directory, "", DIRECTORY)?, |name, _| {
@@ -507,7 +511,8 @@ fn names(directory: &OwnedFd) -> Io<Vec<String>> {
     Ok(names)
 }
 
-/// Writes the file that keeps gateways from looking for records in attributes.
+/// Writes the file that says that records are in files, so that no gateway looks for them in
+/// attributes.
 fn note_sidecars(root: &OwnedFd) -> Result<(), OpenReason> {
     let found = read_metadata_file(root)?;
     if matches!(found, MetadataFile::Sidecar { .. }) {

@@ -1,9 +1,9 @@
-//! Decides whether a file or directory with one of our names may be trusted to be one that the
-//! server made.
+//! Decides whether a file or directory with one of the server's own names may be trusted to be one
+//! that the server made.
 //!
-//! Whoever may write in a directory can move another directory to any name in it: one of their own,
-//! or another user's. The gateway obeys what it reads in `.slipway` (notes, announcements,
-//! receipts), and removes what it finds there, with root's rights if root serves. So `.slipway` is
+//! Anyone who may write in a directory can move another directory to any name in it: one of their
+//! own, or another user's. The gateway obeys what it reads in `.slipway` (notes, announcements,
+//! receipts), and removes entries there, with root's rights if root serves. So `.slipway` is
 //! trusted only if its owner and mode are those that the server gives. That is checked on the open
 //! directory that is then used, not on its name.
 
@@ -27,40 +27,40 @@ use crate::layout::mark;
 use crate::volume::description::Fact;
 use crate::volume::trials::is_open_for_ever;
 
-/// This process's account. Asking the kernel each time would add a call to each write.
+/// The user id of this process. To ask the kernel each time would add a call to each write.
 static ACCOUNT: LazyLock<u32> = LazyLock::new(|| rustix::process::geteuid().as_raw());
 
-/// Files that only the `.slipway` of a tree has, not that of a bucket.
+/// The files that only the `.slipway` of a tree has, not that of a bucket.
 const OF_TREES: [&str; 3] = ["tree.toml", "account.toml", "credentials.toml"];
-/// The rights that this process takes from files it makes. Read from /proc: the call that returns
-/// it also sets it.
+/// The rights that this process takes from files it makes (its umask). It is read from /proc, since
+/// the call that returns it also sets it.
 static UMASK: LazyLock<u32> = LazyLock::new(|| {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok()).unwrap_or(0)
 });
 
-/// The bits of a mode that let others write.
+/// The bits of a mode that let other users write.
 const WRITABLE: u32 = 0o022;
-/// The bits of a mode that give others any right.
+/// The bits of a mode that give other users any right.
 const ANY: u32 = 0o077;
 
 /// The purpose for which a directory is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To make entries in it, or to read them.
+    /// The directory is opened to make entries in it, or to read them.
     Work,
-    /// To remove entries of `.slipway`, which must have its mark ([`marks`]). Others may not even
-    /// enter the real one.
+    /// The directory is opened to remove entries. If it is `.slipway`, it must have its mark
+    /// ([`marks`]), and other users must not have any right in it.
     Removal,
 }
 
 impl Bucket<'_> {
     /// Checks that an open directory with the name `path` in the bucket looks like one that the
-    /// server makes in `.slipway`: it must belong to the server's account, the owner of the bucket
-    /// (unless requests act as users) or that of `DIR/.slipway`, and others may not write there, as
-    /// far as its file system keeps modes. For [`Purpose::Removal`], `.slipway` must have its mark.
-    /// Otherwise returns EPERM, and logs that.
+    /// server makes in `.slipway`. It must belong to the server's user, the owner of the bucket
+    /// (unless requests act as users) or that of `DIR/.slipway`, and other users may not write
+    /// there, as far as its file system keeps modes. For [`Purpose::Removal`], `.slipway` must have
+    /// its mark. Otherwise logs that, and fails with EPERM.
     pub fn vouch(&self, opened: &OwnedFd, path: &str, purpose: Purpose) -> Io<()> {
         let stat = rustix::fs::fstat(opened)?;
         // Where requests act as users, the bucket's owner is one of them, and must not see what the
@@ -86,7 +86,7 @@ impl Bucket<'_> {
     }
 
     /// Logs that the bucket is a tree of its own, if an open `.slipway` that the gateway must not
-    /// empty is that of a tree. False if it is not.
+    /// empty is that of a tree. Returns false if it is not.
     fn log_tree(&self, opened: &OwnedFd, path: &str) -> bool {
         static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every_minute();
         if path != OWN_DIRECTORY || !is_of_tree(opened) {
@@ -103,8 +103,8 @@ impl Bucket<'_> {
     }
 
     /// True if a directory of keys in `parent` has an owner and a mode that a PUT gives. In any
-    /// other, somebody else could have set the mark of a directory that a PUT made (a `user.`
-    /// attribute), to have it removed where they could not remove it.
+    /// other directory, another user could have set the mark of a directory that a PUT made (a
+    /// `user.` attribute), so that the gateway removes a directory that this user may not remove.
     pub fn may_be_made(&self, parent: impl AsFd, directory: &OwnedFd) -> Io<bool> {
         let stat = rustix::fs::fstat(directory)?;
         let is_owner = |of: &dyn Fn() -> Io<Stat>| of().map(|of| of.st_uid == stat.st_uid);
@@ -156,9 +156,9 @@ impl Bucket<'_> {
         }
     }
 
-    /// EPERM unless an open folder of records in `directory` may be one that the server made. Its
-    /// mode does not matter, as it is that of directories of keys: in it, only records are replaced
-    /// or removed.
+    /// Fails with EPERM unless an open folder of records in `directory` may be one that the server
+    /// made. Its mode does not matter, since it is the mode of directories of keys: in it, only
+    /// records are replaced or removed.
     pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
         match stranger_in(self.store, directory, folder)? {
             None => Ok(()),
@@ -186,13 +186,13 @@ impl Bucket<'_> {
         }
     }
 
-    /// The name of the bucket, for the operator.
+    /// Returns the name of the bucket, for the operator.
     pub fn name_for_log(&self) -> String {
         let place = self.place();
         place.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The path of the bucket, for the operator.
+    /// Returns the path of the bucket, for the operator.
     pub fn place(&self) -> PathBuf {
         files::path_of(&*self.fd)
     }
@@ -204,9 +204,9 @@ pub(crate) fn is_of_tree(own: impl AsFd) -> bool {
     OF_TREES.into_iter().any(has)
 }
 
-/// The attributes of a folder of records that is not ours; `None` if it may be ours: if it belongs
-/// to this program's account, to the gateway's, or to the owner of the directory that contains it,
-/// to whom root's tools give it.
+/// Returns the attributes of a folder of records that the server did not make; `None` if it may
+/// have made it. The server's folders belong to this process's user, to the gateway's, or to the
+/// owner of the directory that contains them, to whom root's tools give them.
 pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd) -> Io<Option<Stat>> {
     let stat = rustix::fs::fstat(folder)?;
     let ours = stat.st_uid == *ACCOUNT
@@ -215,9 +215,9 @@ pub(crate) fn stranger_in(store: &Store, directory: impl AsFd, folder: &OwnedFd)
     Ok((!ours).then_some(stat))
 }
 
-/// True if the file `name` in `folder`, a folder of records, belongs to an account under which the
-/// server writes there: the folder's owner, the account of this process, or that of the gateway if
-/// this process is a tool. The file's mode is not looked at: it depends on the options with which
+/// True if the file `name` in `folder`, a folder of records, belongs to a user as which the server
+/// writes there: the folder's owner, the user of this process, or that of the gateway if this
+/// process is a tool. The file's mode is not checked, since it depends on the options with which
 /// the file was written.
 pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> Io<bool> {
     let name = file_info::one_name(name)?;
@@ -225,7 +225,7 @@ pub(crate) fn is_written_by_us(store: &Store, folder: &OwnedFd, name: &str) -> I
     Ok(uid == *ACCOUNT || uid == rustix::fs::fstat(folder)?.st_uid || keeper(store) == Some(uid))
 }
 
-/// The owner of `DIR/.slipway`, unless others could have made it.
+/// Returns the owner of `DIR/.slipway`, unless other users could have made it.
 fn keeper(store: &Store) -> Option<u32> {
     let root = rustix::fs::fstat(&store.root).ok()?;
     let own = state(store)?;
@@ -258,8 +258,8 @@ impl Store {
     }
 
     /// True if the file system of a directory keeps no modes (exFAT, NTFS, some FUSE file systems):
-    /// then the mode of the directory, which seems to give others rights, means nothing. Found out
-    /// when the device was tried, otherwise by one trial.
+    /// then the mode of the directory, which seems to give others rights, means nothing. It is
+    /// known if the device was tried; otherwise it is tried here.
     fn keeps_no_modes(&self, directory: impl AsFd, stat: &Stat) -> bool {
         if self.is_only_read() {
             // Nothing may be written to try it. `DIR/.slipway`, made closed to others, shows it for
@@ -284,8 +284,8 @@ impl Store {
     }
 }
 
-/// The rights of group and others that a directory's default ACL leaves to what is made in it,
-/// whatever the umask is. None without a default ACL.
+/// Returns the rights of group and others that a directory's default ACL leaves to entries that are
+/// made in it, whatever the umask is. There are none without a default ACL.
 fn left_by_acl(directory: impl AsFd) -> u32 {
     const ENTRY_BYTES: usize = 8;
     const GROUP: u8 = 0x04;
@@ -299,7 +299,7 @@ fn left_by_acl(directory: impl AsFd) -> u32 {
     rights(MASK).or(rights(GROUP)).unwrap_or(0) << 3 | rights(OTHERS).unwrap_or(0)
 }
 
-/// An empty file that others may not write to, which disappears when it is closed.
+/// Makes an empty file that others may not write to, and that disappears when it is closed.
 fn new_file(directory: impl AsFd) -> Io<OwnedFd> {
     let (flags, mode) = (OFlags::RDWR | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
     match rustix::fs::openat(&directory, ".", flags | OFlags::TMPFILE, mode) {

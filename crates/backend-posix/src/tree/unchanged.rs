@@ -22,8 +22,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The state in `info`, if what was read of the file since `begun_ns` is valid for it; `None`
-    /// if a change might not show.
+    /// Returns the state in `info`, if what was read of the file since `begun_ns` is valid for it;
+    /// `None` if a change might not show.
     pub fn settled(store: &Store, begun_ns: i128, info: &FileInfo) -> Option<Self> {
         let FileInfo { device, inode, stamp, changed_ns, .. } = *info;
         let age_ns = u128::try_from(begun_ns - changed_ns).unwrap_or(0);

@@ -1,8 +1,9 @@
 //! Notices buckets whose file system was unmounted while the tree is served.
 //!
-//! What is then at the bucket's name is the directory that it was mounted on: what a gateway writes
-//! there goes to another disk, and is hidden as soon as the file system is mounted again. So such a
-//! bucket is refused ([`BackendError::Unavailable`]) until something is mounted there again.
+//! The bucket's name then leads to the directory that the file system was mounted on: what a
+//! gateway writes there goes to another disk, and is hidden as soon as the file system is mounted
+//! again. So such a bucket is refused ([`BackendError::Unavailable`]) until something is mounted
+//! there again.
 //!
 //! A file system may also have been mounted over a bucket of DIR's own, which is to be served
 //! again. Such a bucket was no mount point at the start, and S3 created it, or it is not empty.
@@ -24,13 +25,14 @@ use crate::fs::resolve::{self, DIRECTORY};
 use crate::layout::keymap::is_of_file_system;
 use crate::record::{self, DirectoryRecord, Reading};
 
-/// The `f_type` of autofs, which mounts what it unmounted when it is used again.
+/// The `f_type` of autofs, which unmounts file systems that are not used, and mounts them again
+/// when they are.
 const AUTOFS: i64 = 0x0187;
 
 /// The buckets whose file system was unmounted.
 #[derive(Debug)]
 pub(crate) struct Unmounted {
-    /// True if there are any, so that requests need no lock as long as there are none.
+    /// True if there are unmounted buckets: only then requests take the lock.
     any: AtomicBool,
     seen: Mutex<Seen>,
 }
@@ -45,7 +47,7 @@ struct Seen {
 }
 
 impl Unmounted {
-    /// None, of a tree that is opened now.
+    /// Makes the value for a tree that is being opened: no bucket is unmounted.
     pub fn new(presence: &Presence) -> Self {
         let first: BTreeSet<_> = presence.mounted_buckets().into_iter().collect();
         let seen = Seen { last: first.clone(), first, unmounted: BTreeSet::new() };
@@ -64,13 +66,14 @@ impl Unmounted {
         Ok(())
     }
 
-    /// True if the mount table is to be read again though it has not changed: a bucket may have
-    /// been removed.
+    /// True if the mount table is to be read again although it has not changed, since an unmounted
+    /// bucket may have been removed.
     pub fn any(&self) -> bool {
         self.any.load(Relaxed)
     }
 
-    /// Compares the buckets that are mount points with those of the last time, and logs a change.
+    /// Compares the buckets that are mount points now with those at the last look, and logs
+    /// changes.
     pub fn look(&self, root: &OwnedFd, presence: &Presence) {
         // A tree whose path leads elsewhere is refused as a whole.
         if presence.check().is_err() || is_automounted(root) {

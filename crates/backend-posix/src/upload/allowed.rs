@@ -1,5 +1,6 @@
-//! Whether a user may make an object of a key by an upload. An upload is the gateway's own until it
-//! is an object, so that the kernel is asked what it would say of a file at the key.
+//! Decides whether a user may make an object of a key by an upload. An upload belongs to the
+//! gateway until it becomes an object, so that the kernel is asked what the user may do with a file
+//! at the key.
 
 use backend::{BackendError, Result};
 use kernel_calls::acting::is_acting;
@@ -11,8 +12,9 @@ use crate::facts::place::existing_directory;
 use crate::layout::keymap::{self, KeyPath};
 use crate::tree::store::Store;
 
-/// Fails unless the user that the thread acts as may make files where the key's file is or would
-/// be: in its directory, or the nearest one above that exists. Nothing is asked of the gateway.
+/// Fails unless the user whose identity the thread has may make files where the key's file is or
+/// would be: in its directory, or the nearest one above that exists. It always succeeds for the
+/// gateway itself.
 pub(super) fn check(store: &Store, bucket: &BucketName, place: &KeyPath) -> Result<()> {
     if !is_acting() {
         return Ok(());

@@ -1,9 +1,9 @@
-//! The files in which parts are put together, and who may write to them.
+//! The files in which parts are put together, and the right to write to them.
 //!
 //! An assembly is one sparse file, in which part *n* has the slot that begins at `(n - 1) *
-//! slot_bytes`. Its layout is an empty file whose record has the size of its slots, fixed by the
-//! first part that needed one. Writers hold a shared lock on the layout, and check its seal once
-//! they have the lock; the seal is set under the exclusive lock. So nobody writes to a sealed
+//! slot_bytes`. Its layout is an empty file whose record has the size of its slots, which the first
+//! part that needed one has fixed. Writers hold a shared lock on the layout, and check its seal
+//! once they have the lock; the seal is set under the exclusive lock. So nobody writes to a sealed
 //! assembly.
 
 use std::time::Instant;
@@ -97,7 +97,7 @@ impl Layout {
         }
     }
 
-    /// The position at which a part begins.
+    /// Returns the position in the assembly at which a part begins.
     pub fn start(&self, part_number: u32) -> u64 {
         u64::from(part_number).saturating_sub(1).saturating_mul(self.slot_bytes)
     }
@@ -111,8 +111,8 @@ impl Layout {
                 && self.start(part_number).checked_add(size_bytes).is_some_and(|end| end <= assembly_bytes)
     }
 
-    /// Takes the shared right to write to the assembly until [`Layout::release`]. False if the
-    /// assembly is sealed, or is about to be.
+    /// Takes the shared right to write to the assembly until [`Layout::release`]. Returns false if
+    /// the assembly is sealed, or is about to be.
     pub fn share(&self) -> bool {
         let locked = flock(&self.fd, FlockOperation::NonBlockingLockShared).is_ok();
         if locked && !self.is_sealed().unwrap_or(true) {
@@ -122,12 +122,12 @@ impl Layout {
         false
     }
 
-    /// Releases any lock.
+    /// Releases the lock, whether it is shared or exclusive.
     pub fn release(&self) {
         let _ = flock(&self.fd, FlockOperation::Unlock);
     }
 
-    /// True once nobody can write to the assembly any more.
+    /// True once no more can be written to the assembly.
     pub fn is_sealed(&self) -> Io<bool> {
         Ok(match record::peek_short::<LayoutRecord>(&self.fd)? {
             Reading::Known(record) => record.sealed,
@@ -135,10 +135,10 @@ impl Layout {
         })
     }
 
-    /// Ends all writing to the assembly permanently. False if someone keeps writing. A power cut
-    /// may undo the seal: no writer survives that, and later ones find by its name whether the
-    /// assembly is an object. The exclusive lock is kept as long as the layout is open: on a file
-    /// system that shows another machine's seal late, that machine must find the assembly gone.
+    /// Ends all writing to the assembly permanently. Returns false if a writer does not end. A
+    /// power cut may undo the seal: then no writer is left, and later ones see by the assembly's
+    /// name whether it is an object. The exclusive lock is kept as long as the layout is open: a
+    /// machine to which the file system shows the seal late must find the assembly gone.
     pub fn seal(&self) -> Result<bool> {
         let begun = Instant::now();
         while flock(&self.fd, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -161,8 +161,8 @@ pub(super) fn finish(file: &OwnedFd, size_bytes: u64) -> Result<()> {
         .op("set a file's time")
 }
 
-/// True if an assembly has other names, such as one in a snapshot by hard links. Then it must not
-/// be written to any more.
+/// True if an assembly has other names, for example in a snapshot by hard links. Then no more may
+/// be written to it.
 pub(super) fn is_shared(file: &OwnedFd) -> Io<bool> {
     // Network file systems and FUSE may keep the number of links for each name.
     Ok(file_info::fresh(file)?.links > 1)
@@ -203,7 +203,7 @@ fn is_gone(directory: &Directory, assembly: u8) -> Result<bool, Fail> {
     }
 }
 
-/// Removes a name that is no longer needed. If that fails, it only costs space.
+/// Removes a name that is no longer needed. If that fails, the name only costs space.
 pub(super) fn remove(directory: &Directory, name: &str) {
     let _ = remove_if_there(directory, name);
 }

@@ -20,16 +20,17 @@ use crate::tree::store::Store;
 use crate::write::publish::Target;
 use crate::write::staging::Staged;
 
-/// A [`CompleteUpload`], with its upload and target.
+/// The arguments of a completion: a [`CompleteUpload`], with its upload and target.
 pub(crate) struct Complete {
     pub upload: UploadName,
     pub target: Target,
     pub request: CompleteUpload,
-    /// The checksum for uploads that chose none.
+    /// The algorithm of the checksum, for uploads that chose none.
     pub default: ChecksumAlgorithm,
 }
 
-/// Makes the object from its parts. If repeated with the same parts, returns the same receipt.
+/// Makes the object from its parts. If it is repeated with the same parts, it returns the same
+/// receipt.
 pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceipt> {
     let name = &complete.upload;
     allowed::check(store, &name.bucket, &name.place)?;
@@ -58,8 +59,8 @@ pub(crate) fn complete(store: &Store, complete: &Complete) -> Result<WriteReceip
 }
 
 /// Returns the receipt of an earlier completion, if the request may be a repetition of it.
-/// Otherwise it names other parts or another size than the object has, and the upload no longer
-/// exists to make one from it.
+/// Otherwise fails: the request names other parts or another size than the object has, and the
+/// upload no longer exists to make an object from it.
 fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteReceipt> {
     let same_parts = multipart_etag(request.parts.iter().map(|part| &part.etag)) == receipt.etag;
     let same_size = request.size_bytes.is_none_or(|given| given == receipt.size_bytes);
@@ -67,7 +68,7 @@ fn repeated(request: &CompleteUpload, receipt: WriteReceipt) -> Result<WriteRece
     if same_parts && same_size && in_order { Ok(receipt) } else { Err(BackendError::NoSuchUpload) }
 }
 
-/// The receipt of the upload, if it was completed before.
+/// Returns the receipt of the upload, if it was completed before.
 fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceipt> {
     let record = receipt::receipt(bucket, name.id.as_str())?
         .filter(|record| record.key.as_deref() == Some(&name.place.key));
@@ -223,7 +224,7 @@ fn total(parts: &[Part]) -> Result<u64> {
     total.filter(|total| *total <= OBJECT_BYTES_MAX).ok_or(BackendError::TooLarge)
 }
 
-/// The MD5 of the parts' MD5s.
+/// Computes the MD5 of the parts' MD5s.
 fn multipart_etag<'a>(etags: impl Iterator<Item = &'a ETag>) -> ETag {
     let mut md5 = Checksummer::new(ChecksumAlgorithm::Md5);
     let mut parts = 0u32;
@@ -253,7 +254,8 @@ fn composite(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Result<Checksum> {
     Ok(Checksum::composite(whole.finish(), count(parts)))
 }
 
-/// The CRC of the whole from those of the parts; `None` if it must be computed from the bytes.
+/// Computes the CRC of the whole from those of the parts; `None` if it must be computed from the
+/// bytes.
 fn combined(algorithm: ChecksumAlgorithm, parts: &[Part]) -> Option<Checksum> {
     let (first, rest) = parts.split_first()?;
     let first = first.checksum.filter(|checksum| checksum.algorithm() == algorithm)?;

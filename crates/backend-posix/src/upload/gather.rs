@@ -1,5 +1,5 @@
-//! Puts the parts of an object together in one file: without work if they are in place, by sharing
-//! blocks if the file system can, otherwise by copying.
+//! Puts the parts of an object together in one file. It is no work if they are in place already;
+//! otherwise the file system shares their blocks if it can, or they are copied.
 
 use backend::Result;
 use kernel_calls::acting::{as_self, is_acting};
@@ -31,11 +31,11 @@ struct Assembly {
     shared: bool,
 }
 
-/// The attributes of new files in the object's directory.
+/// The attributes that new files in the object's directory get.
 struct Place {
     device: u64,
-    /// The owner and group that the file must get back, if an assembly was given away, but the
-    /// client that completes it has no account.
+    /// The owner and group that the file must get back if the assembly was given to a user, but the
+    /// client that completes the upload has none.
     owner: Option<(Uid, Gid)>,
 }
 
@@ -50,7 +50,7 @@ impl Place {
         Ok(Self { device, owner: Some((Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid))) })
     }
 
-    /// Gives the file the owner of a new one.
+    /// Gives the file back to the owner of a new file, if that is needed.
     fn take_back(&self, file: &OwnedFd) -> Io<()> {
         let Some((user, group)) = self.owner else { return Ok(()) };
         rustix::fs::fchown(file, Some(user), Some(group))
@@ -60,7 +60,8 @@ impl Place {
 /// A file with the bytes of all parts.
 pub(super) struct Gathered<'s> {
     pub stage: Stage<'s>,
-    /// The seal that keeps others from writing to the file, held until it is published.
+    /// The layout whose seal keeps others from writing to the file, held until the file is
+    /// published.
     pub sealed: Option<Layout>,
 }
 
@@ -100,7 +101,7 @@ pub(super) fn gather<'s>(
     Ok(Gathered { stage, sealed: None })
 }
 
-/// Calls `run` with the file that has a part's bytes, and their position in it.
+/// Calls `run` with the file that has a part's bytes, and the position of the bytes in it.
 fn with_source(
     store: &Store,
     upload: &Upload,
@@ -147,8 +148,9 @@ fn find(assemblies: &[Assembly], number: u8) -> Option<&Assembly> {
     assemblies.iter().find(|assembly| assembly.layout.assembly == number)
 }
 
-/// Chooses the assembly that can become the object: the parts fit its slots without a gap, some of
-/// them are already in it, and cutting it to the object's size loses no part that was left out.
+/// Chooses the assembly that can become the object's file. Its slots must fit the parts without a
+/// gap, and some of the parts must be in it already. Cutting it to the object's size must not lose
+/// a part that was left out.
 fn choose(
     store: &Store,
     upload: &Upload,
@@ -191,7 +193,7 @@ fn would_cut(
     Ok(now.stamp.size_bytes > size_bytes && reaches_beyond(store, upload, last, here)?)
 }
 
-/// True if a part with a number above `last` is in the assembly too.
+/// True if a part with a number above `last` is in the same assembly.
 fn reaches_beyond(store: &Store, upload: &Upload, last: u32, here: PartBytes) -> Result<bool, Fail> {
     let directory = resolve::plain(&upload.directory, "", DIRECTORY).attempt("open an upload")?;
     for (name, _) in entries(&directory).attempt("read an upload")? {

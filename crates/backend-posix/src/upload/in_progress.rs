@@ -20,7 +20,7 @@ use crate::record::{self, UploadRecord};
 use crate::tree::bucket::{Bucket, Directory};
 use crate::tree::lock::{Lock, lock_file};
 
-/// Names an upload of a key.
+/// The name of an upload: its bucket, key and id.
 #[derive(Debug, Clone)]
 pub(crate) struct UploadName {
     pub bucket: BucketName,
@@ -42,7 +42,7 @@ pub(crate) struct Upload {
     pub record: UploadRecord,
 }
 
-/// Whether the removal of an upload must survive a power cut.
+/// The answer to whether the removal of an upload must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
     /// The removal must survive if the durability level demands it.
@@ -51,21 +51,22 @@ pub(super) enum Sync {
     No,
 }
 
-/// True unless the thread acts as another user than the one who began an upload. A key says where
-/// an upload's object will be, not whose it is: whoever renames directories decides where a key
-/// leads.
+/// True unless the thread has the identity of another user than the one who began an upload. The
+/// key says where an upload's object will be, not who owns it: anyone who may rename directories
+/// decides where a key leads.
 pub(super) fn is_own(user: Option<u32>) -> bool {
     is_for(acting_user(), user)
 }
 
-/// [`is_own`] for who is known already: `None` for the gateway, which works on all uploads.
+/// Does the same as [`is_own`] for a user that is known already: `None` for the gateway, which
+/// works on all uploads.
 pub(super) fn is_for(acting: Option<u32>, user: Option<u32>) -> bool {
     acting.is_none_or(|acting| user == Some(acting))
 }
 
 impl Upload {
     /// Opens an upload of this key. A completed upload counts as missing. Fails with
-    /// [`BackendError::NotAllowed`] for another user's.
+    /// [`BackendError::NotAllowed`] for the upload of another user.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         let upload = Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
@@ -73,8 +74,8 @@ impl Upload {
         if is_own(upload.record.user) { Ok(upload) } else { Err(BackendError::NotAllowed) }
     }
 
-    /// Opens an upload of any key; `None` for a text that can't be an id of ours, such as `..`: ids
-    /// are names of directories here.
+    /// Opens an upload of any key; `None` for a text that can't be the id of an upload, such as
+    /// `..`, since ids are names of directories here.
     pub fn open_id(bucket: &Bucket<'_>, id: &str) -> Result<Option<Self>> {
         if !is_id(id) {
             return Ok(None);
@@ -96,7 +97,7 @@ impl Upload {
     }
 
     /// Waits for the exclusive right to complete or abort the upload. If another request has it for
-    /// longer than the wait may take (`lock_wait`), the error is [`BackendError::OutOf`], and a
+    /// longer than the wait may take (`lock_wait`), this fails with [`BackendError::OutOf`], and a
     /// later request finds the result. If the upload has ended by then, the attempt has lost a
     /// race.
     pub fn lock(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
@@ -105,7 +106,8 @@ impl Upload {
         Lock::of(bucket.store, file, &self.directory, DESCRIPTION)
     }
 
-    /// [`Upload::lock`] without waiting: [`BackendError::Busy`] if the lock is held.
+    /// Takes the same right as [`Upload::lock`] without waiting: [`BackendError::Busy`] if it is
+    /// held.
     pub fn lock_at_once(&self, bucket: &Bucket<'_>) -> Result<Lock, Fail> {
         let file = self.open_description()?;
         if !try_lock_file(&file).attempt("lock an upload")? {

@@ -29,8 +29,8 @@ use crate::tree::bucket::Bucket;
 pub(crate) struct UploadIndexes {
     /// The indexes by device and inode of the directory of uploads.
     kept: Mutex<Kept>,
-    /// Only one directory is read at a time: of callers that need the same one, all but the first
-    /// find its index.
+    /// The lock under which a directory is read. Only one is read at a time: of callers that need
+    /// the same one, all but the first find its index.
     reading: Mutex<()>,
     bytes_max: usize,
 }
@@ -41,15 +41,15 @@ struct Kept {
     uses: u64,
 }
 
-/// A position in the index: after it come larger keys, and uploads of the same key with larger ids.
-/// The key need not be UTF-8, so that it can be after all keys with a prefix.
+/// A position in the index: before larger keys, and before uploads of the same key with larger ids.
+/// The key need not be UTF-8, so that the position can be after all keys with a prefix.
 pub(super) type Bound = (Vec<u8>, Option<UploadId>);
 
 /// An upload of an index.
 #[derive(Debug, Clone)]
 pub(crate) struct Indexed {
     pub upload: UploadSummary,
-    /// The user of the system who began it ([`UploadRecord::user`]).
+    /// The user id of the upload's owner ([`UploadRecord::user`]).
     pub user: Option<u32>,
 }
 
@@ -57,23 +57,23 @@ pub(crate) struct Indexed {
 #[derive(Debug, Default)]
 pub(crate) struct UploadIndex {
     uploads: Vec<Indexed>,
-    /// When the directory last changed, if that shows whether the index is still correct.
+    /// The time of the directory's last change, if it shows whether the index is still correct.
     changed_ns: Option<i128>,
-    /// The position at which the index begins: earlier uploads were left out, as were those after
-    /// `limit`.
+    /// The position at which the index begins: earlier uploads were left out, and so were those
+    /// after `limit`.
     from: Bound,
     limit: Option<Bound>,
     bytes: usize,
 }
 
 impl UploadIndexes {
-    /// Indexes of at most a share of `index_bytes`, the memory for the indexes of keys.
+    /// Makes indexes with at most a share of `index_bytes`, the memory for the indexes of keys.
     pub fn new(index_bytes: usize) -> Self {
         let bytes_max = index_bytes / UPLOAD_INDEX_SHARE;
         Self { kept: Mutex::default(), reading: Mutex::default(), bytes_max }
     }
 
-    /// The index of the uploads in `directory`, with at least some of those after `from`.
+    /// Returns the index of the uploads in `directory`, with at least some of those after `from`.
     pub fn get(&self, bucket: &Bucket<'_>, directory: &OwnedFd, from: &Bound) -> Result<Arc<UploadIndex>> {
         let look = || -> Result<_> {
             let info = file_info::fresh(directory).op("stat the uploads directory")?;
@@ -133,7 +133,7 @@ impl UploadIndex {
         self.from <= *from && self.limit.as_ref().is_none_or(|limit| from < limit)
     }
 
-    /// The uploads after a position.
+    /// Returns the uploads after a position.
     pub fn behind(&self, bound: &Bound) -> &[Indexed] {
         &self.uploads[self.uploads.partition_point(|upload| !is_behind(bound, upload))..]
     }
@@ -143,8 +143,8 @@ impl UploadIndex {
         self.limit.is_some()
     }
 
-    /// Drops what is before `from` if the index is too large, and then the last half of the rest if
-    /// it still is.
+    /// Drops the uploads before `from` if the index is too large, and then half of the rest, from
+    /// the end, until it is small enough.
     fn narrow(&mut self, from: &Bound, bytes_max: usize) {
         self.uploads.sort_unstable_by(order);
         self.uploads.retain(|upload| is_behind(from, upload));
@@ -186,9 +186,9 @@ fn bytes_of(Indexed { upload, .. }: &Indexed) -> usize {
     size_of::<Indexed>() + upload.key.as_str().len() + upload.id.as_str().len() + initiator
 }
 
-/// Reads the names in a directory of uploads, and the records that are not known. False if some
-/// could not be read yet: an upload that is just being created gets its record without a change of
-/// the directory.
+/// Reads the names in a directory of uploads, and the records that are not known. Returns false if
+/// some could not be read yet: an upload that is just being created gets its record without a
+/// change of the directory.
 fn read(
     directory: &OwnedFd,
     old: Option<&UploadIndex>,
@@ -226,7 +226,8 @@ fn read(
     Ok((index, complete))
 }
 
-/// The contents of an upload's record; `None` if it does not exist or can't be read.
+/// Returns the contents of an upload's record; `None` if the record does not exist or can't be
+/// read.
 fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<Indexed>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),

@@ -21,7 +21,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 use crate::write::publish::sync_names;
 
-/// The object, if this upload made it.
+/// Returns the receipt for the object, if this upload made it.
 pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<WriteReceipt>> {
     match open(store, &upload.bucket, &upload.place) {
         Ok(opened) if opened.upload_id.as_deref() == Some(upload.id.as_str()) => {
@@ -39,9 +39,9 @@ pub(super) fn published(store: &Store, upload: &UploadName) -> Result<Option<Wri
     }
 }
 
-/// Writes the journal: the answer, and which `file` of the upload becomes the object. The journal's
-/// bytes are on disk before the object is. Its name has to be only if a copy becomes the object:
-/// otherwise the missing assembly shows the same.
+/// Writes the journal: the answer, and the number of the upload's file that becomes the object. The
+/// journal's bytes are on disk before the object is. Its name has to be on disk only if a copy
+/// becomes the object: otherwise the missing assembly shows the same.
 pub(super) fn begin(
     bucket: &Bucket<'_>,
     upload: &Upload,
@@ -64,8 +64,8 @@ pub(super) fn begin(
     if file == Some(WHOLE) { sync_names(bucket, &upload.directory) } else { Ok(()) }
 }
 
-/// Removes what a Complete left that did not publish the object. The journal is removed first: with
-/// it, a missing file would seem to have become the object.
+/// Removes the leftovers of a Complete that did not publish the object. The journal is removed
+/// first: with it, a missing file would seem to have become the object.
 fn undo(upload: &Upload) -> Result<(), Fail> {
     for name in [JOURNAL, WHOLE_NAME] {
         as_self(|| assembly::remove_if_there(&upload.directory, name)).attempt("undo a completion")?;
@@ -73,8 +73,8 @@ fn undo(upload: &Upload) -> Result<(), Fail> {
     Ok(())
 }
 
-/// Finds out the result of an interrupted Complete: its answer, if the object was published.
-/// Otherwise the upload is in progress as before.
+/// Determines the result of an interrupted Complete. If the object was published, the result is its
+/// answer. Otherwise the upload is in progress as before.
 pub(super) fn finish_interrupted(
     bucket: &Bucket<'_>,
     upload: &Upload,

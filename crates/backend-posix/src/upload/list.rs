@@ -20,7 +20,7 @@ use crate::listing::{after_all, common_prefix};
 use crate::tree::bucket::Bucket;
 use crate::tree::store::Store;
 
-/// One page of an upload's parts.
+/// Returns one page of an upload's parts.
 pub(crate) fn list_parts(store: &Store, name: &UploadName, after: u32, max_parts: usize) -> Result<PartPage> {
     let upload = Upload::open(&store.bucket(&name.bucket)?, name)?;
     as_self(|| page_of(store, &upload, after, max_parts))
@@ -70,7 +70,7 @@ fn page_of(store: &Store, upload: &Upload, after: u32, max_parts: usize) -> Resu
     Ok(page)
 }
 
-/// [`backend::ListUploadsQuery`], owned.
+/// The same as [`backend::ListUploadsQuery`], with owned values.
 #[derive(Debug, Clone)]
 pub(crate) struct UploadsQuery {
     pub bucket: BucketName,
@@ -80,7 +80,8 @@ pub(crate) struct UploadsQuery {
     pub max_items: usize,
 }
 
-/// One page of the uploads in progress: those of the user that the thread acts as, or all.
+/// Returns one page of the uploads in progress: those of the user whose identity the thread has, or
+/// all.
 pub(crate) fn list_uploads(
     store: &Store,
     indexes: &UploadIndexes,
@@ -115,9 +116,9 @@ fn list_in(
     }
 }
 
-/// Refuses a marker that can't be an id of ours, or is that of another key's upload. The id of an
-/// upload that has ended since the previous page is still a position: ids sort by time. Another
-/// user's is like one that has ended.
+/// Refuses a marker that can't be the id of an upload, or is that of an upload of another key. The
+/// id of an upload that has ended since the previous page is still a position, since ids sort by
+/// time. An upload of another user counts as one that has ended.
 fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId, user: Option<u32>) -> Result<()> {
     let upload = Upload::open_id(bucket, id.as_str())?.filter(|upload| is_for(user, upload.record.user));
     let valid = match upload {
@@ -127,8 +128,8 @@ fn check_marker(bucket: &Bucket<'_>, key: &str, id: &UploadId, user: Option<u32>
     if valid { Ok(()) } else { Err(BackendError::InvalidUploadMarker) }
 }
 
-/// Adds the uploads of an index after `position` to a page. True if the page is full, or has all
-/// uploads that the query asks for.
+/// Adds the uploads of an index after `position` to a page. Returns true if the page is full, or
+/// has all uploads that the query asks for.
 fn fill(
     bucket: &Bucket<'_>,
     query: &UploadsQuery,
@@ -181,7 +182,7 @@ fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
     })
 }
 
-/// The position after which a listing continues.
+/// Returns the position after which a listing continues.
 fn bound(query: &UploadsQuery, position: Option<&UploadPosition>) -> Bound {
     let first = (query.prefix.as_bytes().to_vec(), None);
     let position = match position {

@@ -98,8 +98,8 @@ pub(crate) fn create(store: &Store, bucket: &BucketName, key: &str, upload: &New
     UploadId::new(&id).map_err(|_| BackendError::NoSuchUpload)
 }
 
-/// The object that a key has now, for a conditional Complete to compare with later. `None` if it
-/// can't be looked at: then conditions are evaluated as for any other write.
+/// Returns the object that a key has now, with which a conditional Complete compares the key's
+/// object later. `None` if it can't be read: then conditions are evaluated as for any other write.
 fn find_predecessor(store: &Store, bucket: &BucketName, key: &str) -> Result<Option<Predecessor>> {
     let opened = match object::open(store, bucket, &KeyPath::of(key)) {
         Ok(opened) => opened,
@@ -199,8 +199,8 @@ fn is_newer(uploads: &OwnedFd, id: &str) -> bool {
         .is_ok_and(|bytes| record::from_bytes::<UploadRecord>(&bytes) == Err(Unread::Closed))
 }
 
-/// Finishes an upload whose Complete was interrupted, or removes an abandoned one. One that is
-/// being worked on is left alone.
+/// Finishes an upload whose Complete was interrupted, or removes an abandoned one. An upload that
+/// another request works on stays unchanged.
 fn sweep_upload(
     bucket: &Bucket<'_>,
     uploads: &OwnedFd,

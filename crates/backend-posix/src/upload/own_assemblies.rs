@@ -8,8 +8,9 @@ use s3_types::UploadId;
 use crate::limits::OWN_ASSEMBLIES_MAX;
 
 /// The uploads whose assemblies this gateway made, up to a limit. On a file system that machines
-/// share, only this gateway writes to them: two machines that write to one file, even to different
-/// places, may wait for each other for half a minute (MooseFS has one writer for 64 MiB).
+/// share, only the gateway that made an assembly writes to it: two machines that write to one file,
+/// even to different places, may wait for each other for half a minute (MooseFS allows one writer
+/// for each 64 MiB).
 #[derive(Debug, Default)]
 pub(crate) struct OwnAssemblies(Mutex<VecDeque<String>>);
 

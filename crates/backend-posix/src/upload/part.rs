@@ -28,9 +28,9 @@ pub(crate) struct PartTarget {
     pub number: u32,
     /// The upload's algorithm, if it chose one.
     pub(super) algorithm: Option<ChecksumAlgorithm>,
-    /// The length of the part, if it is known.
+    /// The length of the part in bytes, if the client announced it.
     pub(super) announced: Option<u64>,
-    /// The owner of the part's file, or of the assembly if this is its first part.
+    /// The user to whom the part's file is given, or the assembly if this is its first part.
     pub owner: Option<UnixAccount>,
     pub(super) bucket: Arc<OwnedFd>,
     pub(super) directory: Directory,
@@ -51,9 +51,10 @@ pub(super) struct Part {
 /// The place of a part's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartBytes {
-    /// The part's own file, with this inode number; `None` if such numbers don't last.
+    /// The bytes are in the part's own file, with this inode number; `None` if such numbers don't
+    /// last.
     Own { inode: Option<u64> },
-    /// Its slot in this assembly.
+    /// The bytes are in the part's slot of this assembly.
     Slot { assembly: u8 },
 }
 
@@ -107,12 +108,13 @@ impl Part {
         }))
     }
 
-    /// The error of a completion that names this part with other properties.
+    /// Returns the error for a completion that names this part with other properties.
     pub fn invalid(&self) -> BackendError {
         BackendError::InvalidPart { part_number: self.number, etag: self.etag.to_string() }
     }
 
-    /// Opens the part's own file. An error to try again after if it was uploaded again meanwhile.
+    /// Opens the part's own file. If the part was uploaded again meanwhile, the attempt has lost a
+    /// race.
     pub fn open(&self, store: &Store, directory: &Directory) -> Result<OwnedFd, Fail> {
         let (file, info) = as_self(|| open_own(directory, self.number)).attempt("open a part")?;
         let same = match self.bytes {

@@ -101,7 +101,7 @@ impl Destination for PartTarget {
     }
 }
 
-/// [`backend::CopyPartRequest`], owned.
+/// The same as [`backend::CopyPartRequest`], with owned values.
 #[derive(Debug, Clone)]
 pub(crate) struct CopyPart {
     pub source: Source,
@@ -111,8 +111,8 @@ pub(crate) struct CopyPart {
     pub owner: Option<UnixAccount>,
 }
 
-/// Copies a part from an object. It gets a checksum by the upload's algorithm, or the default one,
-/// like an uploaded part.
+/// Copies a part from an object. As an uploaded part, it gets a checksum by the upload's algorithm,
+/// or by the default one.
 pub(crate) fn copy_part(
     store: &Store,
     own_assemblies: &Arc<OwnAssemblies>,

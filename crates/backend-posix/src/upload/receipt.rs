@@ -10,8 +10,8 @@ use crate::layout::uploads::{COMPLETED, is_id};
 use crate::record::{self, CompletionRecord};
 use crate::tree::bucket::Bucket;
 
-/// The receipt of a completed upload; `None` for a text that can't be an id of ours, and would name
-/// another file here.
+/// Reads the receipt of a completed upload; `None` for a text that can't be the id of an upload,
+/// and would name another file here.
 pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<CompletionRecord>> {
     if !is_id(id) {
         return Ok(None);
@@ -24,7 +24,8 @@ pub(super) fn receipt(bucket: &Bucket<'_>, id: &str) -> Result<Option<Completion
     }
 }
 
-/// True if an upload has a receipt. Whoever could forge receipts could only make uploads unusable.
+/// True if an upload has a receipt. A user who could forge receipts could only make uploads
+/// unusable.
 pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
     match as_self(|| files::read_own(&bucket.fd, &format!(".slipway/{COMPLETED}/{id}"))) {
         Ok(bytes) => Ok(record::from_bytes::<CompletionRecord>(&bytes).is_ok()),
@@ -33,7 +34,7 @@ pub(super) fn is_completed(bucket: &Bucket<'_>, id: &str) -> Result<bool> {
     }
 }
 
-/// The answer in a receipt or journal.
+/// Returns the answer in a receipt or journal.
 pub(super) fn answer(record: CompletionRecord) -> Option<WriteReceipt> {
     let CompletionRecord { key: _, etag, checksum, size_bytes, time_ns, assembly: _, user: _, unknown: _ } =
         record;

@@ -1,4 +1,4 @@
-//! A part's slot in an assembly, for its writer.
+//! The slot of a part in an assembly, for its writer.
 
 use backend::{BackendError, BusyResource, Result};
 use rustix::fd::OwnedFd;
@@ -22,24 +22,25 @@ pub(super) struct Slot {
     directory: Directory,
     claim: String,
     start: u64,
-    /// The announced size, which is the most that may be written.
+    /// The announced size of the part in bytes, which is the most that may be written.
     size_bytes: u64,
     /// True if other machines may write to the same file, and written data may stay in their
     /// memory.
     shared: bool,
-    /// True if the part's bytes need only be on the device before its name is flushed: the file
-    /// system's journal keeps the order of changes.
+    /// True if it is enough that the part's bytes are on the device before its name is flushed,
+    /// since the file system's journal keeps the order of changes.
     ordered: bool,
-    /// True if a part may have been published whose record says that its bytes are in this slot.
+    /// True if a record may have been published that says that the part's bytes are in this slot.
     published: bool,
 }
 
 impl Slot {
-    /// Claims the slot for a part of `size_bytes`, and opens the assembly. `None` if the part needs
-    /// a file of its own: records are in files; the upload has no layout, and none can be made; the
-    /// part does not fit the slots, or would end beyond the largest assembly; its slot is already
-    /// claimed; or the assembly is sealed or about to be, has another name, is gone, or belongs to
-    /// another gateway on a file system that machines share.
+    /// Claims the slot for a part of `size_bytes`, and opens the assembly. Returns `None` if the
+    /// part needs a file of its own: because records are in files; because the upload has no
+    /// layout, and none can be made; because the part does not fit the slots, or would end beyond
+    /// the largest assembly; because its slot is already claimed; or because the assembly is sealed
+    /// or about to be, has another name, is gone, or belongs to another gateway on a file system
+    /// that machines share.
     pub fn claim(bucket: &Bucket<'_>, part: &PartTarget, size_bytes: u64) -> Result<Option<(OwnedFd, Self)>> {
         // The layout of an assembly is an attribute, wherever records are.
         // An object that is the requester's own begins as a file of the requester's.
@@ -116,7 +117,8 @@ impl Window for Slot {
         }
     }
 
-    /// Keeps the lock to the end where unlocking may wait for a server.
+    /// Releases the lock, except where unlocking may wait for a server: there it is kept until the
+    /// part is complete.
     fn leave(&self) {
         if !self.shared {
             self.layout.release();
@@ -138,7 +140,8 @@ impl Window for Slot {
         self.published = true;
     }
 
-    /// Frees the space of a failed part, and the claim unless writes of it may still be pending.
+    /// Frees the space of a failed part. Also removes the claim, unless writes of the part may
+    /// still be pending.
     fn give_up(&self, assembly: &OwnedFd) {
         // Not once it is sealed: the slot may have been given to a part with a file of its own.
         if self.published || !self.layout.share() {
@@ -153,11 +156,11 @@ impl Window for Slot {
 }
 
 impl Slot {
-    /// Brings the part's bytes to the device, before anything says that they are there. Where the
-    /// journal keeps the order, only these bytes, and not those of the parts that others are
-    /// writing to the same file: the blocks and the size of the file are in the journal once the
-    /// bytes are written, before the part's record and name, one of which is flushed (decision
-    /// 0007).
+    /// Brings the part's bytes to the device, before a record says that they are there. If the
+    /// journal keeps the order, only these bytes are flushed, and not those of the parts that
+    /// others are writing to the same file: the blocks and the size of the file are in the journal
+    /// once the bytes are written, before the part's record and name, one of which is flushed
+    /// (decision 0007).
     fn flush(&self, bucket: &Bucket<'_>, assembly: &OwnedFd, size_bytes: u64) -> Result<()> {
         if !bucket.store.options.durability.syncs_data() && !self.shared {
             return Ok(());

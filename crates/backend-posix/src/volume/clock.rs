@@ -1,4 +1,5 @@
-//! Decides whether the time of a directory's last change shows that it has not changed since.
+//! Decides whether the time of a directory's last change proves that the directory has not changed
+//! since.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ pub(crate) struct Clocks {
     /// The nanoseconds by which this machine's clock is ahead of the one that sets times in the
     /// tree, if that is another clock; [`UNKNOWN`] if it can't be known.
     ahead_ns: AtomicI64,
-    /// The time at which this machine's clock was 0, by a clock that cannot be set.
+    /// The time at which this machine's clock was 0, by a clock that nobody can set.
     epoch_ns: AtomicI64,
     started: Instant,
 }
@@ -29,14 +30,14 @@ impl Clocks {
     }
 
     /// Compares the clocks, by the ctime of a file that was changed just now; `None` if the change
-    /// did not show.
+    /// did not show in it.
     pub fn measure(&self, changed_ns: Option<i128>) {
         let ahead = changed_ns.map(|changed_ns| i128::from(file_info::now_ns()) - changed_ns);
         self.ahead_ns.store(ahead.and_then(|ns| i64::try_from(ns).ok()).unwrap_or(UNKNOWN), Relaxed);
     }
 
-    /// True if this machine's clock was set since the last call: then the measurement is no longer
-    /// valid.
+    /// True if this machine's clock was set since the last call, so that the measurement is no
+    /// longer valid.
     pub fn was_set(&self) -> bool {
         let elapsed_ns = i64::try_from(self.started.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let epoch_ns = file_info::now_ns().saturating_sub(elapsed_ns);

@@ -1,8 +1,8 @@
-//! The description of a volume: what the file system on a device can do (decision 0035).
+//! The description of a volume: the abilities of the file system on a device (decision 0035).
 //!
-//! What follows from its kind is known at once; the rest is [tried](super::trials) before anything
-//! of a client is written. A fact that was not tried has the more cautious of its values, since
-//! gateways that know different amounts must agree.
+//! Some abilities follow from its kind, and are known at once; the others are
+//! [tried](super::trials) before any data of a client are written. A fact that was not tried has
+//! the more cautious of its values, since gateways that know different amounts must agree.
 
 use rustix::fd::AsFd;
 
@@ -13,7 +13,7 @@ use super::ordering;
 use crate::error::Io;
 use crate::fs::file_info;
 
-/// Whether a file system has a property, as far as it was tried.
+/// The answer to whether a file system has a property, as far as it was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Fact {
     Yes,
@@ -27,7 +27,7 @@ impl Fact {
         if is_so { Self::Yes } else { Self::No }
     }
 
-    /// Yes if the property is known by kind; otherwise it has to be tried.
+    /// Returns yes if the property is known by kind; otherwise it has to be tried.
     const fn if_known(is_so: bool) -> Self {
         if is_so { Self::Yes } else { Self::Untried }
     }
@@ -41,24 +41,24 @@ impl Fact {
     }
 }
 
-/// The way in which the file system compares names.
+/// The rule by which the file system compares names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
     /// Names differ if their bytes differ.
     Bytes,
     /// `KEY` and `key` are one name.
     NoCase,
-    /// An accented letter is the same as the letter with the accent after it.
+    /// An accented letter is the same as the letter followed by a combining accent.
     Normalized,
     Untried,
 }
 
-/// Whether a file can be made without a name (`O_TMPFILE`), and get one later.
+/// The answer to whether a file can be made without a name (`O_TMPFILE`), and get one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nameless {
     Yes,
     No,
-    /// It can be made, but never get a name.
+    /// A file without a name can be made, but can never get a name.
     ForEver,
     Untried,
 }
@@ -67,30 +67,30 @@ pub(crate) enum Nameless {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locks {
     NoOne,
-    /// All processes of this machine.
+    /// The lock excludes all processes of this machine.
     Machine,
-    /// The processes of all machines that have it mounted.
+    /// The lock excludes the processes of all machines that have the file system mounted.
     Machines,
-    /// At least those that use the same mount.
+    /// The lock excludes at least the processes that use the same mount.
     Unknown,
 }
 
 /// The fineness with which the time of a file's last change distinguishes changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// Each change gives another time, if the previous one was looked at.
+    /// Each change gives the file another time, if the previous one was read.
     Each,
-    /// The time is that of a tick of this kernel's clock, some milliseconds long.
+    /// The time is that of a tick of this kernel's clock. A tick lasts some milliseconds.
     Ticks,
     /// The time is that of another machine's clock.
     Remote,
 }
 
-/// Whether reads may make the caller wait.
+/// The answer to whether reads may make the caller wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reads {
     NeverWait,
-    /// `RWF_NOWAIT` reports whether they would.
+    /// The kernel reports with `RWF_NOWAIT` whether a read would wait.
     Tell,
     MayWait,
 }
@@ -101,22 +101,22 @@ pub(crate) enum Reads {
 pub(crate) struct Volume {
     pub kind: Kind,
     pub names: Names,
-    /// Hard links.
+    /// The answer to whether there are hard links.
     pub links: Fact,
-    /// `O_EXCL` shows whether a file existed already.
+    /// The answer to whether `O_EXCL` shows that a file existed already.
     pub exclusive: Fact,
-    /// A rename replaces a file.
+    /// The answer to whether a rename replaces a file.
     pub replaces: Fact,
-    /// Directories can be flushed.
+    /// The answer to whether directories can be flushed.
     pub flushes: Fact,
     pub locks: Locks,
-    /// An exclusive lock takes a descriptor that is open for writing.
+    /// The answer to whether a descriptor must be open for writing to get an exclusive lock.
     pub locks_need_writing: Fact,
     pub nameless: Nameless,
-    /// `RENAME_NOREPLACE`.
+    /// The answer to whether renames support `RENAME_NOREPLACE`.
     pub no_replace: Fact,
-    /// `RENAME_EXCHANGE`. Without it a file becomes a directory in two steps, between which its
-    /// name is missing.
+    /// The answer to whether renames support `RENAME_EXCHANGE`. Without it a file becomes a
+    /// directory in two steps, between which its name is missing.
     pub exchange: Fact,
     /// See [`Kind::asks_by_name`].
     pub asks_by_name: bool,
@@ -124,55 +124,57 @@ pub(crate) struct Volume {
     pub lingers: bool,
     /// See [`Kind::has_stale_names`].
     pub stale_names: bool,
-    /// User extended attributes.
+    /// The answer to whether there are user extended attributes.
     pub attributes: Fact,
-    /// Modes of files.
+    /// The answer to whether modes of files are kept.
     pub modes: Fact,
-    /// The times at which files were made.
+    /// The answer to whether the times at which files were made are kept.
     pub births: Fact,
     /// See [`Kind::inodes_last`].
     pub inodes_last: bool,
     pub changes: Changes,
-    /// Times have fractions of a second.
+    /// The answer to whether times have fractions of a second.
     pub fine_times: Fact,
-    /// Naming or renaming a file sets its ctime to the present.
+    /// The answer to whether naming or renaming a file sets its ctime to the present.
     pub rename_changes: Fact,
     pub reads: Reads,
-    /// Changes of names and files reach the disk in the order in which they were made. Then a flush
-    /// of one covers all earlier ones, except for file contents that were not written out.
+    /// True if changes of names and files reach the disk in the order in which they were made. Then
+    /// a flush of one covers all earlier ones, except for file contents that were not written out.
     pub ordered: bool,
-    /// Files can share blocks (`FICLONE`).
+    /// The answer to whether files can share blocks (`FICLONE`).
     pub reflinks: Fact,
-    /// `statfs` reports its free space.
+    /// The answer to whether `statfs` reports the free space.
     pub counts_blocks: Fact,
     /// See [`Kind::compresses`].
     pub compresses: bool,
-    /// Space can be reserved ahead of contents (`fallocate`) without changing how these are stored.
+    /// The answer to whether space can be reserved ahead of contents (`fallocate`) without changing
+    /// how these are stored.
     pub reserves: Fact,
 }
 
-/// The properties that options demand of a volume, in addition to those that are always required.
+/// The properties that options require of a volume, in addition to those that are always required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// It must distinguish names such as `KEY` and `key`.
+    /// True if the volume must distinguish names such as `KEY` and `key`.
     pub names: bool,
     pub flushes: bool,
     pub attributes: bool,
 }
 
 impl Volume {
-    /// A volume about which nothing is known.
+    /// Returns the description of a volume about which nothing is known.
     pub fn unknown() -> Self {
         Self::of_kind(Kind::Unknown)
     }
 
-    /// The volume that a file is on, as far as it is known without trying.
+    /// Returns the description of the volume that a file is on, as far as it is known without
+    /// trying.
     pub fn of(file: impl AsFd) -> Io<Self> {
         let device = file_info::of(&file)?.device;
         Self::on(device, file)
     }
 
-    /// [`Volume::of`] a file on `device`.
+    /// Returns the description as [`Volume::of`] does, for a file on `device`.
     pub fn on(device: u64, file: impl AsFd) -> Io<Self> {
         let kind = Kind::of(file)?;
         let ordered = ordering::keeps_order(kind, device);
@@ -180,7 +182,7 @@ impl Volume {
         Ok(Self { locks, ordered, ..Self::of_kind(kind) })
     }
 
-    /// The description that follows from the kind of a file system.
+    /// Returns the description that follows from the kind of a file system.
     pub fn of_kind(kind: Kind) -> Self {
         let local = kind.is_local();
         Self {
@@ -218,15 +220,15 @@ impl Volume {
         }
     }
 
-    /// True if a name may be missing for a moment though its object exists: because a file becomes
-    /// a directory in two steps, or because it is being replaced. Then whoever makes a name takes
-    /// its lock, and so do readers who find none.
+    /// True if a name may be missing for a moment although its object exists: because a file
+    /// becomes a directory in two steps, or because it is being replaced. Then a writer that makes
+    /// a name takes its lock, and so does a reader that does not find one.
     pub const fn names_may_vanish(&self) -> bool {
         !self.exchange.is_yes() || self.stale_names
     }
 
-    /// The first required property that it is known to lack. What was not tried does not count:
-    /// where nothing can be written, nothing can be lost.
+    /// Returns the first required property that the volume is known to lack. Properties that were
+    /// not tried do not count: where nothing can be written, nothing can be lost.
     pub fn lacking(&self, needs: Needs) -> Option<Lack> {
         let asked = |lack: &Lack| match lack {
             Lack::Case | Lack::Forms => needs.names,
@@ -237,7 +239,7 @@ impl Volume {
         self.lacks().find(asked)
     }
 
-    /// Everything that it is known to lack, required properties first.
+    /// Returns everything that the volume is known to lack, required properties first.
     pub fn lacks(self) -> impl Iterator<Item = Lack> {
         Lack::ALL.into_iter().filter(move |lack| self.is_lacking(*lack))
     }
@@ -268,7 +270,7 @@ impl Volume {
     }
 }
 
-/// The processes that locks exclude, as far as the kind and the mount options show.
+/// Returns which processes locks exclude, as far as the kind and the mount options show that.
 fn locks_of(kind: Kind, mounted: Option<&Mounted>) -> Locks {
     let has = |option| mounted.is_some_and(|mounted| mounted.has(option));
     match kind {

@@ -1,5 +1,5 @@
-//! The knowledge of devices other than the root's: those of buckets that are mount points or
-//! subvolumes.
+//! The devices of a tree that are known, with their volumes. Besides the root's, they are those of
+//! buckets that are mount points or subvolumes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -13,7 +13,7 @@ use crate::error::Io;
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     known: RwLock<HashMap<u64, Device>>,
-    /// The devices that were found to keep no modes of files, including the root's.
+    /// The devices that were found to keep no modes of files; the root's may be among them.
     modeless: RwLock<HashSet<u64>>,
 }
 
@@ -31,19 +31,20 @@ impl Devices {
         !self.known.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// A device that is known.
+    /// Returns a device; `None` if it is not known.
     pub fn get(&self, device: u64) -> Option<Device> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&device).copied()
     }
 
-    /// Finds out what is known of the volume of `file`, which is on `device`, without trying.
+    /// Returns the description of the volume of `file`, which is on `device`, as far as it is known
+    /// without trying. The device is known from then on.
     pub fn meet(&self, device: u64, file: impl AsFd) -> Io<Device> {
         let volume = Volume::on(device, file)?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         Ok(*known.entry(device).or_insert(Device { volume, tried: false }))
     }
 
-    /// Keeps the volume of a device as it was tried.
+    /// Stores the description of a device's volume after it was tried.
     pub fn keep(&self, device: u64, volume: Volume) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(device, Device { volume, tried: true });
@@ -59,7 +60,7 @@ impl Devices {
         self.modeless.write().unwrap_or_else(PoisonError::into_inner).insert(device);
     }
 
-    /// Forgets all devices: the number of an unmounted device is given to another one.
+    /// Forgets all devices, since the number of an unmounted device is given to another one.
     pub fn forget(&self) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.modeless.write().unwrap_or_else(PoisonError::into_inner).clear();

@@ -15,10 +15,10 @@ use crate::error::{Fail, Io, Op};
 use crate::fs::{file_info, files};
 use crate::limits::{FLAT_BYTES_MIN, FLAT_LOGGED_EVERY, FLAT_LOOKS_EVERY};
 
-/// The result of a call that gives a name in a directory.
+/// The result of a call that gives a name to something in a directory.
 pub(crate) trait Naming<T> {
-    /// [`Op::attempt`], which also distinguishes a full directory from a full file system, and logs
-    /// it.
+    /// Does the same as [`Op::attempt`], but distinguishes a full directory from a full file
+    /// system, and logs it.
     #[track_caller]
     fn naming(self, directory: impl AsFd, operation: &'static str) -> Result<T, Fail>;
 }
@@ -54,8 +54,8 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
     true
 }
 
-/// Sometimes checks whether the directory in which a name was given is near its limit, and logs
-/// that.
+/// Checks whether the directory in which a name was given is near its limit, and logs that. It does
+/// so only for one call in many.
 pub(crate) fn look_now_and_then(directory: impl AsFd) {
     static NAMES: AtomicU32 = AtomicU32::new(0);
     static LOGGED: SeldomEach<(u64, u64)> = SeldomEach::every(FLAT_LOGGED_EVERY);
@@ -76,7 +76,8 @@ pub(crate) fn look_now_and_then(directory: impl AsFd) {
     }
 }
 
-/// A description of a directory that is near its limit, or may be full, with the cure.
+/// Returns a description of a directory that is near its limit, or may be full, with advice; `None`
+/// for others.
 pub(crate) fn remark(directory: impl AsFd) -> Option<String> {
     let index = Index::of(directory).filter(Index::is_near)?;
     let (size, limit) = (index.size_bytes, index.limit_bytes());
@@ -92,7 +93,7 @@ fn has_room(directory: impl AsFd) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Levels {
     Two,
-    /// Two if the file system lacks `large_dir`, which this kernel does not report.
+    /// Two levels, if the file system lacks `large_dir`, which this kernel does not report.
     TwoPerhaps,
     Three,
 }
@@ -116,7 +117,7 @@ impl Levels {
 /// The index of a directory on ext4.
 #[derive(Debug, Clone, Copy)]
 struct Index {
-    /// Device and inode.
+    /// The device and inode of the directory.
     directory: (u64, u64),
     size_bytes: u64,
     block_bytes: u64,
@@ -124,7 +125,8 @@ struct Index {
 }
 
 impl Index {
-    /// `None` for a small directory, or one on another file system.
+    /// Returns the index of a directory; `None` for a small directory, or one on another file
+    /// system.
     fn of(directory: impl AsFd) -> Option<Self> {
         let info = file_info::of(&directory).ok()?;
         let size_bytes = info.stamp.size_bytes;
@@ -152,14 +154,15 @@ impl Index {
         limit_bytes(self.block_bytes, if self.levels == Levels::Three { 3 } else { 2 })
     }
 
-    /// True from half of its limit on. Hashes are spread evenly, so that all blocks below the root
-    /// are split at about the same time. If the root has not quite room for another doubling, the
-    /// last ones to be split find none. Measured: 56 to 66 %.
+    /// True from half of the directory's limit on. Hashes are spread evenly, so that all blocks
+    /// below the root are split at about the same time. If the root does not have room for another
+    /// doubling, the last blocks to be split find no room. In measurements this happened at 56 to
+    /// 66 %.
     fn may_be_full(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 2
     }
 
-    /// True from 80 % of that limit on.
+    /// True from 80 % of that size on.
     fn is_near(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 10 * 4
     }
@@ -175,8 +178,9 @@ impl Index {
     }
 }
 
-/// The most bytes of a directory whose index has this many levels: the root, the blocks of the
-/// index, and the blocks with names, each of which has an entry of 8 bytes (linux/fs/ext4/namei.c).
+/// Returns the largest number of bytes of a directory whose index has this many levels: the root,
+/// the blocks of the index, and the blocks with names, each of which has an entry of 8 bytes in the
+/// index (linux/fs/ext4/namei.c).
 fn limit_bytes(block_bytes: u64, levels: u32) -> u64 {
     let (root, node) = ((block_bytes - 32) / 8, (block_bytes - 8) / 8);
     let mut blocks: u64 = 1;

@@ -1,4 +1,4 @@
-//! Kinds of file systems, and what follows from a kind alone.
+//! Kinds of file systems, and the properties that follow from a kind.
 
 use rustix::fd::AsFd;
 use rustix::fs::StatFs;
@@ -9,7 +9,7 @@ use crate::error::Io;
 /// systems' own sources).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// ext2, ext3 and ext4, which share a number.
+    /// The file systems ext2, ext3 and ext4, which share a number.
     Ext4,
     Xfs,
     Btrfs,
@@ -55,12 +55,12 @@ const NUMBERS: [(u32, Kind); 18] = [
 ];
 
 impl Kind {
-    /// The kind of the file system that a file is on.
+    /// Returns the kind of the file system that a file is on.
     pub fn of(file: impl AsFd) -> Io<Self> {
         Ok(Self::of_statfs(&rustix::fs::fstatfs(file)?))
     }
 
-    /// The kind of the file system that `statfs` describes.
+    /// Returns the kind of the file system that `statfs` describes.
     pub fn of_statfs(described: &StatFs) -> Self {
         Self::of_number(u32::try_from(described.f_type & 0xffff_ffff).unwrap_or(0))
     }
@@ -69,7 +69,7 @@ impl Kind {
         NUMBERS.iter().find(|known| known.0 == number).map_or(Self::Unknown, |known| known.1)
     }
 
-    /// Its name for operators.
+    /// Returns the name for operators.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
@@ -101,7 +101,8 @@ impl Kind {
         )
     }
 
-    /// True if it compresses what is written to space that was not reserved before.
+    /// True if the file system compresses bytes that are written to space that was not reserved
+    /// before.
     pub const fn compresses(self) -> bool {
         matches!(self, Self::Btrfs | Self::Bcachefs)
     }
@@ -123,8 +124,8 @@ impl Kind {
             )
     }
 
-    /// True if all drivers have `RENAME_EXCHANGE` on kernels that this process runs on: those have
-    /// `openat2`, which is younger.
+    /// True if all drivers support `RENAME_EXCHANGE` on the kernels that this process runs on,
+    /// which have `openat2`, a younger call.
     pub const fn exchanges(self) -> bool {
         self.is_local() && !matches!(self, Self::Zfs)
     }
@@ -152,12 +153,12 @@ impl Kind {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }
 
-    /// True if single directories of it may not distinguish names by case.
+    /// True if some directories may not distinguish names by case, although others do.
     pub const fn has_folding_directories(self) -> bool {
         matches!(self, Self::Ext4 | Self::F2fs | Self::Tmpfs)
     }
 
-    /// True if it has multigrain timestamps where the kernel has them.
+    /// True if the file system has multigrain timestamps, provided that the kernel has them.
     pub const fn is_multigrain(self) -> bool {
         matches!(self, Self::Ext4 | Self::Xfs | Self::Btrfs | Self::Tmpfs)
     }

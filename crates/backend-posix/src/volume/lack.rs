@@ -1,7 +1,8 @@
 //! The abilities that a file system may lack, and the sentence for each.
 
-/// Something that a file system lacks. The first ones are required; the others are done in another
-/// way. SEMANTICS has one table of all, which a test compares with this.
+/// An ability that a file system may lack. The first variants are required; for the others the
+/// server has a substitute. docs/SEMANTICS.md has one table of all of them, which a test compares
+/// with this list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
     Case,
@@ -51,7 +52,7 @@ impl Lack {
         Self::Room,
     ];
 
-    /// Its name in documents and reports.
+    /// Returns the name in documents and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Case => "names by case",
@@ -93,8 +94,8 @@ impl Lack {
         )
     }
 
-    /// [`Lack::sentence`] of a bucket in a directory that is served already: where its records are
-    /// is settled.
+    /// Returns the sentence as [`Lack::sentence`] does, for a bucket in a directory that is served
+    /// already, so that the place of its records cannot be chosen any more.
     pub const fn sentence_of_bucket(self) -> &'static str {
         match self {
             Self::Attributes => {
@@ -105,7 +106,7 @@ impl Lack {
         }
     }
 
-    /// The sentence for the operator.
+    /// Returns the sentence for the operator.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Case => {

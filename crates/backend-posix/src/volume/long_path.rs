@@ -5,8 +5,8 @@ use rustix::io::Errno;
 
 use super::kind::Kind;
 
-/// True for the errors of a path below `directory` that is too long for its file system. sshfs
-/// returns EBADMSG, which elsewhere means damage.
+/// True for the errors with which the file system of `directory` refuses a path that is too long.
+/// sshfs returns EBADMSG, which elsewhere means damage.
 pub(crate) fn is_too_long(directory: impl AsFd, errno: Errno) -> bool {
     match errno {
         Errno::NAMETOOLONG => true,

@@ -1,5 +1,5 @@
-//! The abilities of the file system on a device: known from its kind, or tried; and what a nearly
-//! full directory of ext4 refuses.
+//! The abilities of the file system on a device, known from its kind or tried; and the limits of
+//! ext4's directories.
 
 pub(crate) mod clock;
 pub(crate) mod description;

@@ -12,8 +12,8 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// The first mount of a device. `None` without /proc, and for a device that is not in the table
-    /// (a subvolume of btrfs).
+    /// Returns the first mount of a device. `None` without /proc, and for a device that is not in
+    /// the table (a subvolume of btrfs).
     pub fn of(device: u64) -> Option<Self> {
         Self::read(Path::new("/proc"), device)
     }
@@ -29,7 +29,7 @@ impl Mounted {
         Some(Self { driver, options })
     }
 
-    /// The options of the file system.
+    /// Returns the options of the file system.
     pub fn options(&self) -> impl Iterator<Item = &str> {
         self.options.split(',')
     }

@@ -16,8 +16,8 @@ use super::mounts::Mounted;
 /// The inode of ext4's journal; jbd2 names a journal inside the file system after it.
 const JOURNAL_INODE: u32 = 8;
 
-/// True if the file system on `device`, which is of this kind, keeps the order. False if that can't
-/// be verified.
+/// True if the file system on `device`, which is of this kind, keeps the order. It is false if that
+/// can't be verified.
 pub(crate) fn keeps_order(kind: Kind, device: u64) -> bool {
     let host = Host { sys: Path::new("/sys"), proc: Path::new("/proc") };
     match kind {
@@ -34,8 +34,8 @@ struct Host<'p> {
 }
 
 impl Host<'_> {
-    /// True for a journal inside the file system (to `statfs`, ext2 and ext4 without a journal look
-    /// the same) whose commits wait for a flush.
+    /// True if the journal is inside the file system, and its commits wait for a flush. (For
+    /// `statfs`, ext2 and ext4 without a journal look the same.)
     fn ext4_is_ordered(&self, device: u64) -> bool {
         let link = self.sys.join(format!("dev/block/{}:{}", major(device), minor(device)));
         let Ok(target) = std::fs::read_link(link) else { return false };
@@ -48,7 +48,7 @@ impl Host<'_> {
         has_journal && inside && options.is_ok_and(|options| in_order(options.split(['\n', ','])))
     }
 
-    /// True for XFS without a realtime device.
+    /// True if XFS has no realtime device.
     fn xfs_is_ordered(&self, device: u64) -> bool {
         Mounted::read(self.proc, device).is_some_and(|mounted| in_order(mounted.options()))
     }

@@ -1,7 +1,7 @@
-//! Tries what a file system can do, once, before anything of a client is written to it.
+//! Tries the abilities of a file system, once, before any data of a client are written to it.
 //!
 //! Without this, each lack would show in the middle of a request, as a meaningless error or as the
-//! loss of an object. What follows from the kind of a file system is in
+//! loss of an object. The properties that follow from the kind of a file system are in
 //! [`kind`](crate::volume::kind).
 
 use std::thread::sleep;
@@ -20,8 +20,8 @@ use crate::limits::TIMES_SETTLE;
 /// The rights of others in a mode.
 const ANY: u32 = 0o077;
 
-/// Tries what is not known of a `volume` yet, in a new directory `name` in `above`, which is
-/// removed afterwards. `None` if nothing can be written there now.
+/// Tries the properties of a `volume` that are not known yet, in a new directory `name` in `above`,
+/// which is removed afterwards. `None` if nothing can be written there now.
 pub(crate) fn run(above: &OwnedFd, name: &str, volume: Volume) -> Io<Option<Volume>> {
     let tried = match rustix::fs::mkdirat(above, name, Mode::RWXU) {
         // No one else makes one of this name: the answer to a first try of the kernel's got lost
@@ -39,7 +39,7 @@ pub(crate) fn run(above: &OwnedFd, name: &str, volume: Volume) -> Io<Option<Volu
     }
 }
 
-/// `None` if nothing can be written.
+/// Returns `None` for an errno that means that nothing can be written; otherwise fails with it.
 pub(crate) fn unless_unwritable<T>(errno: Errno) -> Io<Option<T>> {
     match errno {
         Errno::ROFS | Errno::ACCESS | Errno::PERM | Errno::NOSPC | Errno::DQUOT => Ok(None),
@@ -96,7 +96,7 @@ impl Trial {
         if self.create("\u{e9}").is_ok() && self.has("e\u{301}") { Names::Normalized } else { Names::Bytes }
     }
 
-    /// Tries what an open file shows.
+    /// Tries the properties that an open file shows.
     fn try_file(&self, file: &OwnedFd, volume: &mut Volume) -> Io<()> {
         volume.attributes = match rustix::fs::fsetxattr(file, "user.slipway", b"", XattrFlags::empty()) {
             Ok(()) => Fact::Yes,
@@ -170,8 +170,8 @@ impl Trial {
         Ok(answer(rustix::fs::renameat_with(&self.0, "from", &self.0, "to", RenameFlags::NOREPLACE)))
     }
 
-    /// Exchanges a directory and a file, and checks both: a server may ignore a flag that it does
-    /// not know.
+    /// Exchanges a directory and a file, and checks the result: a server may ignore a flag that it
+    /// does not know.
     fn exchange(&self, known: Fact) -> Io<Fact> {
         match rustix::fs::mkdirat(&self.0, "directory", Mode::RWXU) {
             // As in [`run`].
@@ -208,7 +208,7 @@ impl Trial {
     }
 
     /// True if a file's ctime changes when it gets a name, and when it is renamed. `None` if that
-    /// can't be found out.
+    /// can't be tried.
     fn rename_changes(&self) -> Option<bool> {
         let changed = || file_info::at(&self.0, "Name").map(|info| info.changed_ns).ok();
         let before = changed()?;
@@ -222,7 +222,8 @@ impl Trial {
     }
 }
 
-/// The result of a call that a file system may not support. Unknown after other errors.
+/// Returns the result of a call that a file system may not support. It is unknown after other
+/// errors.
 fn answer(result: Io<()>) -> Fact {
     match result {
         Ok(()) => Fact::Yes,

@@ -61,8 +61,8 @@ pub(crate) fn swap_by_steps(
     placed
 }
 
-/// True if a prepared directory is still to be placed, or that can't be known. The file in it may
-/// have no other name.
+/// True if a prepared directory is still to be placed, or if that can't be known. The file in it
+/// may have no other name.
 pub(crate) fn is_on_its_way(bucket: &Bucket<'_>, prepared: &str) -> bool {
     read(bucket).map_or(true, |text| {
         text.as_deref().and_then(under_way).is_some_and(|(announced, _)| announced == prepared)
@@ -70,7 +70,8 @@ pub(crate) fn is_on_its_way(bucket: &Bucket<'_>, prepared: &str) -> bool {
 }
 
 /// Waits until no file is being converted by steps, finishes a conversion that a crash interrupted,
-/// and prevents new ones until the lock is dropped. Whoever holds this lock waits for no other.
+/// and prevents new ones until the lock is dropped. A caller that holds this lock must not wait for
+/// another one.
 pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
@@ -91,8 +92,9 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`finish_interrupted`], if a `wanted` path is being converted. A caller that holds the path's
-/// lock knows that the conversion was interrupted. Only where names may be missing for a moment.
+/// Does the same as [`finish_interrupted`], if a `wanted` path is being converted. A caller that
+/// holds the path's lock knows that the conversion was interrupted. It is needed only where names
+/// may be missing for a moment.
 pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))
@@ -102,23 +104,23 @@ pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) 
     Ok(())
 }
 
-/// [`finish_interrupted`]; `None` if it is not needed.
+/// Does the same as [`finish_interrupted`]; returns `None` if it is not needed.
 pub(crate) fn finish_any(bucket: &Bucket<'_>) -> Result<Option<Lock>, Fail> {
     let by_steps = !bucket.store.volume_at(&bucket.fd).exchange.is_yes();
     by_steps.then(|| finish_interrupted(bucket)).transpose()
 }
 
-/// The result of a look without a lock.
+/// The result of a look at a name without a lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Look<T> {
-    /// The thing that exists, if any does.
+    /// The thing that the name leads to; `None` if it certainly does not exist.
     Sure(Option<T>),
     /// A file may have been converted during the look: only a look under the lock is reliable.
     Disturbed,
 }
 
-/// Looks again, without a lock, for something that was not found, where a name is only missing
-/// while a file is converted by steps.
+/// Looks again, without a lock, for something that was not found. It is for volumes on which a name
+/// is only missing while a file is converted by steps.
 pub(crate) fn look_undisturbed<T>(
     bucket: &Bucket<'_>,
     look: impl FnOnce() -> Result<Option<T>, Fail>,
@@ -232,9 +234,9 @@ fn place(staging: impl AsFd, prepared: &str, parent: &Directory, name: &str) -> 
     Err(Fail::lost("place a directory"))
 }
 
-/// Decides about [`OUT`]: it is removed if it is the same file as [`SELF`], and replaces that if it
-/// is a newer file. Anything else is moved back to its path; then the directory must not be placed
-/// (false).
+/// Decides about the file [`OUT`]: it is removed if it is the same file as [`SELF`], and replaces
+/// that if it is a newer file. Anything else is moved back to its path: then this returns false,
+/// and the directory must not be placed.
 fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str) -> Result<bool, Fail> {
     let out = match file_info::at(directory, OUT) {
         Err(Errno::NOENT) => return Ok(true),
@@ -248,7 +250,7 @@ fn sort_out(directory: &OwnedFd, own: &FileInfo, parent: &Directory, name: &str)
 }
 
 /// Handles a file that came out: if the `directory` already has the file (`expected`), its name is
-/// removed; if it is a newer file, it replaces that one. False if it is not a file.
+/// removed; if it is a newer file, it replaces that one. Returns false if it is not a file.
 pub(crate) fn take_in(
     directory: &OwnedFd,
     expected: (u64, u64),
@@ -285,7 +287,7 @@ fn announce(bucket: &Bucket<'_>, text: &str) -> Result<(), Fail> {
     bucket.store.sync_names(own).attempt("sync a directory")
 }
 
-/// Reads the text; `None` if no file was ever converted by steps.
+/// Reads the text of the announcement; `None` if no file was ever converted by steps.
 fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     let own = match bucket.own() {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
@@ -311,9 +313,9 @@ fn read(bucket: &Bucket<'_>) -> backend::Result<Option<String>> {
     Err(BackendError::OutOf("the file that announces a conversion kept changing while it was read"))
 }
 
-/// The prepared directory and the path of the file during a conversion. Anyone who may write in the
-/// bucket may have written the text, so it is used only if the directory's name is one as staging
-/// gives them.
+/// Returns the prepared directory and the path of the file during a conversion. Anyone who may
+/// write in the bucket may have written the text, so it is used only if the directory's name has
+/// the form of names in staging.
 fn under_way(text: &str) -> Option<(&str, &str)> {
     let (prepared, path) = text.split_once(':')?.1.split_once(':')?;
     (is_scattered(prepared) || exchanged::is_in_staging(prepared)).then_some((prepared, path))

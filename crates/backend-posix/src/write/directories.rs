@@ -31,9 +31,9 @@ use crate::tree::{made, ours};
 use crate::volume::flat::{self, Naming};
 use crate::volume::long_path;
 
-/// Opens the directory at `path`, making missing ones. If a file has the name of a directory, it
-/// becomes part of one ([`exchange`]). A caller that makes directories gets a `note` of them, to be
-/// kept until they are no longer empty.
+/// Opens the directory at `path`, and makes missing ones. If a file has the name of a directory, it
+/// becomes part of one ([`exchange`]). If directories are made, the caller gets a `note` of them,
+/// to be kept until they are no longer empty.
 pub(crate) fn ensure(
     bucket: &Bucket<'_>,
     path: &str,
@@ -88,7 +88,7 @@ struct NewDirectory<'a> {
     bucket: &'a Bucket<'a>,
     parent: &'a Directory,
     name: &'a str,
-    /// Its owner; `None` for the gateway's own user.
+    /// The owner of the directory; `None` for the gateway's own user.
     owner: Option<UnixAccount>,
 }
 
@@ -134,9 +134,10 @@ impl NewDirectory<'_> {
         Ok(directory)
     }
 
-    /// Makes the directory for its owner; EEXIST if the name is taken. It gets its name after its
-    /// owner and mark: once others see it they may put objects in it, and then it can no longer be
-    /// distinguished from one that someone put in its place to have it given away.
+    /// Makes the directory for its owner; EEXIST if the name is taken. The directory gets its name
+    /// after its owner and mark: once others see it they may put objects in it, and then it can no
+    /// longer be distinguished from one that another user put in its place so that it is given
+    /// away.
     fn make_for_owner(self) -> Result<Io<Directory>, Fail> {
         let Self { bucket, parent, .. } = self;
         if !leaves_traits(parent) {
@@ -201,8 +202,8 @@ impl NewDirectory<'_> {
 
     /// True if a directory that is reported to exist seems to be the one that was to be made: if a
     /// network loses the answer to `mkdir`, the kernel or the server tries again and finds it.
-    /// Without a mark it would stay forever. It may also have been made, at the same moment, by
-    /// another gateway, which is about to mark it, or by someone with our account.
+    /// Without a mark it would stay forever. It may also have been made at the same moment by
+    /// another gateway, which is about to mark it, or by a program of the same user.
     fn is_made_without_answer(self) -> Result<bool, Fail> {
         let Self { bucket, parent, name, .. } = self;
         let Ok(directory) = child(bucket, parent, name) else { return Ok(false) };
@@ -215,8 +216,8 @@ impl NewDirectory<'_> {
         Ok(unmarked && is_empty(&directory).attempt("read a directory")?)
     }
 
-    /// Turns the file that has the directory's name into the directory, which holds it as
-    /// [`SELF`](crate::layout::keymap::SELF); see [`exchange`].
+    /// Turns the file that has the directory's name into the directory, which then holds the file
+    /// as [`SELF`](crate::layout::keymap::SELF); see [`exchange`].
     fn make_way(self) -> Result<(), Fail> {
         let Self { bucket, parent, name, .. } = self;
         if is_acting() {
@@ -252,9 +253,10 @@ impl NewDirectory<'_> {
     }
 
     /// Converts the file in staging, if files made there have the same attributes as those made in
-    /// its directory, and the names can be exchanged. Elsewhere the file's name is missing for a
-    /// moment, in which only the directory that is prepared beside it keeps its parent from being
-    /// removed as an empty one, and the file from being lost with it.
+    /// its directory, and the names can be exchanged. Otherwise it converts the file beside its
+    /// place. There the file's name is missing for a moment, and only the directory that is
+    /// prepared beside it keeps its parent from being removed as an empty one, with which the file
+    /// would be lost.
     fn convert(self, file: &FileInfo) -> Result<(), Fail> {
         let Self { bucket, parent, name, owner } = self;
         let convert = |staging: &OwnedFd, prepared: &str| {
@@ -293,7 +295,8 @@ fn mark_made(bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
 }
 
 /// Removes the directory at `path` and those above it, as long as they are empty, were made by PUTs
-/// and are not objects. Any error ends it, since it only tidies up. False if empty ones may remain.
+/// and are not objects. It ends at any error, since it only tidies up. Returns false if empty ones
+/// may remain.
 pub(crate) fn prune(bucket: &Bucket<'_>, mut path: &str) -> bool {
     while !path.is_empty() {
         match prune_one(bucket, path) {

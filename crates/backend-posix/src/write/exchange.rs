@@ -42,23 +42,24 @@ pub(crate) struct Prepared<'p> {
     /// The directory of the file.
     pub parent: &'p Directory,
     pub name: &'p str,
-    /// The place of the prepared directory, and afterwards of what came out.
+    /// The directory that holds the prepared directory, and afterwards what came out.
     pub staging: &'p OwnedFd,
     pub entry: &'p str,
     directory: OwnedFd,
-    /// Device and inode of the file in the prepared directory.
+    /// The device and inode of the file in the prepared directory.
     file: (u64, u64),
     note: Option<Note>,
 }
 
-/// The thing that came out of an exchange, and its place now.
+/// The fate of the thing that came out of an exchange.
 #[derive(Debug, PartialEq, Eq)]
 enum Out {
-    /// The expected file, which is also in the directory, or a newer one, which replaced it there.
+    /// The thing was the expected file, which is also in the directory, or a newer file, which
+    /// replaced the expected file there.
     InDirectory,
-    /// Something else, which was moved back to its path.
+    /// The thing was something else, which was moved back to its path.
     Back,
-    /// Something else, which could not be moved back.
+    /// The thing was something else, which could not be moved back.
     Kept,
 }
 
@@ -93,9 +94,9 @@ pub(crate) fn prepare<'p>(
     filled.map(|()| new)
 }
 
-/// True if the file is still there. False also for a directory or a link that got its inode number
-/// after it was removed. Where inode numbers do not last, each name of a file may have its own:
-/// size and mtime have to do.
+/// True if the file is still at its name. It is false also for a directory or a link that got its
+/// inode number after it was removed. Where inode numbers do not last, each name of a file may have
+/// its own number: then size and mtime are compared instead.
 fn is_still(bucket: &Bucket<'_>, file: &FileInfo, (above, there): (impl AsFd, &FileInfo)) -> bool {
     let is_same = there.id() == file.id()
         || there.stamp == file.stamp && bucket.store.lasting_inode(above, there).is_none();
@@ -164,7 +165,7 @@ impl Prepared<'_> {
         bucket.store.sync_names(parent).attempt("sync a directory")
     }
 
-    /// [`Prepared::swap`] on a file system that can't exchange names.
+    /// Does the same as [`Prepared::swap`] on a file system that can't exchange names.
     fn swap_by_steps(&mut self, bucket: &Bucket<'_>) -> Result<(), Fail> {
         let swapped = conversion::swap_by_steps(bucket, (self.parent, self.name), (self.staging, self.entry));
         // By now its name in staging is gone, or someone else's; or the file has no other name.
@@ -194,7 +195,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// Moves what came out to where it belongs.
+    /// Moves what came out of the exchange to the place where it belongs.
     fn put_back(&self, bucket: &Bucket<'_>) -> Result<Out, Fail> {
         let (staging, entry, directory) = (self.staging, self.entry, &self.directory);
         let out = file_info::at(staging, entry).attempt("look up a name")?;
@@ -245,8 +246,8 @@ impl Prepared<'_> {
         Ok(if self.remove_empty(bucket)? { Out::Back } else { self.keep() })
     }
 
-    /// Removes a directory that came out, if it is empty and not an object: whoever made it can use
-    /// the one in its place. False if it still exists.
+    /// Removes a directory that came out, if it is empty and not an object: the program that made
+    /// it can use the one in its place. Returns false if it still exists.
     fn remove_empty(&self, bucket: &Bucket<'_>) -> Result<bool, Fail> {
         // Under this lock a directory becomes an object.
         let Some(_lock) = key_lock::try_directory(bucket, &self.path())? else { return Ok(false) };
@@ -302,8 +303,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Removes a prepared directory that was not exchanged. True if it is gone. Where others may give
-/// its name to something else, only an empty directory is removed.
+/// Removes a prepared directory that was not exchanged. Returns true if it is gone. Where others
+/// may give its name to something else, only an empty directory is removed.
 fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, name: &str) -> bool {
     if conversion::holds_something(directory) {
         return false;
@@ -325,9 +326,9 @@ fn remove_prepared(bucket: &Bucket<'_>, directory: &OwnedFd, above: &OwnedFd, na
 /// The contents of a note.
 #[derive(Debug, PartialEq, Eq)]
 struct ExchangeNote {
-    /// Inode of the prepared directory.
+    /// The inode number of the prepared directory.
     directory: u64,
-    /// Inode of the file in it.
+    /// The inode number of the file in the prepared directory.
     file: u64,
     /// The path of the file, in the bucket.
     path: String,
@@ -338,8 +339,8 @@ impl ExchangeNote {
         Self { directory: directory.inode, file: file.inode, path: path.to_owned() }
     }
 
-    /// Writes the note. Without one (the path is too long, the disk is full) the sweep removes
-    /// less.
+    /// Writes the note. If that fails (the path is too long, the disk is full), the sweep after a
+    /// crash can do less.
     fn write(&self, bucket: &Bucket<'_>, prepared: &str) -> Option<Note> {
         let text = format!("{}:{}:{}", self.directory, self.file, self.path);
         Note::write_as(bucket, text, format!("{NOTE}{}", id_of(prepared)?))
@@ -361,9 +362,9 @@ impl ExchangeNote {
     }
 }
 
-/// Finishes an exchange that a crash interrupted. `entry`, in `above`, is what it left: the
-/// directory, what came out, or the note. True if nothing of it remains. The caller may hold all
-/// locks.
+/// Finishes an exchange that a crash interrupted. `entry`, in `above`, is one of its leftovers: the
+/// directory, what came out, or the note. Returns true if nothing of it remains. The caller may
+/// hold all locks.
 pub(crate) fn finish_interrupted(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
@@ -414,7 +415,7 @@ fn finish_noted(
     }
 }
 
-/// True if the entry with this name is gone.
+/// Finishes an exchange for an entry with the name `name`. Returns true if the entry is gone.
 fn finish_at(
     bucket: &Bucket<'_>,
     above: &OwnedFd,
@@ -470,7 +471,7 @@ fn finish_out(bucket: &Bucket<'_>, staging: &OwnedFd, out: &str, noted: &Exchang
     Ok(prepared.put_back(bucket)? != Out::Kept)
 }
 
-/// Removes a file's name, if the file has another name and so is not lost.
+/// Removes a name of a file, if the file has another name, so that it is not lost.
 fn unlink_other_name(above: &OwnedFd, name: &str, info: &FileInfo) -> bool {
     info.is_file() && info.links > 1 && rustix::fs::unlinkat(above, name, AtFlags::empty()).is_ok()
 }

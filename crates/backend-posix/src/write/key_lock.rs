@@ -30,7 +30,8 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// [`take`] for callers that only read; `None` if no lock was ever made here, or can be.
+/// Does the same as [`take`] for callers that only read; `None` if no lock was ever made here, or
+/// if none can be made.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     match as_self(|| resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY)) {
         Ok(_) => match take(bucket, path) {
@@ -65,8 +66,8 @@ pub(crate) fn look_again<T>(
     look()
 }
 
-/// Looks again for who may not write, and can only wait for those who have the lock: until no file
-/// is being converted, and for a moment longer.
+/// Looks again for an object, for a process that may not write. It cannot take the lock, and so
+/// waits for the holders: until no file is being converted, and for a moment longer.
 fn look_without_lock<T>(
     bucket: &Bucket<'_>,
     mut look: impl FnMut() -> Result<Option<T>, Fail>,
@@ -92,8 +93,8 @@ pub(crate) fn take_directory(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fa
     take(bucket, &format!("{path}/"))
 }
 
-/// [`take_directory`] without waiting, for callers that hold another lock, which may be the same
-/// file; `None` if it is held.
+/// Does the same as [`take_directory`] without waiting, for callers that hold another lock, which
+/// may have the same file; `None` if it is held.
 pub(crate) fn try_directory(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     bucket.try_lock_number(number_of(&format!("{path}/")))
 }

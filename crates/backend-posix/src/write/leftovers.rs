@@ -1,8 +1,8 @@
 //! Removes leftovers from a directory of keys.
 //!
-//! A name proves nothing there ([`ours`](crate::tree::ours)). So a leftover with one of our names
-//! is removed only if it belongs to us and is something that whoever may write in the directory
-//! could also remove: a file's name, or an empty directory.
+//! A name proves nothing there ([`ours`](crate::tree::ours)). So a leftover with one of the
+//! server's names is removed only if it belongs to the server's user, and is something that anyone
+//! who may write in the directory could also remove: a file's name, or an empty directory.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::AtFlags;
@@ -19,7 +19,7 @@ use crate::tree::bucket::Bucket;
 use crate::tree::ours::{is_at, is_our_account};
 
 /// Removes a directory that [`open_new`](crate::tree::ours::open_new) opened, if it still has its
-/// name and contains only its record. True if it is gone.
+/// name and contains only its record. Returns true if it is gone.
 pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd, name: &str) -> bool {
     let _ = records::clear(bucket.store, made);
     let own = file_info::of(made);
@@ -33,7 +33,7 @@ pub(crate) fn remove_made(bucket: &Bucket<'_>, made: &OwnedFd, above: impl AsFd,
 }
 
 /// Removes a directory that was just made, if it is empty: without a mark it would stay forever.
-/// True if it is gone.
+/// Returns true if it is gone.
 pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> bool {
     // Of another's that took its name, not even the record goes.
     let empty = |opened: &OwnedFd| is_empty(resolve::plain(opened, "", DIRECTORY)?);
@@ -47,15 +47,16 @@ pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> 
     }
 }
 
-/// Removes a directory that was left in a directory of keys, if it is ours and empty. True if it is
-/// gone.
+/// Removes a directory that was left in a directory of keys, if it is empty and belongs to the
+/// server's user. Returns true if it is gone.
 pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes a file that was staged in a directory of keys and left there, if no writer holds it and
-/// it is ours, or was when a note of it was written. True if it is gone. A link is never ours:
-/// notes are only in staging.
+/// Removes a file that was staged in a directory of keys and left there. No writer may hold it, and
+/// it must belong to the server's user, or have belonged to it when a note of it was written.
+/// Returns true if it is gone. A link never counts as the server's, since notes are only in
+/// staging.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
     let Ok(opened) = resolve::content(above, name) else { return Ok(false) };
     let stat = rustix::fs::fstat(&opened).attempt("stat a file")?;

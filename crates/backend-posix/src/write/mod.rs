@@ -1,4 +1,5 @@
-//! Makes objects from bytes: staging, directories, publishing, and what crashes leave of these.
+//! Makes objects from bytes: staging, directories, publishing, and the removal of what crashes
+//! leave.
 
 pub(crate) mod conversion;
 pub(crate) mod directories;

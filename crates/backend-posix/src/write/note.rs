@@ -29,7 +29,7 @@ const OF_GIVEN: &str = "given:";
 /// The prefix of a note about a directory that is prepared in its final place; the path follows.
 const OF_SCATTERED: &str = "scattered:";
 
-/// A note. If it is not removed, the sweep acts on it.
+/// A note in staging. If it is not removed, the sweep acts on it.
 #[derive(Debug)]
 pub(crate) struct Note {
     staging: OwnedFd,
@@ -37,8 +37,8 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Notes that directories will be made: those of `path` after its beginning `existing`. Ignores
-    /// errors: a note matters only to the sweep after a crash.
+    /// Notes that directories will be made: those of `path` that are not part of its beginning
+    /// `existing`. Errors are ignored, since a note matters only to the sweep after a crash.
     pub fn to_make(bucket: &Bucket<'_>, path: &str, existing: &str) -> Option<Self> {
         Self::write(bucket, format!("{}:{path}", existing.len()))
     }
@@ -73,13 +73,14 @@ impl Note {
         Self::write(bucket, format!("{OF_RECORD}{path}"))
     }
 
-    /// Notes that the directory at `path`, which has a name of our own, is being prepared.
+    /// Notes that the directory at `path`, which has a name of the server's own, is being prepared.
     pub fn of_scattered(bucket: &Bucket<'_>, path: &str) -> Option<Self> {
         Self::write(bucket, format!("{OF_SCATTERED}{path}"))
     }
 
-    /// Notes that the file at `path`, which has a name of ours, will be given to another owner.
-    /// After that, its name alone would not distinguish it from that owner's files.
+    /// Notes that the file at `path`, which has a name of the server's own, will be given to
+    /// another owner. After that, the name alone does not distinguish the file from that owner's
+    /// files.
     pub fn of_given(bucket: &Bucket<'_>, path: &str, inode: u64) -> Option<Self> {
         let name = given_name(keymap::split(path).1)?;
         Self::write_as(bucket, format!("{OF_GIVEN}{inode}:{path}"), name)
@@ -91,8 +92,8 @@ impl Note {
     }
 }
 
-/// True if a note says that the file with this inode number and name was ours when it was made.
-/// Only a process that may write in `.slipway` can have written that.
+/// True if a note says that the file with this inode number and name belonged to the server's user
+/// when it was made. Only a process that may write in `.slipway` can have written that.
 pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bool, Fail> {
     let Some(note) = given_name(name) else { return Ok(false) };
     let staging = bucket.staging_directory()?;
@@ -108,11 +109,11 @@ pub(crate) fn is_given(bucket: &Bucket<'_>, name: &str, inode: u64) -> Result<bo
 pub(crate) enum NoteContents<'t> {
     /// The record of the file at this path may be left without the file.
     Record(&'t str),
-    /// The file at `path` may have been given away, if it has this inode number.
+    /// The file at `path` may have been given to another user, if it has this inode number.
     Given { inode: u64, path: &'t str },
     /// The directory at this path is being prepared.
     Scattered(&'t str),
-    /// The directories at `path`, after its first `existing` bytes, are about to be made, or to
+    /// The directories on `path`, after its first `existing` bytes, are about to be made, or to
     /// become empty.
     Directories { existing: usize, path: &'t str },
 }
@@ -134,7 +135,7 @@ impl<'t> NoteContents<'t> {
     }
 }
 
-/// The inode number and the path in a note of a file that is given away.
+/// Returns the inode number and the path in a note of a file that is given away.
 fn parse_given(text: &str) -> Option<(u64, &str)> {
     let (inode, path) = text.strip_prefix(OF_GIVEN)?.split_once(':')?;
     Some((inode.parse().ok()?, path))

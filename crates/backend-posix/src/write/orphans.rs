@@ -61,8 +61,8 @@ pub(crate) fn remove_directory(bucket: &Bucket<'_>, parent: &Directory, name: &s
     Ok(removed)
 }
 
-/// Removes the records of files that are gone from the directory at `path`. True if no others
-/// remain except the directory's own.
+/// Removes the records of files that are gone from the directory at `path`. Returns true if no
+/// others remain except the directory's own.
 pub(crate) fn remove_all(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> {
     if !may_be_left(bucket) {
         return Ok(true);
@@ -79,7 +79,7 @@ pub(crate) fn remove_all(bucket: &Bucket<'_>, path: &str) -> Result<bool, Fail> 
     Ok(gone)
 }
 
-/// Removes the record of a name, if there is no such file. True if the record is gone.
+/// Removes the record of a name, if there is no such file. Returns true if the record is gone.
 pub(crate) fn remove(bucket: &Bucket<'_>, directory: &Directory, name: &str) -> Result<bool, Fail> {
     match resolve::plain(directory, RECORDS, DIRECTORY) {
         Err(errno) if leads_nowhere(errno) => Ok(true),
@@ -97,7 +97,7 @@ fn remove_from(
     Ok(is_one(directory, name)? && remove_record(bucket, folder, name)?)
 }
 
-/// True if the name of a record belongs to no file.
+/// True if the file that a record's name stands for does not exist.
 pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
     match file_info::at(directory, name) {
         // What became a directory has its record in there.
@@ -107,8 +107,8 @@ pub(crate) fn is_one(directory: &Directory, name: &str) -> Result<bool> {
     }
 }
 
-/// Removes a name from a folder of records if it is a record, or was to become one. True if it is
-/// gone.
+/// Removes a name from a folder of records if it is a record, or was to become one. Returns true if
+/// it is gone.
 fn remove_record(bucket: &Bucket<'_>, folder: &OwnedFd, name: &str) -> Result<bool, Fail> {
     if is_scattered(name) {
         return leftovers::remove_scattered(bucket, folder, name);
@@ -139,8 +139,8 @@ pub(crate) fn may_go(directory: &OwnedFd) -> Result<bool, Fail> {
     Ok(!has_other_names(&folder).attempt("read a directory's records")?)
 }
 
-/// Removes the folder of records of a directory without files. False if an entry is not a record:
-/// it stays, and so does the folder.
+/// Removes the folder of records of a directory without files. Returns false if an entry is not a
+/// record: it stays, and so does the folder.
 pub(crate) fn remove_folder(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<bool, Fail> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         Err(Errno::NOENT) => return Ok(true),

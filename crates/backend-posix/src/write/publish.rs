@@ -30,12 +30,14 @@ pub(crate) struct Target {
     pub bucket: BucketName,
     pub place: KeyPath,
     pub conditions: Conditions,
-    /// Decides about access, with the facts of the object that is replaced or deleted.
+    /// The check that decides about access, with the facts of the object that is replaced or
+    /// deleted.
     pub check: Option<Arc<dyn ObjectCheck>>,
-    /// For a completion: the object that the key had when the upload was created. With conditions,
-    /// it must still have that.
+    /// The object that the key had when the upload was created; only for a completion. If it has
+    /// conditions, the key must still have this object.
     pub predecessor: Option<Predecessor>,
-    /// The owner of the file, and of directories that it needs; `None` for the gateway's own user.
+    /// The user to whom the file, and directories that it needs, are given; `None` for the
+    /// gateway's own user.
     pub owner: Option<UnixAccount>,
 }
 
@@ -48,18 +50,18 @@ pub(crate) struct Stage<'s, F = Staged> {
 }
 
 impl Target {
-    /// The directory that holds the file.
+    /// Returns the path of the directory that holds the file.
     fn directory_path(&self) -> &str {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
     }
 
-    /// Opens a file for the object's bytes: in the object's directory, or the nearest one above
-    /// that exists, since that decides file system, group and default ACL.
+    /// Opens a file for the object's bytes. It is in the object's directory, or in the nearest one
+    /// above that exists, since the directory decides file system, group and default ACL.
     pub fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         self.stage_with(store, Staged::create)
     }
 
-    /// [`Target::stage`] with another way to make the file for the directory.
+    /// Does the same as [`Target::stage`] with another function to make the file in the directory.
     pub fn stage_with<'s, F>(
         &self,
         store: &'s Store,
@@ -90,7 +92,7 @@ impl Target {
     }
 
     /// Decides whether the present object may be replaced or deleted, or a new one be made if there
-    /// is none. A condition that needs an object is evaluated before.
+    /// is none. If there is a condition that needs an object, it is evaluated first.
     pub fn check_access(&self, current: Option<&Current>) -> Result<()> {
         let Some(check) = &self.check else { return Ok(()) };
         match current {
@@ -213,9 +215,9 @@ impl Target {
         Ok(())
     }
 
-    /// Publishes a directory object. Its bytes are a file in the directory. Without bytes there is
-    /// only the directory's record, which is valid as long as there is no such file: so either kind
-    /// replaces the other in one step, by making or removing the file.
+    /// Publishes a directory object. If it has bytes, they are in a file in the directory.
+    /// Otherwise it consists only of the directory's record, which is valid as long as there is no
+    /// such file. So either kind replaces the other in one step, by making or removing the file.
     fn publish_directory(
         &self,
         bucket: &Bucket<'_>,
@@ -285,8 +287,8 @@ pub(crate) fn put_in_place(
     result
 }
 
-/// [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that is already
-/// published: if it fails, that is not tried again.
+/// Does the same as [`Store::sync_names`](crate::tree::store::Store::sync_names) for something that
+/// is already published: if the flush fails, the publishing is not repeated.
 pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<(), Fail> {
     Ok(bucket.store.sync_names(directory).op("sync a directory")?)
 }
@@ -295,11 +297,11 @@ pub(crate) fn sync_names(bucket: &Bucket<'_>, directory: impl AsFd) -> Result<()
 pub(crate) struct DirectoryObject {
     /// The record of the directory.
     pub record: DirectoryRecord,
-    /// The object, if it has bytes.
+    /// The file of the object, if it has bytes.
     pub file: Option<Current>,
-    /// True if no file can hold its bytes, because something else has the file's name.
+    /// True if the object can't have bytes, because something else has the name of their file.
     obstructed: bool,
-    /// The object, if it is only the record.
+    /// The object, if it consists only of the record.
     bare: Option<Current>,
 }
 
@@ -331,7 +333,7 @@ impl DirectoryObject {
         Ok(Self { record, file, obstructed, bare })
     }
 
-    /// The present object.
+    /// Returns the present object, if there is one.
     pub fn current(&self) -> Option<&Current> {
         self.file.as_ref().or(self.bare.as_ref())
     }
@@ -343,7 +345,7 @@ impl DirectoryObject {
         records::release_companion(bucket, overflow, &join(&directory.path, DIRECTORY_DATA));
     }
 
-    /// Removes the file with its bytes.
+    /// Removes the file with the object's bytes.
     pub fn remove_file(&self, bucket: &Bucket<'_>, directory: &Directory) -> Result<(), Fail> {
         if self.file.is_none() {
             return Ok(());

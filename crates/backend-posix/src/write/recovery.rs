@@ -1,4 +1,4 @@
-//! Finishes what crashes interrupted, and removes what they left in staging.
+//! Finishes work that crashes interrupted, and removes leftovers from staging.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType};
@@ -21,12 +21,13 @@ use crate::tree::bucket::Bucket;
 
 const NOTE_SPAN_NS: i128 = NOTE_SPAN.as_nanos().cast_signed();
 
-/// True for the names in staging that are ours, or those of files that were removed while open.
+/// True for the names in staging that the server gives, and for those of files that were removed
+/// while they were open.
 pub(crate) fn may_be_removed(name: &str) -> bool {
     is_staged_name(name) || keymap::is_lingering(name)
 }
 
-/// Removes everything of ours in staging, for a caller that holds all locks.
+/// Removes everything of the server's in staging, for a caller that holds all locks.
 pub(crate) fn empty_staging(bucket: &Bucket<'_>) -> Result<(), Fail> {
     let staging = match bucket.open_for_removal(STAGING) {
         // The bucket never had any.
@@ -70,8 +71,8 @@ pub(crate) fn remove_staged(
     Ok(remove_tree(staging, name))
 }
 
-/// Removes a file that was given away, if it still has the name under which it was made. True if
-/// nothing remains to be done.
+/// Removes a file that was given to another user, if it still has the name under which it was made.
+/// Returns true if nothing remains to be done.
 fn finish_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fail> {
     let (above, name) = keymap::split(path);
     let parent = match bucket.directory(above) {
@@ -88,8 +89,9 @@ fn finish_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
     }
 }
 
-/// Finishes what a note of the time `noted_ns` says. A caller may hold all locks; then this removes
-/// empty directories itself. True if the note is no longer needed.
+/// Finishes what a note says, which was written at `noted_ns`. If `all_locked` is true, the caller
+/// holds all locks, and this removes empty directories itself. Returns true if the note is no
+/// longer needed.
 fn finish_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
     match NoteContents::of(text) {
         None => Ok(true),

@@ -21,9 +21,10 @@ use crate::tree::bucket::{Bucket, Directory};
 use crate::volume::flat::Naming;
 
 impl Staged {
-    /// [`Staged::seal`] for a file that gets its name in a directory which is flushed afterwards.
-    /// If the file system's journal keeps the order of changes, the bytes need only be on the
-    /// device before the file is named, and that flush does the rest (decision 0014).
+    /// Does the same as [`Staged::seal`] for a file that gets its name in a directory which is
+    /// flushed afterwards. If the file system's journal keeps the order of changes, the bytes need
+    /// only be on the device before the file is named, and that flush does the rest (decision
+    /// 0014).
     pub fn seal_for_name(
         self,
         bucket: &Bucket<'_>,
@@ -44,7 +45,8 @@ impl Staged {
         self.seal_and(bucket, owner, record, Flush::Now)
     }
 
-    /// [`Staged::seal`] for a part, whose bytes may be in a window of another file.
+    /// Does the same as [`Staged::seal`] for a part, whose bytes may be in a window of another
+    /// file.
     pub fn seal_part(
         mut self,
         bucket: &Bucket<'_>,
@@ -111,7 +113,7 @@ impl Staged {
     }
 }
 
-/// When a sealed file is flushed to disk.
+/// The moment at which a sealed file is flushed to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flush {
     Now,
@@ -126,9 +128,9 @@ pub(crate) struct Sealed {
     pub rest: Option<DeferredRecord>,
     /// The file's stamp; for a part in a window, its size and time.
     pub stamp: Stamp,
-    /// `st_dev` of the file, and so of any directory in which it can get a name.
+    /// The device (`st_dev`) of the file, and so of any directory in which it can get a name.
     pub device: u64,
-    /// The window that has the bytes, if the file only refers to it.
+    /// The window that has the bytes, if the file only refers to one.
     #[expect(dead_code, reason = "holds the lock on the shared file until this one is published")]
     window: Option<Box<dyn Window>>,
 }
@@ -143,14 +145,14 @@ impl Sealed {
         Ok(())
     }
 
-    /// Undoes [`Sealed::describe`] if the file could not be published. False if a record without a
-    /// file is left.
+    /// Undoes [`Sealed::describe`] if the file could not be published. Returns false if a record
+    /// without a file is left.
     pub fn undescribe(&self, bucket: &Bucket<'_>, directory: &Directory, name: &str) -> bool {
         self.rest.as_ref().is_none_or(|rest| rest.take_back(bucket, (directory, name)))
     }
 
     /// Gives the file a name that it keeps until it is published, or permanently if it never is.
-    /// False if `directory` is on another file system.
+    /// Returns false if `directory` is on another file system.
     pub fn keep_as(&mut self, directory: &Arc<OwnedFd>, name: &str) -> Io<bool> {
         let named = match &self.staged.name {
             None => link_unnamed(&self.staged.file, directory, name),
@@ -188,8 +190,8 @@ impl Sealed {
     }
 
     /// True if the file got the name by a call that reported an error: if a network loses the
-    /// answer, the kernel or the server tries again and finds it done. Reliable only where inode
-    /// numbers last.
+    /// answer, the kernel or the server tries again, and finds that the name exists. This is
+    /// reliable only if inode numbers last.
     fn has_name(&self, bucket: &Bucket<'_>, directory: impl AsFd, name: &str) -> bool {
         if bucket.store.times_are_final(self.device) {
             return false;
@@ -219,8 +221,8 @@ impl Sealed {
         Ok(())
     }
 
-    /// Gives the file a name in staging, from which it can be renamed to one in `target`: in
-    /// `target` itself, if it can be renamed only there.
+    /// Gives the file a name in staging, from which it can be renamed to one in `target`. If it can
+    /// be renamed only inside `target`, the name is there.
     fn name_beside(&mut self, bucket: &Bucket<'_>, target: &Directory) -> Result<(), Fail> {
         // A user may change names in its own directories, but not in staging.
         if !is_acting() {

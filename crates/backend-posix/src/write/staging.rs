@@ -29,13 +29,14 @@ use crate::tree::store::Store;
 
 /// The part of a file that one writer writes to, while others write to other parts.
 pub(crate) trait Window: Debug + Send + Sync {
-    /// The position in the file at which it begins.
+    /// Returns the position in the file at which the window begins.
     fn start(&self) -> u64;
 
-    /// Must be called before its first `end` bytes are changed.
+    /// Prepares a change of the window's first `end` bytes. Callers must call this before the
+    /// change.
     fn enter(&self, end: u64) -> Result<()>;
 
-    /// Must be called after the change.
+    /// Must be called after that change.
     fn leave(&self);
 
     /// Makes the file whose record will say that `size_bytes` are in the window of `shared`. The
@@ -44,7 +45,8 @@ pub(crate) trait Window: Debug + Send + Sync {
     /// file.
     fn note(&self, bucket: &Bucket<'_>, shared: &OwnedFd, size_bytes: u64) -> Result<(Staged, u8)>;
 
-    /// Must be called once a record may be published that says that the bytes are here.
+    /// Makes the window permanent. Callers must call this once a record may be published that says
+    /// that the bytes are here.
     fn keep(&mut self);
 
     /// Gives up the window, unless a record was published that says that its bytes are here.
@@ -54,8 +56,8 @@ pub(crate) trait Window: Debug + Send + Sync {
 /// A file that is being written. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    /// Closed before its name is removed: FUSE and NFS give another name to a file that is removed
-    /// while it is open.
+    /// The open file. It is closed before its name is removed: FUSE and NFS give another name to a
+    /// file that is removed while it is open.
     pub(super) file: OwnedFd,
     pub(super) name: Option<StagedName>,
     /// The window of `file` that has its bytes, if `file` is shared.
@@ -68,9 +70,10 @@ pub(crate) struct Staged {
 pub(super) struct StagedName {
     pub directory: Arc<OwnedFd>,
     pub name: String,
-    /// True if the name stays if the file is not published; publishing removes it in the same step.
+    /// True if the name is kept even if the file is not published. Publishing removes it in the
+    /// same step.
     pub keep: bool,
-    /// A note that the file may be given away under this name.
+    /// The note that the file may be given to another user under this name.
     pub note: Option<Note>,
 }
 
@@ -113,8 +116,8 @@ impl Staged {
         }
     }
 
-    /// [`Staged::create`] with a name: in the directory itself if files inherit attributes there,
-    /// which a file that is made elsewhere and moved would not have.
+    /// Makes a file as [`Staged::create`] does, with a name. It is in the directory itself if files
+    /// inherit attributes there, which a file would not have that is made elsewhere and moved.
     pub(crate) fn create_named(bucket: &Bucket<'_>, target: &Directory, mode: Mode) -> Result<Self, Fail> {
         // A user may change names only where the kernel lets it, and not in staging.
         let in_place = is_acting() || reading::leaves_traits(target);
@@ -135,7 +138,7 @@ impl Staged {
         Self { file, name, window: None, size_bytes: 0, reserved_bytes: 0 }
     }
 
-    /// Uses a window of a shared file.
+    /// Makes the value for a window of a shared file.
     pub fn in_window(shared: OwnedFd, window: Box<dyn Window>) -> Self {
         let mut staged = Self::of(shared, None);
         staged.window = Some(window);
@@ -149,12 +152,12 @@ impl Staged {
         staged
     }
 
-    /// The number of bytes that were written.
+    /// Returns the number of bytes that were written.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// Reserves space for `more` bytes and part of what was announced to follow them, if that is
+    /// Reserves space for `more` bytes and part of those that were announced to follow, if that is
     /// possible.
     pub fn reserve(&mut self, store: &Store, more: u64, announced: Option<u64>) -> Result<()> {
         let (end, announced) = (self.size_bytes + more, announced.unwrap_or(0));
@@ -187,8 +190,7 @@ impl Staged {
         self.extend(length, |file, at| files::write_chunks(file, chunks, at).op("write a staging file"))
     }
 
-    /// Appends `length` bytes. `write` writes them to the file, at the position that it is called
-    /// with.
+    /// Appends `length` bytes. `write` writes them to the file, at the position that it gets.
     pub fn extend(&mut self, length: u64, write: impl FnOnce(&OwnedFd, u64) -> Result<()>) -> Result<()> {
         let size_bytes = self.size_bytes;
         self.change(size_bytes + length, |file, start| write(file, start + size_bytes))?;
@@ -196,8 +198,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Calls `change`, which may change the first `size_bytes` of the file's bytes, and nothing
-    /// else.
+    /// Calls `change`, which may only change the first `size_bytes` bytes of the file.
     fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
         let Some(window) = &self.window else { return change(&self.file, 0) };
         window.enter(size_bytes)?;
@@ -206,8 +207,8 @@ impl Staged {
         result
     }
 
-    /// The file, for reading. Bytes that are written to it in other ways than by [`Staged::extend`]
-    /// are not counted.
+    /// Returns the file, for reading. Bytes that are not written by [`Staged::extend`] are not
+    /// counted.
     pub fn file(&self) -> &OwnedFd {
         &self.file
     }
@@ -228,17 +229,17 @@ fn is_own(path: &str) -> bool {
     path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Chooses a name for something staged in a directory itself. That is needed if something is
-/// mounted inside the bucket, since only that directory is on the target's file system, and if
-/// files inherit the directory's group or ACL. Notes the directory for the sweep.
+/// Chooses a name for something that is staged in a directory itself. That is needed in two cases:
+/// if something is mounted inside the bucket, since only that directory is on the target's file
+/// system, and if files inherit the directory's group or ACL. The directory is noted for the sweep.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;
     Ok((Arc::clone(&target.fd), scattered_name()))
 }
 
-/// Notes that a file which has, or will have, a [`scattered_name`] in `target` may be given away,
-/// if that is so.
+/// Notes that a file which has, or will have, a [`scattered_name`] in `target` may be given to
+/// another user, if that is so.
 pub(super) fn note_given(
     bucket: &Bucket<'_>,
     target: &Directory,

@@ -1,4 +1,4 @@
-//! Writes a report as one page, without scripts or anything from elsewhere.
+//! Writes a report as one HTML page, without scripts and without references to anything outside it.
 
 mod resources;
 
@@ -12,7 +12,7 @@ use crate::request::Operation;
 use crate::summary::{Row, rows};
 use crate::units::{MIB, float, show_number, show_time};
 
-/// Writes the page.
+/// Writes a report as an HTML page.
 pub fn html(report: &Report) -> String {
     let rows = rows(report);
     let mut out = begin_page("slipway bench");
@@ -182,8 +182,8 @@ fn errors(out: &mut String, report: &Report) {
 
 type Figure<'a> = &'a dyn Fn(&Row<'_>) -> Option<f64>;
 
-/// A chart of a figure over the number that was varied: lines over the number of endpoints, or of
-/// concurrent requests; bars if neither changes.
+/// Draws a chart of figures over the quantity that was varied: lines over the number of endpoints,
+/// or over the number of requests at once. Draws bars if neither was varied.
 fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&str, Figure<'_>)]) -> String {
     let several =
         |of: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(|row| of(row)).collect::<BTreeSet<_>>().len() > 1;
@@ -227,7 +227,8 @@ fn swept(title: &str, show: fn(f64) -> String, rows: &[&Row<'_>], figures: &[(&s
     Lines { title, x_name, x: Scale::Log, y: Scale::Linear, show, series }.svg()
 }
 
-/// The distribution of latencies, of as many rows as there are colours.
+/// Draws the distribution of latencies. If there are more rows than colours, it shows some of the
+/// rows.
 fn latencies(rows: &[&Row<'_>]) -> String {
     let every = rows.len().div_ceil(COLOURS).max(1);
     let chosen = rows.iter().enumerate().filter(|(index, _)| index % every == 0 || index + 1 == rows.len());

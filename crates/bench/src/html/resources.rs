@@ -1,4 +1,4 @@
-//! Tables on endpoints, servers and devices, and what limited each step.
+//! Writes tables about endpoints, servers and devices, and about the limit of each step.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::report::{Latency, PartResult, Report, Round};
 use crate::summary::Row;
 use crate::units::{MIB, float, show_number, show_time};
 
-/// The heading of a table, and its columns.
+/// Writes the heading and the columns' names of a table.
 fn begin_table(out: &mut String, heading: &str, columns: &[&str]) {
     let _ = write!(out, "<h2>{heading}</h2>\n<div class=\"wide\"><table><tr>");
     for column in columns {
@@ -31,7 +31,7 @@ fn mib(bytes: u64) -> String {
     show_number(float(bytes) / MIB)
 }
 
-/// The parts of each step's load: its endpoints, if there are several, and its streams.
+/// Writes tables of the results of each step's endpoints, if there are several, and of its streams.
 pub(super) fn parts(out: &mut String, report: &Report) {
     for (heading, name, parts) in [
         ("Endpoints", "Endpoint", (|round| &round.by_endpoint) as fn(&Round) -> &Vec<PartResult>),
@@ -79,7 +79,7 @@ pub(super) fn parts(out: &mut String, report: &Report) {
     }
 }
 
-/// The numbers of requests at once that were tried to find the fastest.
+/// Writes a table of the numbers of requests at once that were tried in the search for the fastest.
 pub(super) fn trials(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.trials.is_empty()) {
         return;
@@ -101,7 +101,7 @@ pub(super) fn trials(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// The resources that the servers' processes used.
+/// Writes a table of the resources that the servers' processes used.
 pub(super) fn servers(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.servers.is_empty()) {
         return;
@@ -156,7 +156,7 @@ pub(super) fn servers(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// The work of the devices.
+/// Writes a table of the devices' work.
 pub(super) fn devices(out: &mut String, report: &Report) {
     if report.rounds.iter().all(|round| round.devices.is_empty()) {
         return;
@@ -206,8 +206,8 @@ pub(super) fn devices(out: &mut String, report: &Report) {
     out.push_str(TABLE_END);
 }
 
-/// Returns the resource that limited the step of a row. If that differs between rounds, names the
-/// limit of each.
+/// Returns the resource that limited the step of a row. If the limit differs between rounds,
+/// returns the limit of each round.
 pub(super) fn limit(row: &Row<'_>) -> Option<String> {
     let mut limits: Vec<&str> = Vec::new();
     for (round, _) in &row.rounds {
@@ -219,7 +219,7 @@ pub(super) fn limit(row: &Row<'_>) -> Option<String> {
     Some(limits.join(", "))
 }
 
-/// The evidence of all verdicts.
+/// Writes the evidence for all verdicts about limits.
 pub(super) fn limits(out: &mut String, report: &Report) {
     let judged = |round: &Round| {
         let verdict = round.verdict.as_ref()?;

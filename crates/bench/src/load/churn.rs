@@ -1,4 +1,4 @@
-//! Objects with a short life: each is written, read once, and deleted.
+//! A load of objects with a short life: each is written, read once, and deleted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 use super::sets::Sets;
 use crate::request::Prepared;
 
-/// A load that keeps about as many objects alive as there were at its beginning.
+/// A load that keeps the number of existing objects about the same as at its beginning.
 pub(crate) struct Churn {
-    /// Requests for the same keys as those of `get` and `delete`.
+    /// PUT requests for the same keys as those of `get` and `delete`.
     put: Sets,
     get: Sets,
     delete: Sets,
     lanes: usize,
-    /// The number of keys that have an object at the beginning.
+    /// The number of keys that have an object at the beginning: the first keys.
     alive: usize,
-    /// The states of the lanes between two runs.
+    /// The states in which the lanes ended the previous run.
     left: Mutex<BTreeMap<usize, State>>,
 }
 
-/// The state of a lane, which has keys of its own.
+/// The state of a lane. Each lane has keys that no other lane uses.
 #[derive(Debug, Default)]
 struct State {
     next: Verb,
@@ -37,7 +37,7 @@ enum Verb {
 }
 
 impl Churn {
-    /// A churn with `alive` objects at its beginning. There must be more keys than these, by at
+    /// Makes a load that begins with `alive` objects. There must be more keys than objects, by at
     /// least one for each lane.
     pub fn new(put: Sets, get: Sets, delete: Sets, lanes: usize, alive: usize) -> Self {
         Self { put, get, delete, lanes: lanes.max(1), alive, left: Mutex::default() }
@@ -54,7 +54,7 @@ impl Churn {
     }
 }
 
-/// Picks the requests of one lane. A further run continues where this one ends.
+/// Chooses the requests of one lane. The next run continues where this one ends.
 pub(crate) struct ChurnPicker<'a> {
     churn: &'a Churn,
     lane: usize,

@@ -1,4 +1,4 @@
-//! A lane: one connection, with one request at a time.
+//! A lane: one connection, which carries one request at a time.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::request::{Body, Operation, Prepared};
 use crate::xml;
 
-/// The time that a lane waits before it tries again to connect.
+/// The time that a lane waits after it failed to connect, before it tries again.
 const RECONNECT: Duration = Duration::from_millis(100);
 
 /// State that the lanes of a thread share.
@@ -29,11 +29,12 @@ pub(crate) struct Lane {
     pub endpoint: usize,
     part: Part,
     pub connection: Option<Connection>,
-    /// The body of the last answer, if the request asked for it. `etag` is kept in the same way.
+    /// The body of the last answer, if the request needed it. The field `etag` has the answer's
+    /// ETag in the same way.
     pub kept: Vec<u8>,
     pub etag: Option<String>,
-    /// Wakes up a lane whose server says nothing. It is set anew only when it goes off, not for
-    /// each request.
+    /// The timer that wakes up a lane whose server does not answer. It is set again only when it
+    /// goes off, not for each request.
     watchdog: Pin<Box<Sleep>>,
 }
 
@@ -43,8 +44,8 @@ impl Lane {
         Self { endpoint, part, connection: None, kept: Vec::new(), etag: None, watchdog }
     }
 
-    /// Connects, if that is needed. Callers may ignore an error: it occurs again when a request is
-    /// sent.
+    /// Connects, if the lane has no connection. Callers may ignore an error: the next request tries
+    /// again, and reports it.
     pub async fn connect(&mut self, endpoints: &[Endpoint]) -> Result<(), Trouble> {
         if self.connection.is_none() {
             self.connection = Some(Connection::open(&endpoints[self.endpoint]).await?);
@@ -52,8 +53,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Sends a request that is due since `began`, and counts its result. Returns when it ended, and
-    /// whether it succeeded.
+    /// Sends a request whose time is counted from `began`, and counts its result. Returns the time
+    /// at which it ended, and true if it succeeded.
     pub async fn perform(
         &mut self,
         context: &Context<'_>,
@@ -82,7 +83,7 @@ impl Lane {
         }
     }
 
-    /// Sends a request. Returns the bytes of bodies to count, or the name of the error.
+    /// Sends a request. Returns the number of bytes of bodies to count, or the name of the error.
     async fn attempt(&mut self, context: &Context<'_>, request: &Prepared) -> Result<u64, String> {
         let sent_at = Instant::now();
         let mut connection = match self.connection.take() {
@@ -140,15 +141,15 @@ impl Lane {
     }
 }
 
-/// Returns a text that has the form of S3's error codes. Others are replaced: they could have any
-/// length, and all differ.
+/// Returns `text` if it has the form of S3's error codes, and otherwise a fixed name: such texts
+/// could have any length, and all differ.
 fn error_code(text: &str) -> String {
     let is_code = text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
     if is_code { text.to_owned() } else { "(no code of S3's)".to_owned() }
 }
 
-/// Checks that an answer is what the request asked for. Returns the bytes of bodies to count, or
-/// the name of the error.
+/// Checks that an answer is a correct answer to the request. Returns the number of bytes of bodies
+/// to count, or the name of the error.
 fn judge(connection: &Connection, request: &Prepared) -> Result<u64, String> {
     let answer = &connection.answer;
     let code = || xml::first(&answer.kept, "Code").map(|code| error_code(&code));

@@ -34,11 +34,11 @@ use stop::LOOK;
 use tally::{Live, Part, Tally, Window};
 use work::{Picker, Work};
 
-/// The time limit for connecting before the clock starts; after it, the clock starts without the
-/// missing connections.
+/// The time limit for connecting before the clock starts. After it, the clock starts even if
+/// connections are missing.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The time for which requests in flight may go on after a stop, and for which requests that are
-/// due may be sent after the end.
+/// The time for which requests that were sent may go on after a stop, and for which an open loop
+/// may send late requests after the end.
 const GRACE: Duration = Duration::from_secs(2);
 /// A time that is longer than any measurement.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
@@ -57,7 +57,7 @@ pub(crate) struct Load<'a> {
     pub stop: &'a Stop,
 }
 
-/// The result of a load.
+/// The measured counts of a load.
 pub(crate) struct Measured {
     pub tally: Tally,
     pub seconds: f64,
@@ -67,33 +67,35 @@ pub(crate) struct Measured {
     pub stored: Stored,
 }
 
-/// The progress of a run, as the thread that waits for its end reports it now and then.
+/// The progress of a load. The thread that waits for the load's end reports it now and then.
 pub(crate) struct Moment {
     /// True once measuring has begun.
     pub measuring: bool,
-    /// True once it is over.
+    /// True once the load has ended.
     pub over: bool,
     pub elapsed: Duration,
     pub answers: u64,
     pub errors: u64,
 }
 
-/// State that the threads share.
+/// State that all threads of a load share.
 struct Common<'a> {
     load: &'a Load<'a>,
     work: Job<'a>,
     live: Vec<Live>,
-    /// Passed when all are connected, and again when the window is known.
+    /// A barrier that the threads wait at twice: until all have connected, and until the measured
+    /// time is set.
     barrier: Barrier,
     window: OnceLock<(Instant, Window)>,
-    /// The number of threads that have not ended, and the thread that waits for them.
+    /// The number of threads that have not ended. `watcher` is the thread that waits for them.
     running: AtomicUsize,
     watcher: Thread,
     /// State that the threads of a load of uploads share; `None` for other loads.
     crew: Option<Crew>,
 }
 
-/// A thread of the load; the last one to end wakes the thread that waits for all.
+/// A guard that each thread of the load holds. When the last one is dropped, it wakes the thread
+/// that waits for all.
 struct Running<'a>(&'a Common<'a>);
 
 impl Drop for Running<'_> {
@@ -111,12 +113,14 @@ pub(crate) enum Job<'a> {
     Uploads(&'a Uploads<'a>),
 }
 
-/// Runs a load to its end; `watch` is called at its beginning, at its end and now and then between.
+/// Runs a load to its end. Calls `watch` at the load's beginning, at its end and now and then
+/// between.
 pub(crate) fn run(load: &Load<'_>, work: Job<'_>, watch: impl FnMut(&Moment)) -> Result<Measured> {
     run_watched(load, work, LOOK, watch)
 }
 
-/// [`run`] that calls `watch` at least once in each time `every`.
+/// Does the same as [`run`], and calls `watch` at least once in each interval of the length
+/// `every`.
 fn run_watched(
     load: &Load<'_>,
     work: Job<'_>,
@@ -244,8 +248,8 @@ impl Common<'_> {
         })
     }
 
-    /// Makes this thread's lanes. Those that can't connect now try again when it is their turn, and
-    /// count it as an error if they fail again.
+    /// Makes this thread's lanes, and connects them. A lane that can't connect now tries again with
+    /// its first request, and counts an error if it fails again.
     async fn connect(&self, index: usize) -> Vec<(usize, Lane)> {
         let numbers = (index..self.load.concurrency).step_by(self.live.len());
         let mut lanes: Vec<_> = numbers.map(|number| (number, self.new_lane(number))).collect();
@@ -308,13 +312,13 @@ impl Common<'_> {
     }
 }
 
-/// The number of threads that send: one for each two processors, since the server may be on the
-/// same machine.
+/// Returns the number of threads that send requests: one for each two processors, at most 8, since
+/// the server may be on the same machine.
 pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)).min(8)
 }
 
-/// A number of requests a second, as text.
+/// Returns the number of answers a second as text.
 pub(crate) fn shown_rate(answers: u64, elapsed: Duration) -> String {
     units::show_number(units::float(answers) / elapsed.as_secs_f64().max(0.001))
 }

@@ -1,5 +1,5 @@
-//! Uploads in parts: one after another, each with as many parts at once as there are lanes. The
-//! first thread begins and completes uploads; parts are sent by all threads.
+//! A load of uploads in parts. Uploads run one after another, each with as many parts at once as
+//! there are lanes. The first thread begins and completes uploads; all threads send parts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use crate::request::{Block, Body, Operation, Payload, Prepared, Signing, Subject
 use crate::xml;
 use s3_client::Credentials;
 
-/// The number of times that a part is sent before its upload is given up.
+/// The number of times that a part is sent before its upload is aborted.
 const ATTEMPTS: u32 = 3;
-/// The most bytes of an answer with an upload's id.
+/// The largest number of bytes that are read of an answer with an upload's id.
 const DOCUMENT_MAX: usize = 64 << 10;
 
-/// Uploads of one object, over and over.
+/// A load that uploads the same object again and again.
 pub(crate) struct Uploads<'a> {
     pub credentials: &'a Credentials,
     pub payload: Payload,
@@ -31,15 +31,15 @@ pub(crate) struct Uploads<'a> {
     pub key: &'a str,
     pub size: u64,
     pub part_size: u64,
-    /// The most uploads.
+    /// The largest number of uploads; `None` for no such limit.
     pub most: Option<u64>,
-    /// The time after which no further upload is begun.
+    /// The time after which no further upload begins.
     pub duration: Duration,
 }
 
 /// One upload in progress.
 struct Upload {
-    /// Its number, counted from 1.
+    /// The number of the upload, counted from 1.
     number: u64,
     id: String,
     next: AtomicUsize,
@@ -47,7 +47,7 @@ struct Upload {
     etags: Mutex<Vec<String>>,
 }
 
-/// The work that the leading thread has given to the others.
+/// The work that the first thread has given to the others.
 #[derive(Clone)]
 enum Stage {
     Waiting,
@@ -56,7 +56,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// True once there is something after the upload with this number: another upload, or the end.
+    /// True if the stage comes after the upload with this number: it is a later upload, or the end.
     fn is_after(&self, number: u64) -> bool {
         match self {
             Self::Waiting => false,
@@ -66,20 +66,20 @@ impl Stage {
     }
 }
 
-/// State that the threads of a load of uploads share: the leader opens and completes uploads, and
-/// all threads send parts.
+/// State that the threads of a load of uploads share. The first thread begins and completes
+/// uploads, and all threads send parts.
 pub(crate) struct Crew {
-    /// The number of threads that do not lead.
+    /// The number of threads besides the first one.
     others: u32,
     stage: watch::Sender<Stage>,
-    /// A permit for each of the others that has no more parts to send.
+    /// A semaphore with a permit for each of the other threads that has no more parts to send.
     done: Semaphore,
-    /// SHA-256 of parts by their length, computed before the clock starts.
+    /// The SHA-256 of parts in hex, by their length, computed before the clock starts.
     digests: BTreeMap<u64, String>,
 }
 
 impl Crew {
-    /// Makes the state before the clock starts.
+    /// Makes the state. Call it before the clock starts, since it computes digests.
     pub fn new(uploads: &Uploads<'_>, threads: usize) -> Self {
         let mut digests = BTreeMap::new();
         if uploads.payload == Payload::Signed {
@@ -98,8 +98,8 @@ impl Crew {
     }
 }
 
-/// Ends the other threads when it is dropped, whatever the reason for which the leading thread
-/// ends.
+/// A guard that the first thread holds. Dropping it ends the other threads, for whatever reason the
+/// first thread ends.
 struct Lead<'a>(&'a Crew);
 
 impl Drop for Lead<'_> {
@@ -117,7 +117,8 @@ impl Uploads<'_> {
         self.size.saturating_sub(index as u64 * self.part_size).min(self.part_size)
     }
 
-    /// One thread's share of the load, by its own connections (`lanes`).
+    /// Runs one thread's share of the load on the connections of that thread (`lanes`). `leads` is
+    /// true for the first thread.
     pub async fn run(&self, context: &Context<'_>, crew: &Crew, lanes: Vec<Lane>, leads: bool, stop: &Stop) {
         let signing = Signing::new(self.credentials, self.payload, self.block).with(crew.digests.clone());
         let worker = Worker { uploads: self, context, crew, signing: RefCell::new(signing), stop };
@@ -130,7 +131,7 @@ impl Uploads<'_> {
     }
 }
 
-/// One thread at work.
+/// The state of one thread.
 struct Worker<'a, 'b> {
     uploads: &'a Uploads<'a>,
     context: &'a Context<'b>,
@@ -190,7 +191,7 @@ impl Worker<'_, '_> {
         self.end(&upload, first).await;
     }
 
-    /// Completes an upload, or gives it up.
+    /// Completes an upload, or aborts it if a part failed or the run was stopped.
     async fn end(&self, upload: &Upload, lane: &mut Lane) {
         let query = format!("uploadId={}", upload.id);
         let (operation, body) = if upload.failed.load(Ordering::Relaxed) || self.stop.is_stopped() {
@@ -204,7 +205,7 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Sends parts, one by each lane at a time, until there are no more.
+    /// Sends parts of an upload, one on each lane at a time, until no parts are left.
     async fn parts(&self, upload: &Upload, lanes: &mut [Lane]) {
         self.signing.borrow_mut().refresh();
         join_all(lanes.iter_mut().map(|lane| self.parts_of(upload, lane))).await;
@@ -253,7 +254,7 @@ impl Worker<'_, '_> {
     }
 }
 
-/// The CompleteMultipartUpload document for parts with these ETags, numbered from 1.
+/// Returns the CompleteMultipartUpload document for parts with these ETags, numbered from 1.
 fn document(etags: &[String]) -> String {
     let mut document = String::from("<CompleteMultipartUpload>");
     for (index, etag) in etags.iter().enumerate() {
@@ -265,7 +266,7 @@ fn document(etags: &[String]) -> String {
     document
 }
 
-/// An upload's id, as it goes into a query.
+/// Percent-encodes an upload's id for a query.
 pub(crate) fn encoded(id: &str) -> String {
     let mut out = String::new();
     for byte in id.bytes() {

@@ -1,6 +1,6 @@
-//! Computes when requests of an open loop are due, and waits for that time. The runtime's timer has
-//! steps of a millisecond, which is longer than most requests take; a timerfd is as precise as the
-//! kernel.
+//! Computes the times at which requests of an open loop are due, and waits for them. The runtime's
+//! timer has a resolution of a millisecond, which is longer than most requests take; a timerfd is
+//! as precise as the kernel's clock.
 
 use std::fs::File;
 use std::io;
@@ -16,14 +16,15 @@ use crate::units;
 
 /// The times at which the requests of one lane are due.
 pub(crate) struct Pace {
-    /// The timerfd, from which the runtime reads.
+    /// The timerfd, which the runtime reads.
     timer: Receiver,
     next: Instant,
     every: Duration,
 }
 
 impl Pace {
-    /// The times of a lane if all `lanes` together send `rate` requests a second, evenly spaced.
+    /// Makes the times of one lane, if all `lanes` together send `rate` requests a second, evenly
+    /// spaced.
     pub fn new(start: Instant, rate: f64, lane: usize, lanes: usize) -> io::Result<Self> {
         let every = Duration::from_secs_f64(units::float(lanes as u64) / rate);
         let timer =
@@ -32,19 +33,20 @@ impl Pace {
         Ok(Self { timer: Receiver::from_file_unchecked(File::from(timer))?, next: start + offset, every })
     }
 
-    /// When the next request is due.
+    /// Returns the time at which the next request is due.
     pub fn due(&self) -> Instant {
         self.next
     }
 
-    /// The number of requests that are due from `first` on, which is the time of one of them, and
-    /// before `until`.
+    /// Returns the number of requests that are due from `first` on and before `until`. A request
+    /// must be due at `first`.
     pub fn due_before(&self, first: Instant, until: Instant) -> u64 {
         let left = until.saturating_duration_since(first);
         units::whole((left.as_secs_f64() / self.every.as_secs_f64()).ceil())
     }
 
-    /// Waits until the next request is due; returns at once if it is already.
+    /// Waits until the next request is due, and goes on to the one after it. Returns at once if the
+    /// time has passed.
     pub async fn wait(&mut self) -> io::Result<()> {
         let due = self.next;
         self.next += self.every;

@@ -1,4 +1,5 @@
 use crate::request::Prepared;
 
-/// Requests by endpoint, since each has its own signature. All endpoints have the same number.
+/// Requests for each endpoint, by its number, since the signature covers the endpoint's host. All
+/// endpoints have the same number of requests.
 pub(crate) type Sets = Vec<Vec<Prepared>>;

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The interval at which it is checked whether the run should stop.
+/// The interval between two checks of whether the run should stop.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// Ends a run before its time.
+/// A flag that ends a run before its time. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

@@ -1,11 +1,12 @@
-//! Readers that go through a large object each, from its first byte to its last, in ranges.
+//! A load of readers: each reads a large object from its first byte to its last, in ranges.
 
 use super::sets::Sets;
 use crate::request::{Body, Prepared};
 
 /// State that all readers share.
 pub(crate) struct Streams {
-    /// A whole GetObject of each reader's object. It is presigned, so that a range may be added.
+    /// A GetObject request for the whole of each reader's object. It is presigned, so that a range
+    /// may be added.
     objects: Sets,
     size: u64,
     range: u64,
@@ -17,7 +18,7 @@ impl Streams {
     }
 }
 
-/// One reader. At the end of its object it begins again.
+/// Chooses the requests of one reader. At the end of its object the reader begins again.
 pub(crate) struct StreamPicker<'a> {
     streams: &'a Streams,
     reader: usize,

@@ -8,17 +8,17 @@ use hdrhistogram::Histogram;
 
 use crate::request::Operation;
 
-/// The longest latency that is measured: an hour, in nanoseconds. Longer ones count as this.
+/// The longest latency that is measured: an hour, in nanoseconds. Longer ones count as an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// The measured time: only requests in it count.
+/// The measured time. Only requests in it count.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub from: Instant,
     pub until: Instant,
 }
 
-/// The parts of a load that a request belongs to.
+/// The endpoint and the stream that a request belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Part {
     /// The number of the endpoint, if there are several.
@@ -36,10 +36,11 @@ pub(crate) struct Done {
     pub ended: Instant,
 }
 
-/// The counts of a part of a load, all operations together.
+/// The counts of one endpoint or one stream, for all operations together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartCounts {
-    /// As [`Counts::latency`]; `None` where it is not kept, since there may be thousands of parts.
+    /// The latencies, as in [`Counts::latency`]. `None` for streams, since there may be thousands
+    /// of them.
     pub latency: Option<Box<Histogram<u64>>>,
     pub answers: u64,
     pub bytes: u64,
@@ -49,13 +50,13 @@ pub(crate) struct PartCounts {
 /// The counts of one operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
-    /// Latencies of successful requests that began in the window, in nanoseconds.
+    /// The latencies of successful requests that began in the window, in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Successful answers that ended in the window.
+    /// The number of successful answers that ended in the window.
     pub answers: u64,
-    /// Bytes of bodies, of request or answer, in these successful answers.
+    /// The number of bytes of bodies, of request or answer, that belong to these answers.
     pub bytes: u64,
-    /// Failed requests by the name of the error: those that began or ended in the window.
+    /// The number of failed requests by the name of the error. They began or ended in the window.
     pub errors: BTreeMap<String, u64>,
 }
 
@@ -78,7 +79,7 @@ impl Counts {
     }
 }
 
-/// The counts of a part, which are created when they are first needed.
+/// Returns the counts at `index`, and creates them if they do not exist.
 fn at(parts: &mut Vec<PartCounts>, index: usize) -> &mut PartCounts {
     if parts.len() <= index {
         parts.resize_with(index + 1, PartCounts::default);
@@ -86,7 +87,7 @@ fn at(parts: &mut Vec<PartCounts>, index: usize) -> &mut PartCounts {
     &mut parts[index]
 }
 
-/// The counts of all operations, of one thread or of all.
+/// The counts of all operations, by one thread or by all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     operations: [Option<Box<Counts>>; Operation::COUNT],
@@ -97,15 +98,15 @@ pub(crate) struct Tally {
     pub streams: Vec<PartCounts>,
     /// The time of the last answer in the window.
     pub last: Option<Instant>,
-    /// Failed requests outside of the window.
+    /// The number of failed requests before the window, and of requests that were due but never
+    /// sent, by the name of the error.
     pub outside: BTreeMap<String, u64>,
-    /// True if a client ended before the load's time was over, since there was nothing left for it
-    /// to do.
+    /// True if a client ended before the load's time was over, since no requests were left.
     pub exhausted: bool,
 }
 
-/// The number of different errors that are counted separately: their names come from servers, and
-/// there could be any number.
+/// The largest number of different errors that are counted separately. The names of errors come
+/// from servers, which could make up any number of them.
 const ERROR_NAMES_MAX: usize = 100;
 
 fn count_error(errors: &mut BTreeMap<String, u64>, name: String) {
@@ -179,7 +180,7 @@ impl Tally {
         self.exhausted |= other.exhausted;
     }
 
-    /// The operations that occurred.
+    /// Returns the operations that occurred, with their counts.
     pub fn operations(&self) -> impl Iterator<Item = (Operation, &Counts)> {
         let mut order = self.order.clone();
         order.sort_unstable();
@@ -192,7 +193,8 @@ impl Tally {
         self.operations().map(|(_, counts)| counts.answers).sum()
     }
 
-    /// The measured time: to the end of the window, or of the work.
+    /// Returns the measured time. It ends with the window or, if the load ended before, with the
+    /// last answer.
     pub fn elapsed(&self, window: Window, stopped: bool) -> Duration {
         let end = if self.exhausted || stopped { self.last.unwrap_or(window.from) } else { window.until };
         end.saturating_duration_since(window.from)
@@ -211,19 +213,21 @@ fn merge_parts(ours: &mut Vec<PartCounts>, theirs: Vec<PartCounts>) {
     }
 }
 
-/// A thread's progress, as other threads see it. On a cache line of its own.
+/// The progress of a thread, for other threads to read. It has a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Live {
     pub answers: AtomicU64,
     pub errors: AtomicU64,
-    /// Objects and parts that were stored, and their bytes.
+    /// The number of objects and parts that were stored. `stored_bytes` is the number of their
+    /// bytes.
     pub stored: AtomicU64,
     pub stored_bytes: AtomicU64,
 }
 
 impl Live {
-    /// Adds 1. Only one thread writes to a counter, so that only the store has to be atomic.
+    /// Adds 1. Only one thread writes to a counter, so that the load and the store together need
+    /// not be atomic.
     pub fn count(counter: &AtomicU64) {
         Self::add(counter, 1);
     }

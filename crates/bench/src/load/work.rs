@@ -1,4 +1,4 @@
-//! The requests of lanes.
+//! Chooses the requests that the lanes send.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,8 @@ use super::streams::{StreamPicker, Streams};
 use crate::request::Prepared;
 use crate::units::Mix;
 
-/// The requests of all lanes together, sent over and over or up to a number of them.
+/// The requests of all lanes together. They are sent over and over, or until a number of them was
+/// sent.
 pub(crate) struct Work {
     kind: Kind,
     taken: AtomicU64,
@@ -17,7 +18,7 @@ pub(crate) struct Work {
 }
 
 enum Kind {
-    /// Requests in their order.
+    /// Requests that are sent in their order.
     Ring(Sets),
     /// A mix of operations.
     Mixed(Mixed),
@@ -48,32 +49,33 @@ impl Work {
         Self::new(Kind::Streams(streams), most)
     }
 
-    /// True if each lane reads an object of its own, so that the rate of each is of interest.
+    /// True if each lane reads its own object, so that the rate of each lane is of interest.
     pub fn is_streams(&self) -> bool {
         matches!(self.kind, Kind::Streams(_))
     }
 
-    /// The number of the next request; `None` if there is no more.
+    /// Returns the number of the next request; `None` if the largest number of requests was
+    /// reached.
     fn take(&self) -> Option<u64> {
         let number = self.taken.fetch_add(1, Ordering::Relaxed);
         self.most.is_none_or(|most| number < most).then_some(number)
     }
 }
 
-/// A mix of operations. GetObject and HeadObject are for objects that stay; PutObject and
-/// DeleteObject for others.
+/// A mix of operations. GetObject and HeadObject name objects that stay; PutObject and DeleteObject
+/// name others.
 pub(crate) struct Mixed {
     pub mix: Mix,
     pub get: Sets,
     pub head: Sets,
     pub list: Sets,
-    /// Requests for the same keys as those of `delete`.
+    /// PutObject requests for the same keys as those of `delete`.
     pub put: Sets,
     pub delete: Sets,
     pub lanes: usize,
 }
 
-/// Picks the requests of one lane.
+/// Chooses the requests of one lane.
 pub(crate) struct Picker<'a> {
     work: &'a Work,
     kind: PickerKind<'a>,
@@ -97,7 +99,7 @@ impl<'a> Picker<'a> {
         Self { work, kind }
     }
 
-    /// The next request; `None` if there is no more.
+    /// Returns the next request; `None` if there are no more.
     pub fn next(&mut self, endpoint: usize) -> Option<&Prepared> {
         let number = self.work.take()?;
         match &mut self.kind {
@@ -116,8 +118,8 @@ fn around(set: &[Prepared], number: u64) -> Option<&Prepared> {
 pub(crate) struct MixedPicker<'a> {
     mixed: &'a Mixed,
     random: u64,
-    /// The keys that only this lane uses: those that are not in use, and those that it has put, the
-    /// oldest first.
+    /// The keys of this lane that have no object, the oldest first. `live` has the keys of this
+    /// lane that have an object, in the same order. No other lane uses these keys.
     free: VecDeque<usize>,
     live: VecDeque<usize>,
 }

@@ -1,4 +1,4 @@
-//! Searches for the number of requests at once with which a step is fastest.
+//! Searches for the number of requests at once that makes a step fastest.
 
 use std::time::Duration;
 
@@ -8,18 +8,20 @@ use crate::load::Job;
 
 /// The time for which each number is tried, after a quarter of that as a warm-up.
 const TRIAL: Duration = Duration::from_secs(1);
-/// The largest number that is tried.
+/// The largest number of requests at once that is tried.
 const MOST: usize = 1024;
-/// The factor by which a number must be faster than all smaller ones for the search to go on.
+/// The factor by which a number must be faster than all smaller numbers for the search to go on.
 const WORTH_MORE: f64 = 1.05;
-/// The search ends after this many numbers in a row that are not faster: one may be slow by chance.
+/// The number of tries in a row without a gain after which the search ends. A single one may be
+/// slow by chance.
 const IN_VAIN: usize = 2;
-/// The share of the highest rate from which on a rate is as good as the highest. The smallest
-/// number with such a rate is the best: more requests at once only wait for one another.
+/// The share of the highest rate from which on a rate counts as equally good. The smallest number
+/// with such a rate is the best: more requests at once would only wait for each other.
 const AS_GOOD: f64 = 0.97;
 
 impl Runner<'_> {
-    /// Tries 1, 2, 4, ... requests at once. Returns each number with its answers a second.
+    /// Tries 1, 2, 4, ... requests at once. Returns each number with the answers a second that it
+    /// reached.
     pub(super) fn trials(&mut self, pass: &Pass, written: &str) -> Result<Vec<(usize, f64)>> {
         let mut trials = Vec::new();
         while let Some(concurrency) = next(&trials) {
@@ -35,7 +37,8 @@ impl Runner<'_> {
     }
 }
 
-/// The next number to try; `None` if more requests at once would not be faster.
+/// Returns the next number of requests at once to try; `None` if more requests at once would not be
+/// faster.
 fn next(trials: &[(usize, f64)]) -> Option<usize> {
     let Some((last, _)) = trials.last() else { return Some(1) };
     let mut highest = 0.0;
@@ -47,7 +50,7 @@ fn next(trials: &[(usize, f64)]) -> Option<usize> {
     (in_vain < IN_VAIN && *last < MOST).then_some(last * 2)
 }
 
-/// The best of the numbers that were tried; `None` if no request was answered.
+/// Returns the best of the numbers that were tried; `None` if no request was answered.
 pub(super) fn best(trials: &[(usize, f64)]) -> Option<usize> {
     let highest = trials.iter().map(|(_, rate)| *rate).reduce(f64::max).filter(|rate| *rate > 0.0)?;
     let good = trials.iter().filter(|(_, rate)| *rate >= highest * AS_GOOD);

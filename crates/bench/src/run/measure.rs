@@ -1,4 +1,5 @@
-//! Measures a pass: the load, the resources that are used during it, and what they show.
+//! Measures a pass: runs the load, measures the resources that are used during it, and decides what
+//! limited it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::verdict::{self, Evidence, Share};
 use crate::watch::{Used, Watch};
 use crate::{process, processors};
 
-/// The duration of loads that end when their work is done.
+/// The time limit of loads that end when their work is done.
 const ENDLESS: Duration = Duration::from_hours(24);
 
 impl Runner<'_> {
@@ -46,7 +47,7 @@ impl Runner<'_> {
         Ok(Outcome { devices: devices.collect(), measured, used })
     }
 
-    /// Runs a pass for its rate alone: answers a second, of successful requests.
+    /// Runs a pass only to find its rate. Returns the number of successful answers a second.
     pub(super) fn rate(&self, pass: &Pass, job: Job<'_>, duration: Duration) -> Result<f64> {
         let load = Load { duration, warm_up: duration / 4, ..self.load(pass) };
         let measured = load::run(&load, job, |moment| {
@@ -73,7 +74,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The processes that serve these endpoints, as far as they are known.
+    /// Returns the processes that serve these endpoints, as far as they are known.
     fn servers(&self, endpoints: &[Endpoint]) -> BTreeSet<u32> {
         if !self.plan.server_pids.is_empty() {
             return self.plan.server_pids.clone();
@@ -83,7 +84,8 @@ impl Runner<'_> {
         listening.filter(|pid| *pid != std::process::id()).collect()
     }
 
-    /// The counters of the devices, after everything that was written before has reached them.
+    /// Returns the counters of the devices, after everything that was written before has reached
+    /// the devices.
     fn flushed_counters(&self, place: &str) -> Vec<Counters> {
         if self.plan.devices.is_empty() {
             return Vec::new();
@@ -148,7 +150,7 @@ impl Runner<'_> {
     }
 }
 
-/// The evidence for what limited a step.
+/// Returns the evidence for the verdict about what limited a step.
 fn evidence(pass: &Pass, outcome: &Outcome) -> Evidence {
     let Outcome { measured, used, devices } = outcome;
     let of_time = |cpu_seconds: f64| cpu_seconds / used.seconds.max(1e-9);
@@ -192,14 +194,15 @@ fn part_result(name: String, connections: usize, counts: &PartCounts, seconds: f
     }
 }
 
-/// The result of a pass.
+/// The measurements of a pass.
 pub(super) struct Outcome {
     measured: Measured,
     used: Used,
     devices: Vec<DeviceUse>,
 }
 
-/// The CPU time of all servers; `None` if it is too short to be measured, or if a server has ended.
+/// Returns the CPU time of all servers in seconds; `None` if it is too short to be measured, or if
+/// a server has ended.
 fn server_cpu_seconds(servers: &[process::ProcessUse]) -> Option<f64> {
     let sum: f64 = servers.iter().map(|server| server.cpu_seconds).sum();
     (sum > 0.0 && !servers.iter().any(|server| server.ended)).then_some(sum)

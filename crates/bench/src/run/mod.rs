@@ -23,7 +23,8 @@ use crate::store::Store;
 use crate::units::Rate;
 use runner::Runner;
 
-/// Runs a plan. Failed requests are in the report; the error is for a run that could not be made.
+/// Runs a plan. Failed requests are in the report. The function fails only if the run could not be
+/// made.
 pub fn run(plan: &Plan, stop: &Stop, observe: &dyn Fn(Event<'_>)) -> Result<Report> {
     observe(Event::Progress("checking the endpoints".to_owned()));
     let store = Store::open(plan)?;

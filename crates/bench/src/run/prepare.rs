@@ -11,10 +11,10 @@ use crate::plan::{Plan, STREAM_RANGE, Step, Test};
 use crate::request::Operation;
 use crate::store::Store;
 
-/// The group of keys that a listing lists.
+/// The name of the group of keys that listings list.
 const LISTED: &str = "list";
 
-/// The uploads of a step.
+/// Returns the load of uploads for a step.
 pub(super) fn uploads<'a>(plan: &'a Plan, store: &'a Store<'_>, step: &Step, key: &'a str) -> Uploads<'a> {
     Uploads {
         credentials: &plan.credentials,
@@ -30,7 +30,8 @@ pub(super) fn uploads<'a>(plan: &'a Plan, store: &'a Store<'_>, step: &Step, key
 }
 
 impl Runner<'_> {
-    /// Prepares what a step needs.
+    /// Prepares the objects and requests for a step, which writes to the group `written`. Returns
+    /// the requests.
     pub(super) fn work(&mut self, step: &Step, written: &str) -> Result<Work> {
         let (count, size) = (step.objects(self.plan.objects), step.size);
         let ring = Work::ring;
@@ -91,7 +92,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Makes the objects of a group, unless they exist.
+    /// Makes the objects of a group, unless they exist already.
     fn fill(&mut self, group: &str, count: usize, size: u64) -> Result<()> {
         if self.filled.get(group).is_some_and(|there| *there >= count) {
             return Ok(());

@@ -5,17 +5,17 @@ use crate::plan::{Plan, Step};
 use crate::report::Round;
 use crate::store::Store;
 
-/// An event of a run.
+/// An event of a run, which the observer of the run gets.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The progress, for a line on the terminal.
+    /// The progress has changed: a text for a line on the terminal.
     Progress(String),
     /// A step is done.
     Done(&'a Round),
-    /// The bucket, or the prefix in one, that the run works in. It is removed at the end, unless it
-    /// is to be kept.
+    /// The run has made its bucket, or uses a prefix in an existing one; the text is its name. It
+    /// is removed at the end, unless it is to be kept.
     Made(String),
-    /// The bucket or prefix is kept, as was asked for.
+    /// The bucket or prefix was not removed, as the plan asked.
     Left(String),
 }
 
@@ -25,9 +25,9 @@ pub(super) struct Runner<'a> {
     pub store: &'a Store<'a>,
     pub stop: &'a Stop,
     pub observe: &'a dyn Fn(Event<'_>),
-    /// The number of objects that exist to be read, by group.
+    /// The number of objects that exist for reading, by group.
     pub filled: BTreeMap<String, usize>,
-    /// Numbers the groups that steps write to.
+    /// The number of the current step, which is part of the name of the group that it writes to.
     pub serial: u32,
     /// The results so far.
     pub rounds: Vec<Round>,
@@ -38,13 +38,13 @@ pub(super) struct Runner<'a> {
 pub(super) struct Pass {
     pub step: Step,
     pub round: u32,
-    /// The place of this pass in the run, for the terminal.
+    /// The position of this pass in the run, as text for the terminal.
     pub place: String,
     pub title: String,
-    /// Requests a second, in an open loop.
+    /// The rate of an open loop, in requests a second; `None` in a closed loop.
     pub rate: Option<f64>,
-    /// True if it ends when its work is done, however long that takes.
+    /// True if the pass ends only when its work is done, however long that takes.
     pub until_done: bool,
-    /// The numbers of requests at once that were tried before, and the answers a second of each.
+    /// The numbers of requests at once that were tried before, each with its answers a second.
     pub trials: Vec<(usize, f64)>,
 }

@@ -1,4 +1,4 @@
-//! Measures the steps of a plan, each by one pass or several.
+//! Measures the steps of a plan, each with one or several passes.
 
 use super::runner::{Event, Pass, Runner};
 use super::{fastest, prepare};
@@ -57,7 +57,7 @@ impl Runner<'_> {
         self.paced(pass, Job::Requests(&work))
     }
 
-    /// Measures in a closed loop, in an open one, or in both.
+    /// Measures a pass in a closed loop, in an open loop, or in both, as the plan's rate says.
     fn paced(&mut self, pass: Pass, job: Job<'_>) -> Result<()> {
         let share = match self.plan.rate {
             None => return self.take(&pass, job).map(drop),
@@ -95,7 +95,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Measures once, and returns the answers a second.
+    /// Measures a pass once. Returns the number of answers a second.
     fn take(&mut self, pass: &Pass, job: Job<'_>) -> Result<f64> {
         let outcome = self.measure(pass, job)?;
         let round = self.round(pass, outcome);

@@ -1,4 +1,4 @@
-//! Results on a terminal.
+//! Shows results as a table on a terminal.
 
 mod printable;
 mod resources;
@@ -10,7 +10,7 @@ use crate::summary::{FIGURES, WRITE_AMPLIFICATION, rows};
 use crate::units::{MIB, show_number, show_time};
 use printable::printable;
 
-/// The head of the table.
+/// Returns the head of the table.
 pub fn head() -> String {
     format!(
         "{:>5} {:24}{:>10}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>8}",
@@ -18,8 +18,8 @@ pub fn head() -> String {
     )
 }
 
-/// The lines of a step: one for each operation, those of its errors, and those of the resources
-/// that it used.
+/// Returns the lines of a step: one for each operation, those about errors, and those about the
+/// resources that the step used.
 pub fn lines(round: &Round) -> String {
     let mut out = String::new();
     let cpu = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{}us", show_number(us)));
@@ -50,14 +50,15 @@ fn operation(of: &OperationResult) -> String {
         .fold(rates, |line, us| format!("{line}{:>9}", show_time(*us)))
 }
 
-/// The line above a group of steps.
+/// Returns the line above a group of steps.
 pub fn title(round: &Round) -> String {
     let servers =
         if round.endpoints > 1 { format!(", {} endpoints", round.endpoints) } else { String::new() };
     format!("{}{servers}", round.title)
 }
 
-/// The lines at the end: memory, threads, files, problems.
+/// Returns the lines at the end: the servers' memory, threads and files, the kind of load, and the
+/// machine.
 pub fn foot(report: &Report) -> String {
     let mut out = String::new();
     let mut servers: Vec<_> = report.rounds.iter().flat_map(|round| &round.servers).collect();
@@ -84,7 +85,8 @@ pub fn foot(report: &Report) -> String {
     out
 }
 
-/// The medians of all rounds and how much these differ; `None` after a single round.
+/// Returns the medians of all rounds, with the smallest and the largest values; `None` after a
+/// single round.
 pub fn medians(report: &Report) -> Option<String> {
     if report.settings.repeat < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! The lines on resources that a step used, and on what limited it.
+//! Writes the lines about the resources that a step used, and about the limit of the step.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::process::ProcessUse;
 use crate::report::{PartResult, Round, median};
 use crate::units::{MIB, float, show_number, show_time};
 
-/// Lines on endpoints and streams, servers, devices and the verdict.
+/// Returns the lines about endpoints and streams, servers, devices and the verdict.
 pub(super) fn lines(round: &Round) -> String {
     let mut out = String::new();
     for endpoint in &round.by_endpoint {

@@ -2,8 +2,8 @@
 //! Each instruction on one register waits for the one before it, so that two registers take no
 //! longer than one.
 //!
-//! The unsafe code is loads and stores of blocks and arrays, which are as long as the data that is
-//! loaded or stored, and calls of NEON's instructions.
+//! The unsafe code consists of loads and stores of blocks and arrays, each as long as the data that
+//! is loaded or stored, and of calls of NEON's instructions.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::aarch64::*;
@@ -13,12 +13,12 @@ use super::vector::Vector;
 use crate::block::Block;
 use crate::word::Word;
 
-/// A word of each of eight streams.
+/// One word of each of eight streams.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Eight([uint32x4_t; 2]);
 
 impl Eight {
-    /// Makes a value of the two registers that `half` returns.
+    /// Makes a value of two registers: `half` returns each of them.
     #[inline(always)]
     fn each(half: impl FnMut(usize) -> uint32x4_t) -> Self {
         Self(from_fn(half))

@@ -4,18 +4,19 @@ use crate::algorithm::Algorithm;
 use crate::block::Block;
 use crate::word::Word;
 
-/// A word of each of `LANES` streams.
+/// One word of each of `LANES` streams, in vector registers.
 pub(super) trait Vector<const LANES: usize>: Word {
     fn load(words: &[u32; LANES]) -> Self;
 
     fn store(self) -> [u32; LANES];
 
-    /// Returns the words of the blocks, read in the processor's byte order.
+    /// Returns sixteen vectors, each with one word of every block, read in the processor's byte
+    /// order.
     fn transpose(blocks: [&Block; LANES]) -> [Self; 16];
 }
 
-/// Does the work of [`Kernel::add`](crate::kernel::Kernel::add). It must be inlined where the
-/// instructions of the vectors can be inlined, too.
+/// Does the work of [`Kernel::add`](crate::kernel::Kernel::add). It must be inlined into a function
+/// that is compiled for the instructions of the vectors, so that they can be inlined, too.
 #[inline(always)]
 pub(super) fn add<A: Algorithm, V: Vector<LANES>, const LANES: usize>(
     states: &mut [&mut A::State<u32>],

@@ -1,10 +1,10 @@
-//! Vector registers of x86-64: eight streams with AVX2, eight or sixteen with AVX-512, and one with
-//! AVX-512, whose rotation and three-way logic make a step of MD5 shorter than general registers
-//! do.
+//! Vector registers of x86-64: eight streams with AVX2, eight or sixteen with AVX-512. One stream
+//! also uses AVX-512, whose rotation and three-way logic make a step of MD5 shorter than general
+//! registers do.
 //!
-//! The unsafe code is loads and stores of blocks and arrays, which are as long as the data that is
-//! loaded or stored, and calls of instructions. These are called only in functions that are
-//! compiled for them, which run only on processors that have them.
+//! The unsafe code consists of loads and stores of blocks and arrays, each as long as the data that
+//! is loaded or stored, and of calls of instructions. These calls are only in functions that are
+//! compiled for the instructions, which run only on processors that have them.
 
 #[allow(clippy::wildcard_imports, reason = "the instructions are the language of this file")]
 use std::arch::x86_64::*;
@@ -52,21 +52,21 @@ kernel!("avx512f,avx512vl", avx512_1, One);
 kernel!("avx512f,avx512vl", avx512_8, Eight512);
 kernel!("avx512f,avx512vl", avx512_16, Sixteen);
 
-/// A word of one stream, in the lowest lane.
+/// One word of one stream, in the lowest lane.
 #[derive(Debug, Clone, Copy)]
 struct One(__m128i);
-/// A word of each of eight streams, with AVX2.
+/// One word of each of eight streams, with AVX2.
 #[derive(Debug, Clone, Copy)]
 struct Eight(__m256i);
-/// A word of each of eight streams, with AVX-512.
+/// One word of each of eight streams, with AVX-512.
 #[derive(Debug, Clone, Copy)]
 struct Eight512(__m256i);
-/// A word of each of sixteen streams, with AVX-512.
+/// One word of each of sixteen streams, with AVX-512.
 #[derive(Debug, Clone, Copy)]
 struct Sixteen(__m512i);
 
 /// Implements `Word` with AVX-512. Each function of three words is one instruction, whose constant
-/// is the table of the function's results.
+/// is the truth table of the function.
 macro_rules! three_way_word {
     ($word:ident, $splat:ident, $add:ident, $rotate:ident, $shift:ident, $ternary:ident) => {
         // SAFETY (all): such words are made only in functions that are compiled for AVX-512.
@@ -228,7 +228,8 @@ fn words_of_1([block]: [&Block; 1]) -> [__m128i; 16] {
     std::array::from_fn(|n| _mm_cvtsi32_si128(i32::from_le_bytes(words[n])))
 }
 
-/// Returns the words of a block of each stream, as vectors of one word of each.
+/// Returns the words of one block of each stream: sixteen vectors, each with one word of every
+/// stream.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn words_of_8(blocks: [&Block; 8]) -> [__m256i; 16] {
@@ -255,7 +256,7 @@ fn words_of_8(blocks: [&Block; 8]) -> [__m256i; 16] {
     out
 }
 
-/// Returns the words of a block of each stream; see [`words_of_8`].
+/// Returns the words of one block of each stream; see [`words_of_8`].
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn words_of_16(blocks: [&Block; 16]) -> [__m512i; 16] {

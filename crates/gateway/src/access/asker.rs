@@ -13,10 +13,10 @@ use crate::peer::Peer;
 
 const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
 
-/// The requester of a request, and where and how the request came in.
+/// The requester of a request, with the facts about the request that conditions may need.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
-    /// Decides what the requester may do.
+    /// The authorizer, which decides what the requester may do.
     pub authorizer: &'a Arc<dyn Authorizer>,
     /// The requester.
     pub requester: &'a Requester,
@@ -24,9 +24,9 @@ pub struct Asker<'a> {
     pub region: &'a str,
     /// The client.
     pub peer: Peer,
-    /// When the request arrived.
+    /// The time at which the request arrived.
     pub now: Timestamp,
-    /// The headers, and those parameters of a presigned URL that stand for headers.
+    /// The headers, and the parameters of a presigned URL that replace headers.
     pub headers: &'a HeaderMap,
     /// The signature; `None` for an anonymous requester.
     pub signature: Option<SignatureFacts>,
@@ -35,20 +35,21 @@ pub struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Decides about an action. `values` are those that the operation will act on; those that every
-    /// request has are added here.
+    /// Decides about an action. `values` has the values of the condition keys that depend on the
+    /// operation; those that every request has are added here.
     pub fn decide(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
         self.asked(action, subject, values, |question| self.authorizer.decide(question))
     }
 
-    /// Decides about an action that the request needs: as [`Self::decide`], with a line in the
-    /// audit log. A decision that depends on the object has its line once it is made.
+    /// Decides as [`Self::decide`] does, and adds a line to the audit log. If the decision depends
+    /// on the object, the line is added once the object was read and the decision is made.
     pub fn decide_noted(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Decision {
         let Some(trail) = self.trail else { return self.decide(action, subject, values) };
         self.asked(action, subject, values, |question| decide_noted(&**self.authorizer, trail, question))
     }
 
-    /// The sentence that tells the requester why an action is not allowed, if it is told anything.
+    /// Returns the sentence that tells the requester why an action is not allowed; `None` if the
+    /// requester is not to know the reason.
     #[cold]
     pub fn reason(&self, action: S3Action, subject: Subject<'_>, values: &Values<'_>) -> Option<String> {
         self.asked(action, subject, values, |question| self.authorizer.reason(question))
@@ -71,7 +72,8 @@ impl Asker<'_> {
         })
     }
 
-    /// The value of a condition key. `values` are those that the operation will act on.
+    /// Returns the value of a condition key. `values` has the values of the keys that depend on the
+    /// operation.
     pub fn value_of<'v>(
         &'v self,
         key: ConditionKey,
@@ -81,16 +83,16 @@ impl Asker<'_> {
         values(key).or_else(|| self.value(key, subject))
     }
 
-    /// True if the requester may know whether a bucket has the key of the subject: it may list the
-    /// bucket with the key as the prefix.
+    /// True if the requester may know whether the bucket has the subject's key, which means that it
+    /// may list the bucket with this key as the prefix.
     pub fn may_list(&self, subject: Subject<'_>) -> bool {
         let key = subject.resource.key.map(ObjectKey::as_str);
         let values = |of| if of == ConditionKey::Prefix { key.map(Cow::Borrowed) } else { None };
         self.decide(S3Action::ListBucket, subject.bucket(), &values) == Decision::Allow
     }
 
-    /// The value of a condition key that every request has; `None` for keys that depend on the
-    /// operation.
+    /// Returns the value of a condition key that every request has; `None` for a key that depends
+    /// on the operation.
     fn value<'v>(&'v self, key: ConditionKey, subject: Subject<'v>) -> Option<Cow<'v, str>> {
         use ConditionKey as K;
         let header = |name| self.headers.get(name)?.to_str().ok().map(Cow::Borrowed);
@@ -121,15 +123,15 @@ impl Asker<'_> {
         }
     }
 
-    /// The account that owns the resource. For a bucket that is to be made, and for the list of an
-    /// account's buckets, that is the requester's.
+    /// Returns the account that owns the resource. For a bucket that does not exist yet, and for
+    /// the list of an account's buckets, it is the requester's account.
     fn owner<'v>(&'v self, subject: Subject<'v>) -> Option<&'v Account> {
         let of_requester = || self.requester.session().map(|session| &*session.principal.account);
         subject.rules.map(|rules| &*rules.owner).or_else(of_requester)
     }
 }
 
-/// Decides, with a line in the audit log.
+/// Decides a question, and adds a line to the audit log.
 #[cold]
 pub fn decide_noted(authorizer: &dyn Authorizer, trail: &Trail, question: &Question<'_>) -> Decision {
     let explained = authorizer.decide_explained(question);
@@ -143,14 +145,14 @@ pub fn decide_noted(authorizer: &dyn Authorizer, trail: &Trail, question: &Quest
     explained.decision
 }
 
-/// True if the requester's session has ended by now. Reads the clock only if the session has an
+/// True if the requester's session has ended by now. The clock is read only if the session has an
 /// end.
 pub fn has_ended(requester: &Requester) -> bool {
     let session = requester.session().filter(|session| session.expires.is_some());
     session.is_some_and(|session| session.has_ended(Timestamp::now()))
 }
 
-/// The time without the fraction of its second.
+/// Returns a time without the fraction of its second.
 fn whole_second(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -18,11 +18,11 @@ use super::subject::Subject;
 
 /// The permission to do some actions with one resource, and the storage to do them.
 ///
-/// Each method stands for an action. Without the permission for it, or for another resource, a call
-/// is an error of this program, and nothing is done. That a key is missing is revealed only to
-/// those who may list the bucket ([`BackendError::NotAllowed`]); that a condition does not hold, to
-/// everyone who may do the action, as by S3. If the permission depends on facts of the object, each
-/// request to the storage carries the check that decides.
+/// Each method stands for an action. To call it without the permission for this action, or for
+/// another resource, is a fault of this program: it fails, and does nothing. Whether a key exists
+/// is revealed only to requesters who may list the bucket ([`BackendError::NotAllowed`]). As in S3,
+/// every requester who may do the action learns whether a condition holds. If the permission
+/// depends on facts of the object, each request to the storage carries the check that decides.
 pub struct Authorized<'a> {
     backend: &'a Arc<dyn Backend>,
     cx: &'a Context,
@@ -32,17 +32,18 @@ pub struct Authorized<'a> {
     check: Option<Arc<dyn ObjectCheck>>,
 }
 
-/// Whether the requester may know which keys the bucket has.
+/// The answer to whether the requester may know which keys the bucket has.
 #[derive(Clone, Copy)]
 enum Sight<'a> {
-    /// Not decided yet: decided when it matters, by the rules that the request was checked with.
+    /// The answer is not known yet. It is decided when it matters, by the rules that the request
+    /// was checked with.
     Ask(&'a Asker<'a>, Subject<'a>),
-    /// Decided already.
+    /// The answer is known.
     Decided(bool),
 }
 
 impl<'a> Authorized<'a> {
-    /// The permission for actions that were allowed.
+    /// Makes the permission for actions that were allowed.
     pub(super) fn new(
         backend: &'a Arc<dyn Backend>,
         cx: &'a Context,
@@ -55,7 +56,7 @@ impl<'a> Authorized<'a> {
         Self { backend, cx, resource: subject.resource, actions, sight, check }
     }
 
-    /// The same permission for work that may outlive the request.
+    /// Returns the same permission for work that may go on after the request has ended.
     pub fn detach(&self) -> Detached {
         Detached {
             backend: Arc::clone(self.backend),
@@ -68,7 +69,7 @@ impl<'a> Authorized<'a> {
         }
     }
 
-    /// `s3:ListAllMyBuckets`: one page of buckets.
+    /// `s3:ListAllMyBuckets`: returns one page of buckets.
     pub async fn list_buckets(&self, query: &ListBucketsQuery) -> Result<BucketPage> {
         self.require(S3Action::ListAllMyBuckets, Resource::default())?;
         self.backend.list_buckets(self.cx, query).await
@@ -86,7 +87,8 @@ impl<'a> Authorized<'a> {
         self.backend.delete_bucket(self.cx, bucket).await
     }
 
-    /// The action that reads a document of a bucket: the document, or `None` if there is none.
+    /// `action`, which is one that reads a document of a bucket: returns the document, or `None` if
+    /// the bucket has none.
     pub async fn bucket_document(
         &self,
         action: S3Action,
@@ -97,8 +99,8 @@ impl<'a> Authorized<'a> {
         self.backend.bucket_document(self.cx, bucket, kind).await
     }
 
-    /// The action that changes documents of a bucket: changes them, if the bucket still has those
-    /// of the state with this tag.
+    /// `action`, which is one that changes documents of a bucket: changes them, if the bucket's
+    /// state still has this tag.
     pub async fn change_bucket(
         &self,
         action: S3Action,
@@ -111,8 +113,8 @@ impl<'a> Authorized<'a> {
         self.backend.change_bucket(self.cx, request).await.map(drop)
     }
 
-    /// `s3:PutBucketPolicy`, since the owner decides who may do what, as the policy does: gives the
-    /// bucket another owner, if it still has the documents of the state with this tag.
+    /// `s3:PutBucketPolicy`: gives the bucket another owner, if the bucket's state still has this
+    /// tag. It needs this permission because the owner, like the policy, decides who may do what.
     pub async fn set_bucket_owner(
         &self,
         bucket: &BucketName,
@@ -125,21 +127,21 @@ impl<'a> Authorized<'a> {
         self.backend.change_bucket(self.cx, request).await.map(drop)
     }
 
-    /// `s3:ListBucket`, or `s3:ListBucketVersions`, whichever `action` is: one page of keys.
+    /// `action`, which is `s3:ListBucket` or `s3:ListBucketVersions`: returns one page of keys.
     pub async fn list_objects(&self, action: S3Action, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         self.require(action, of_bucket(query.bucket))?;
         self.backend.list_objects(self.cx, query).await
     }
 
-    /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes.
+    /// `s3:GetObject`, or `s3:GetObjectVersion`: returns an object's attributes.
     pub async fn head_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
         self.require(read_action(request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
         self.backend.head_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// `action`, or that for versions: fails if the object does not exist. For operations that
-    /// answer about a part of an object, such as its tags, of which the storage has none.
+    /// `action`, or the action like it for versions: fails if the object does not exist. It is for
+    /// operations about something that the storage never has, such as an object's tags.
     pub async fn find_object(&self, action: S3Action, request: ReadRequest<'_>) -> Result<()> {
         self.require(by_version(action, request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
@@ -147,7 +149,7 @@ impl<'a> Authorized<'a> {
         found.map(drop).map_err(|error| self.hide(error))
     }
 
-    /// `s3:GetObject`, or `s3:GetObjectVersion`: an object's attributes and bytes.
+    /// `s3:GetObject`, or `s3:GetObjectVersion`: returns an object's attributes and bytes.
     pub async fn get_object(&self, request: ReadRequest<'_>) -> Result<ObjectRead> {
         self.require(read_action(request.object), of_object(request.object))?;
         let request = ReadRequest { check: self.check.as_ref(), ..request };
@@ -161,8 +163,8 @@ impl<'a> Authorized<'a> {
         self.backend.put_object(self.cx, request).await.map_err(|error| self.hide(error))
     }
 
-    /// Turns what was written into an object or a part. Needs no permission besides the one by
-    /// which the writer was opened.
+    /// Completes a write: makes an object or a part of the bytes. The only permission it needs is
+    /// the one with which the writer was opened.
     pub async fn commit(&self, writer: Box<dyn ObjectWriter>, digests: Digests) -> Result<WriteReceipt> {
         writer.commit(digests).await.map_err(|error| self.hide(error))
     }
@@ -228,20 +230,21 @@ impl<'a> Authorized<'a> {
         self.backend.abort_upload(self.cx, request).await
     }
 
-    /// `s3:ListMultipartUploadParts`: one page of parts.
+    /// `s3:ListMultipartUploadParts`: returns one page of parts.
     pub async fn list_parts(&self, query: ListPartsQuery<'_>) -> Result<PartPage> {
         self.require_without_object(S3Action::ListMultipartUploadParts, query.upload.object)?;
         self.backend.list_parts(self.cx, query).await
     }
 
-    /// `s3:ListBucketMultipartUploads`: one page of uploads.
+    /// `s3:ListBucketMultipartUploads`: returns one page of uploads.
     pub async fn list_uploads(&self, query: &ListUploadsQuery<'_>) -> Result<UploadPage> {
         self.require(S3Action::ListBucketMultipartUploads, of_bucket(query.bucket))?;
         self.backend.list_uploads(self.cx, query).await
     }
 
-    /// [`Authorized::require`] for a call that acts on an upload and not on an object, which is
-    /// decided as if there were no object. The object is looked at when the upload is completed.
+    /// Does the same as [`Authorized::require`] for a call that acts on an upload and not on an
+    /// object. If the permission depends on the object, it is decided as if the object did not
+    /// exist. The object is checked when the upload is completed.
     fn require_without_object(&self, action: S3Action, object: ObjectRef<'_>) -> Result<()> {
         self.require(action, of_object(object))?;
         if let Some(check) = &self.check {
@@ -265,7 +268,8 @@ impl<'a> Authorized<'a> {
         }
     }
 
-    /// Hides that a key or version does not exist from those who may not list the bucket.
+    /// Replaces the error that a key or version does not exist, unless the requester may list the
+    /// bucket.
     fn hide(&self, error: BackendError) -> BackendError {
         let tells_keys = matches!(error, BackendError::NoSuchKey | BackendError::NoSuchVersion(_));
         if tells_keys && !self.may_list() { BackendError::NotAllowed } else { error }
@@ -282,7 +286,7 @@ impl<'a> Authorized<'a> {
     }
 }
 
-/// An [`Authorized`] that borrows nothing.
+/// An [`Authorized`] that owns everything it needs, so that it can outlive the request.
 pub struct Detached {
     backend: Arc<dyn Backend>,
     cx: Context,
@@ -294,7 +298,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// The permission, as it was before it was detached.
+    /// Returns the permission in its usual form.
     pub fn authorized(&self) -> Authorized<'_> {
         Authorized {
             backend: &self.backend,
@@ -319,7 +323,7 @@ fn read_action(object: ObjectRef<'_>) -> S3Action {
     by_version(S3Action::GetObject, object)
 }
 
-/// The action for the current version, or for the version that the request names.
+/// Returns `action`, or the action like it for versions if the request names a version.
 fn by_version(action: S3Action, object: ObjectRef<'_>) -> S3Action {
     match object.version {
         VersionRef::Current => action,

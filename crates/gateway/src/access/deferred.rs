@@ -1,4 +1,4 @@
-//! Permissions that depend on facts of the object.
+//! Permissions that depend on facts of the object, and are decided once the storage has read these.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::asker::{Asker, decide_noted, has_ended};
 use super::subject::Subject;
 use crate::audit::Trail;
 
-/// Questions that are asked again once the storage has looked at the object. They are copies of the
-/// request's questions with their values, so that the check may outlive the request.
+/// Questions that are asked again once the storage has read the facts about the object. They own
+/// copies of the request's questions and values, so that the check may outlive the request.
 #[derive(Debug)]
 pub struct Deferred {
     authorizer: Arc<dyn Authorizer>,
@@ -29,7 +29,7 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// The questions about `actions`, for which the authorizer needs `needs`.
+    /// Makes the questions about `actions`, for which the authorizer needs the facts `needs`.
     pub fn new(
         asker: &Asker<'_>,
         subject: Subject<'_>,

@@ -1,5 +1,5 @@
-//! The way of a request to the storage: the requester, the requester's permissions, and the
-//! storage, which is reached only with these.
+//! The access of requests to the storage: the requester, the requester's permissions, and the
+//! storage, which can be reached only with these.
 
 mod asker;
 mod authorized;

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use backend::{BucketState, DocumentKind};
 use iam::{Account, AccountId, BucketRules};
 
-/// The rules of a bucket, and whether they can be trusted. Made once for each state of the bucket,
-/// and kept in it.
+/// The rules of a bucket, and whether they can be trusted. They are made once for each state of the
+/// bucket, and kept in it.
 #[derive(Debug)]
 pub struct KnownRules {
     /// The rules.
     pub rules: Arc<BucketRules>,
-    /// The reason why only root may use the bucket, though the storage could read its documents.
+    /// The reason why only root may use the bucket; `None` if others may. The bucket's documents
+    /// could be read in any case.
     pub closed: Option<&'static str>,
 }
 
 impl KnownRules {
-    /// The rules of a bucket. `account` owns buckets whose rules name no owner. `None` if the state
-    /// holds something other than rules, which never happens.
+    /// Returns the rules of a bucket. `account` owns buckets whose documents name no owner. It is
+    /// never `None`, since the state always holds rules.
     pub fn of<'s>(state: &'s BucketState, account: &Arc<Account>) -> Option<&'s Self> {
         state.parsed.get_or_make(|| Self::read(state, account))
     }

@@ -9,27 +9,28 @@ use super::authorized::Authorized;
 use super::deferred::Deferred;
 use super::subject::Subject;
 
-/// The reason why a requester gets no [`Authorized`].
+/// The reason why a requester does not get an [`Authorized`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// This action is not allowed.
+    /// The requester is not allowed to do this action.
     Denied(S3Action),
     /// The requester's session has ended since the request arrived.
     Ended,
 }
 
-/// The storage of a gateway. Requests reach its contents only by an [`Authorized`]; the functions
-/// here need no permission: monitoring, and whether a bucket exists, which S3 tells everyone.
+/// The storage of a gateway. Requests reach its contents only through an [`Authorized`]. The
+/// methods here need no permission: they are for monitoring, or tell whether a bucket exists, which
+/// S3 tells everyone.
 pub struct Storage(Arc<dyn Backend>);
 
 impl Storage {
-    /// Wraps a backend, so that it is reached only with permission.
+    /// Wraps a backend, so that it can be reached only with permission.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         Self(backend)
     }
 
-    /// The permission of a requester to do all of these actions with a resource, if they are
-    /// allowed, or will be if the object's facts allow them.
+    /// Returns the permission of a requester to do all of these actions with a resource. Some of
+    /// them may depend on facts of the object: they are decided when the storage has read it.
     pub fn authorize<'a>(
         &'a self,
         cx: &'a Context,
@@ -70,12 +71,12 @@ impl Storage {
         self.0.ready().await
     }
 
-    /// Figures for monitoring.
+    /// Returns figures for monitoring.
     pub async fn statistics(&self) -> Statistics {
         self.0.statistics().await
     }
 
-    /// True if there is a bucket of this name.
+    /// True if a bucket with this name exists.
     pub async fn bucket_exists(&self, cx: &Context, bucket: &BucketName) -> backend::Result<bool> {
         self.0.bucket_exists(cx, bucket).await
     }

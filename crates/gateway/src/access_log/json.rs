@@ -13,7 +13,7 @@ use crate::line_log::Buffer;
 use crate::peer::Tls;
 use crate::trace_context::SpanContext;
 
-/// Appends the part of the line that is known before the request's end.
+/// Appends the part of the line that is known before the request has ended.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) {
     out.extend_from_slice(b"\",\"request_id\":\"");
     out.extend_from_slice(line.id.as_bytes());

@@ -19,7 +19,7 @@ use crate::line_log::{Counts, LineLog};
 pub struct BegunLine {
     time: Timestamp,
     text: Vec<u8>,
-    /// The position in the text at which the fields are inserted that are known only at the end.
+    /// The position in the text at which the remaining fields are inserted.
     rest_at: usize,
 }
 
@@ -74,12 +74,13 @@ impl AccessLog {
         self.lines.replace(file);
     }
 
-    /// The numbers of lines so far.
+    /// Returns the numbers of lines that were written and lost so far.
     pub fn counts(&self) -> &Counts {
         self.lines.counts()
     }
 
-    /// Writes the remaining lines, and waits for that up to `limit`; false if it took longer.
+    /// Writes the remaining lines, and waits at most `limit` for that. Returns false if it took
+    /// longer.
     pub fn finish(&self, limit: Duration) -> bool {
         self.lines.finish(limit)
     }

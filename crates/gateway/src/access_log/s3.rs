@@ -14,16 +14,17 @@ use s3_wire::time::format_log_time;
 use crate::line::{Ended, Line};
 use crate::peer::Tls;
 
-/// Escapes a key as Amazon's log does: as in a URL.
+/// The characters that are escaped in keys. As in Amazon's log, it is done as in a URL.
 const KEY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'*');
-/// Escapes what would end a quoted field, or a line.
+/// The characters that are escaped in a quoted field, since they would end the field or the line.
 const QUOTED: &AsciiSet = &CONTROLS.add(b'"').add(b'\\');
-/// Escapes what would end a field without quotes.
+/// The characters that are escaped in a field without quotes, since they would end the field or the
+/// line.
 const BARE: &AsciiSet = &QUOTED.add(b' ');
 
-/// The requester as Amazon's log names it: root by the canonical id of its account, others by their
-/// ARN.
+/// Returns the requester as Amazon's log names it: root by the canonical id of its account, others
+/// by their ARN.
 fn requester(session: &Session) -> &str {
     match session.principal.kind {
         PrincipalKind::Root => &session.facts.canonical_id,
@@ -34,8 +35,8 @@ fn requester(session: &Session) -> &str {
     }
 }
 
-/// Appends the part of a line that is known before its end. Returns the position in it of the
-/// fields that are not.
+/// Appends the part of a line that is known before the request has ended. Returns the position in
+/// the line at which the remaining fields are inserted.
 pub fn begin(out: &mut Vec<u8>, line: &Line<'_>) -> usize {
     let target = line.known.target.as_ref();
     let bucket = target.and_then(|target| target.bucket()).map(BucketName::as_str);
@@ -119,7 +120,8 @@ impl Fields<'_> {
         self.shown(format_args!("\"{}\"", percent_encode(field.unwrap_or(b"-"), QUOTED)));
     }
 
-    /// `REST.GET.OBJECT`: the method, and Amazon's word for the resource.
+    /// Appends the operation, such as `REST.GET.OBJECT`: the method, and Amazon's word for the
+    /// resource.
     fn operation(&mut self, operation: Option<Operation>, line: &Line<'_>) {
         if let Some(info) = operation.map(Operation::info) {
             return self.shown(format_args!("REST.{}.{}", verb(info), word(info)));
@@ -137,8 +139,8 @@ fn verb(info: &OperationInfo) -> &'static str {
     }
 }
 
-/// Amazon's word for the resource of an operation: the one in its errors, except for a few that
-/// only its logs use.
+/// Returns Amazon's word for the resource of an operation: the one in its errors, except for a few
+/// that only its logs use.
 fn word(info: &OperationInfo) -> &'static str {
     let OperationInfo { operation, selector, shape, .. } = info;
     match operation {

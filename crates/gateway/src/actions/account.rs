@@ -1,4 +1,4 @@
-//! The account as a whole.
+//! The actions about the account as a whole.
 
 use async_trait::async_trait;
 use iam::model::Alias;

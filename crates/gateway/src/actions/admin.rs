@@ -1,6 +1,5 @@
-//! Our own actions, for the administrator of the tree: its accounts, the keys of their roots, and
-//! users and roles that are switched off
-//! (docs/decisions/0043-iam-and-sts-on-the-port.md).
+//! Our own actions, for the administrator of the tree: they manage its accounts and the keys of
+//! their roots, and disable users and roles (docs/decisions/0043-iam-and-sts-on-the-port.md).
 
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ fn invalid(message: &'static str) -> QueryError {
     QueryError::new(QueryCode::InvalidInput, message)
 }
 
-/// Finds an account that can be read.
+/// Finds an account. It is an error if the account does not exist or its document cannot be read.
 pub(super) fn open<'s>(state: &'s Snapshot, id: &AccountId) -> Result<&'s Arc<AccountState>, QueryError> {
     match state.account(id) {
         Some(account) => Ok(account),
@@ -52,7 +51,7 @@ fn count<T>(of: &std::collections::BTreeMap<T, impl Sized>) -> u32 {
     u32::try_from(of.len()).unwrap_or(u32::MAX)
 }
 
-/// Returns an account as answers show it.
+/// Returns an account in the form of answers.
 fn account<'a>(of: &'a Account, document: &'a AccountDocument, call: &ActionCall<'_>) -> api::Account<'a> {
     api::Account {
         account_id: of.id().as_str().into(),
@@ -68,7 +67,7 @@ fn account<'a>(of: &'a Account, document: &'a AccountDocument, call: &ActionCall
     }
 }
 
-/// Returns an account whose document cannot be read.
+/// Returns an account whose document cannot be read, in the form of answers.
 fn unreadable(closed: &Closed, call: &ActionCall<'_>) -> api::Account<'static> {
     let of = Account::new(closed.account.clone());
     api::Account {
@@ -85,7 +84,7 @@ fn unreadable(closed: &Closed, call: &ActionCall<'_>) -> api::Account<'static> {
     }
 }
 
-/// Makes a key of root. Returns it with the hour of its making.
+/// Makes a key of root. Returns it with the time at which it was made.
 fn create_root_key(
     document: &mut AccountDocument,
     cx: &Context<'_>,
@@ -105,7 +104,8 @@ fn new_key((made, created): &(Credential, Timestamp)) -> AccessKey<'_> {
     }
 }
 
-/// No ARN: what is done with accounts is decided by who asks alone.
+/// Implements the target of actions on accounts: it is nothing, since no policy can name accounts,
+/// and only the administrator may do these actions.
 macro_rules! with_nothing {
     () => {
         fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
@@ -183,8 +183,8 @@ impl<'f> Perform<'f> for api::UpdateAccount<'f> {
 impl<'f> Perform<'f> for api::DeleteAccount<'f> {
     with_nothing! {}
 
-    /// Looks for buckets of a disabled account alone: of another one, a bucket could be made after
-    /// the look.
+    /// Looks for buckets only if the account is disabled: otherwise a bucket could be made after
+    /// the look. An account that is not disabled is refused in any case.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let id = account_id(self.account_id)?;
         if open(&call.state, &id)?.document().disabled && call.account_id() != &id {
@@ -195,7 +195,7 @@ impl<'f> Perform<'f> for api::DeleteAccount<'f> {
     }
 }
 
-/// Refuses an account that owns buckets, and one of which that cannot be found out.
+/// Refuses an account that owns buckets. It also refuses if that cannot be determined.
 async fn check_without_buckets(call: &ActionCall<'_>, id: &AccountId) -> Result<(), QueryError> {
     let failed = |error: BackendError| match error {
         BackendError::NotAllowed => {
@@ -297,8 +297,8 @@ impl<'f> Perform<'f> for api::SetDisabled<'f> {
     }
 }
 
-/// Changes the user or the role that is named, in the account that is named, or else the
-/// requester's.
+/// Changes the user or the role with the given name. `account` is the id of its account; `None`
+/// stands for the requester's.
 async fn change_one(
     call: &ActionCall<'_>,
     account: Option<&str>,
@@ -315,8 +315,8 @@ async fn change_one(
     call.registry.change(&account, &change).await.map_err(error::of_iam)
 }
 
-/// Makes a POSIX identity of a parameter: `UID:GID`, `UID:GID:GROUP,GROUP` or the name of an
-/// account of the system.
+/// Makes a POSIX identity from a parameter: `UID:GID`, `UID:GID:GROUP,GROUP`, or the name of a user
+/// of the system.
 fn posix(text: &str) -> Result<Posix, QueryError> {
     let id =
         |text: &str| text.parse::<u32>().map_err(|_| invalid("A uid, a gid or a group is not a number."));

@@ -1,4 +1,4 @@
-//! Managed policies that are attached to users, groups and roles.
+//! The actions about managed policies that are attached to users, groups and roles.
 
 use async_trait::async_trait;
 use iam::model::{Holder, PolicyArn};
@@ -24,7 +24,8 @@ async fn detach(call: &ActionCall<'_>, from: &Holder, arn: &str) -> Result<(), Q
     call.change(&|document, _| document.detach_policy(from, &arn)).await
 }
 
-/// Returns a page of policies below a path, by name and account, and whether and where it goes on.
+/// Returns a page of the policies whose paths begin with a prefix, sorted by name and account. The
+/// other values are whether there are more pages, and the marker of the next one.
 fn page<'a>(
     page: &Page,
     attached: &'a [PolicyArn],
@@ -97,7 +98,7 @@ attached! {
         AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies ListAttachedRolePoliciesResult;
 }
 
-/// A user, group or role that has a policy.
+/// A user, group or role to which a policy is attached.
 enum Entity<'a> {
     Group(PolicyGroup<'a>),
     User(PolicyUser<'a>),
@@ -105,7 +106,8 @@ enum Entity<'a> {
 }
 
 impl Entity<'_> {
-    /// Returns the key in pages: kinds follow each other.
+    /// Returns the key by which pages are cut, so that first all entities of one kind come, then
+    /// those of the next.
     fn key(&self) -> String {
         match self {
             Self::Group(group) => format!("1 {}", group.group_name),
@@ -145,7 +147,8 @@ impl<'f> Perform<'f> for api::ListEntitiesForPolicy<'f> {
     }
 }
 
-/// Finds all that have a policy, as the request wants to know it.
+/// Finds the users, groups and roles to which a policy is attached, and that the request's filters
+/// let through.
 fn entities<'a>(
     wanted: &api::ListEntitiesForPolicy<'_>,
     call: &'a ActionCall<'_>,

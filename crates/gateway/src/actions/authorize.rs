@@ -1,4 +1,4 @@
-//! Whether a requester may do an action.
+//! The check whether a requester may do an action.
 
 use http::HeaderMap;
 use iam::{ActionQuestion, DecidedBy, Decision, Explained, KeyKind, Policies, Requester, Values};
@@ -12,7 +12,7 @@ use crate::audit::NoPolicy;
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
-/// Returns who asks, with where and how the request came in.
+/// Returns the requester, with the facts about the request that conditions may need.
 pub(super) fn asker<'a>(
     gateway: &'a Gateway,
     cx: &'a RequestContext,
@@ -54,8 +54,8 @@ pub(super) fn check<'f, P: Perform<'f>>(
     may(call, row.action, permission, &input.target(call)?, None)
 }
 
-/// Refuses a permission that the requester does not have for the target of an action. `trust` is
-/// the policy of a role that is to be assumed, with the id of its account.
+/// Refuses the request if the requester lacks a permission for the target of the action. `trust` is
+/// the trust policy of a role that is to be assumed, with the id of the role's account.
 pub(super) fn may(
     call: &ActionCall<'_>,
     action: Action,
@@ -98,8 +98,8 @@ fn note(call: &ActionCall<'_>, row: &ActionInfo, by: NoPolicy, is_allowed: bool)
     }
 }
 
-/// Returns the ARN of a user, group or role as the requester could have made it of the parameters.
-/// A refusal tells neither whether there is one, nor its path.
+/// Returns the ARN of a user, group or role as the requester could have made it from the
+/// parameters. So a refusal reveals neither whether it exists, nor its path.
 fn as_sent(call: &ActionCall<'_>, arn: &str) -> String {
     for (kind, parameter) in [("user", "UserName"), ("group", "GroupName"), ("role", "RoleName")] {
         let of_kind = call.arn(kind, "/");
@@ -110,7 +110,7 @@ fn as_sent(call: &ActionCall<'_>, arn: &str) -> String {
     arn.to_owned()
 }
 
-/// Decides, with a line in the audit log, if there is one.
+/// Decides a question. If there is an audit log, adds a line to it.
 pub(super) fn decide(asker: &Asker<'_>, question: &ActionQuestion<'_>) -> Decision {
     let Some(trail) = asker.trail else { return Policies.decide_action(question) };
     let explained = Policies.decide_action_explained(question);
@@ -118,7 +118,7 @@ pub(super) fn decide(asker: &Asker<'_>, question: &ActionQuestion<'_>) -> Decisi
     explained.decision
 }
 
-/// Adds a line to the audit log about something that is not there, and is denied for that.
+/// Adds a line to the audit log about a target that does not exist, and is denied for this reason.
 pub(super) fn note_missing(call: &ActionCall<'_>, permission: &str, about: &str) {
     if let Some(trail) = call.asker.trail {
         let explained = Explained::without(Decision::NoGrant, DecidedBy::NoStatement);
@@ -126,8 +126,8 @@ pub(super) fn note_missing(call: &ActionCall<'_>, permission: &str, about: &str)
     }
 }
 
-/// Makes the error of an action that is not allowed, which says nothing that the caller did not
-/// send.
+/// Makes the error for an action that is not allowed. Its message contains nothing that the client
+/// did not send.
 pub(super) fn denied(call: &ActionCall<'_>, permission: &str, about: &str, decision: Decision) -> QueryError {
     let caller = &call.session.principal.arn;
     if decision == Decision::Deny {

@@ -21,7 +21,7 @@ fn missing(bucket: &str) -> QueryError {
     QueryError::new(QueryCode::NoSuchEntity, format!("The bucket {bucket} cannot be found."))
 }
 
-/// Makes the error of a storage.
+/// Makes the error for a failure of the storage.
 fn failed(error: BackendError, bucket: &str) -> QueryError {
     match error {
         BackendError::NoSuchBucket => missing(bucket),
@@ -47,8 +47,8 @@ impl<'f> Perform<'f> for api::SetBucketOwner<'f> {
         Ok(Target::nothing())
     }
 
-    /// Refuses a disabled account, so that DeleteAccount, which looks for buckets of a disabled
-    /// one, does not miss any.
+    /// Refuses a disabled account: DeleteAccount deletes only disabled accounts, after it has
+    /// looked for their buckets, and must not miss any.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let id = account_id(self.account_id)?;
         if open(&call.state, &id)?.document().disabled {

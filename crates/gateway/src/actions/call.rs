@@ -1,4 +1,5 @@
-//! An action that is being performed: who asks, and the present state of identities.
+//! The surroundings of an action that is performed: the requester, and the present state of
+//! identities.
 
 use std::sync::Arc;
 
@@ -11,27 +12,27 @@ use s3_types::{S3Action, Timestamp};
 use super::error;
 use crate::access::{Asker, Authorized, Storage, Subject};
 
-/// An action that is being performed.
+/// The surroundings of an action that is performed.
 pub(super) struct ActionCall<'c> {
     /// The identities.
     pub registry: &'c Registry,
-    /// The buckets, which only what is done with whole accounts asks for.
+    /// The storage with the buckets, which only actions on whole accounts need.
     pub storage: &'c Storage,
-    /// Their present state.
+    /// The present state of the identities.
     pub state: Arc<Snapshot>,
-    /// The requester's account in it.
+    /// The requester's account in this state.
     pub account: Arc<AccountState>,
     /// The session of the key that signed.
     pub session: &'c Arc<Session>,
     /// The requester.
     pub requester: &'c Requester,
-    /// The requester with the way by which the request came in, for conditions.
+    /// The requester, with the facts about the request that conditions may need.
     pub asker: &'c Asker<'c>,
-    /// The parameters.
+    /// The parameters of the request.
     pub form: &'c Form<'c>,
     /// The id of the request.
     pub request_id: &'c str,
-    /// When it came in.
+    /// The time at which the request came in.
     pub now: Timestamp,
 }
 
@@ -41,19 +42,20 @@ impl ActionCall<'_> {
         self.account.document()
     }
 
-    /// Returns the requester's account.
+    /// Returns the id of the requester's account.
     pub fn account_id(&self) -> &AccountId {
         self.account.account().id()
     }
 
-    /// Returns an ARN of the requester's account: `kind` is `user`, and `name` begins with the
-    /// slash of the path.
+    /// Returns an ARN in the requester's account. `kind` is a word such as `user`; `name` is the
+    /// path and name, and begins with a slash.
     pub fn arn(&self, kind: &str, name: &str) -> String {
         format!("arn:aws:iam::{}:{kind}{name}", self.account_id())
     }
 
     /// Refuses what sessions may not do: those of GetSessionToken, GetFederationToken and the
-    /// directory, and its keys, no IAM, and of STS only GetCallerIdentity and (GetSessionToken's) AssumeRole.
+    /// directory, and its keys, no IAM, and of STS only GetCallerIdentity and (GetSessionToken's)
+    /// AssumeRole.
     ///
     /// Source: "Comparing the AWS STS API operations" in the IAM User Guide.
     pub fn check_session(&self, row: &ActionInfo) -> Result<(), QueryError> {
@@ -75,7 +77,8 @@ impl ActionCall<'_> {
         Err(QueryError::new(QueryCode::InvalidClientTokenId, message))
     }
 
-    /// Finds the user that asks, under its present name; `None` if a user does not ask.
+    /// Finds the user that sends the request, by its unique id, with its present name; `None` if
+    /// the requester is not a user.
     pub fn asking_user(&self) -> Option<(&Name, &User)> {
         if self.session.principal.kind != PrincipalKind::User {
             return None;
@@ -84,7 +87,8 @@ impl ActionCall<'_> {
         self.document().users.iter().find(|(_, user)| user.id.as_str() == id)
     }
 
-    /// Refuses to a service key new keys of its own user: they would be without its limits.
+    /// Refuses new keys of a user if the request is signed with a service key of that user: the new
+    /// keys would not have the limits of the service key.
     pub fn check_makes_no_own_key(&self, owner: &KeyOwner) -> Result<(), QueryError> {
         let is_own = match owner {
             KeyOwner::User(name) => self.asking_user().is_some_and(|(asking, _)| asking == name),
@@ -97,13 +101,14 @@ impl ActionCall<'_> {
         Ok(())
     }
 
-    /// Returns the context of calls that concern all buckets, also those that are closed to the
-    /// requester on the file system.
+    /// Returns the context for calls that concern all buckets, also those that the requester could
+    /// not see on the file system.
     pub fn for_all_buckets(&self) -> Context {
         Context { request_id: self.request_id.into(), requester: self.requester.facts().cloned(), unix: None }
     }
 
-    /// Returns the permission for something with buckets, which root always has.
+    /// Returns the proof of a permission for buckets, which the requester needs to call the
+    /// storage. Root always has it.
     pub fn permitted<'a>(
         &'a self,
         cx: &'a Context,
@@ -115,7 +120,8 @@ impl ActionCall<'_> {
         })
     }
 
-    /// Finds whoever an action on keys is about: the user that is named, or who asks.
+    /// Finds the owner of the keys that an action is about: the user with the given name, or else
+    /// the requester.
     pub fn key_owner(&self, user_name: Option<&str>) -> Result<KeyOwner, QueryError> {
         if let Some(text) = user_name {
             return name("UserName", text).map(KeyOwner::User);
@@ -147,13 +153,13 @@ impl ActionCall<'_> {
         self.document().roles.get_key_value(&wanted).ok_or_else(|| error::missing("role", text))
     }
 
-    /// Changes the requester's account.
+    /// Makes a change in the requester's account.
     pub async fn change<T: Send>(&self, change: &Change<'_, T>) -> Result<T, QueryError> {
         self.registry.change(self.account_id(), change).await.map_err(error::of_iam)
     }
 }
 
-/// Makes a name of a parameter.
+/// Makes a name from a parameter.
 pub(super) fn name(parameter: &str, text: &str) -> Result<Name, QueryError> {
     Name::new(text).map_err(|why| error::of_text(parameter, why))
 }

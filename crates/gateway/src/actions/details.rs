@@ -16,7 +16,7 @@ use super::perform::{Perform, rendered};
 use super::policy::{BUILT_IN_VERSION, shown_built_in};
 use super::target::Target;
 
-/// Something that the list has.
+/// An item of the list.
 enum Item<'a> {
     User(&'a Name, &'a User),
     Group(&'a Name, &'a Group),
@@ -36,7 +36,8 @@ impl Item<'_> {
         }
     }
 
-    /// Returns the key by which pages are cut: first all users, then groups, roles and policies.
+    /// Returns the key by which pages are cut, so that first all users come, then groups, roles and
+    /// policies.
     fn key(&self) -> String {
         match self {
             Self::User(name, _) => format!("1 {name}"),

@@ -1,4 +1,4 @@
-//! From an action's name to what it does.
+//! The table that leads from an action's name to its implementation.
 
 use std::pin::Pin;
 

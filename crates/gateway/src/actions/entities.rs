@@ -1,4 +1,5 @@
-//! Users, groups, roles and policies as answers show them, and parameters as the model has them.
+//! The conversion of users, groups, roles and policies to the form of answers, and of parameters to
+//! the types of the account model.
 
 use iam::AccountId;
 use iam::model::{
@@ -14,9 +15,9 @@ use super::error;
 /// The part of an entity that an answer shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// All of it.
+    /// Everything.
     Whole,
-    /// All but boundary and tags, as lists show it.
+    /// Everything except the boundary and the tags, as in lists.
     InList,
 }
 
@@ -33,8 +34,7 @@ fn some_tags(of: &Tags, shown: Shown) -> Option<Vec<Tag<'_>>> {
     (shown == Shown::Whole && !of.is_empty()).then(|| tags(of))
 }
 
-/// Returns the status of a user or a role, which IAM does not have: only one that differs from
-/// IAM's is shown.
+/// Returns the status of a user or a role, which IAM does not have; `None` unless it is disabled.
 fn status(disabled: bool) -> Option<Text<'static>> {
     disabled.then(|| "Disabled".into())
 }
@@ -44,7 +44,7 @@ fn posix(of: Option<&Posix>, shown: Shown) -> Option<Text<'static>> {
     of.filter(|_| shown == Shown::Whole).map(|posix| posix.to_string().into())
 }
 
-/// Returns a user.
+/// Returns a user in the form of answers.
 pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, shown: Shown) -> api::User<'a> {
     api::User {
         path: user.path.as_str().into(),
@@ -59,7 +59,7 @@ pub(super) fn user<'a>(account: &AccountId, name: &'a Name, user: &'a User, show
     }
 }
 
-/// Returns a group.
+/// Returns a group in the form of answers.
 pub(super) fn group<'a>(account: &AccountId, name: &'a Name, group: &'a Group) -> api::Group<'a> {
     api::Group {
         path: group.path.as_str().into(),
@@ -70,7 +70,7 @@ pub(super) fn group<'a>(account: &AccountId, name: &'a Name, group: &'a Group) -
     }
 }
 
-/// Returns a role, without its last use.
+/// Returns a role in the form of answers, without its last use.
 pub(super) fn role<'a>(call: &ActionCall<'_>, name: &'a Name, role: &'a Role, shown: Shown) -> api::Role<'a> {
     let trust = role.trust.as_str();
     api::Role {
@@ -92,13 +92,13 @@ pub(super) fn role<'a>(call: &ActionCall<'_>, name: &'a Name, role: &'a Role, sh
     }
 }
 
-/// Returns the document of a policy.
+/// Returns the document of a policy in the form of answers.
 pub(super) fn document(text: &str) -> EncodedDocument<'_> {
     EncodedDocument(text.into())
 }
 
-/// Counts the users, groups and roles that a policy is attached to, and those that it is the
-/// boundary of.
+/// Returns the number of users, groups and roles that a policy is attached to, and the number of
+/// those whose boundary it is.
 pub(super) fn uses(document: &AccountDocument, arn: &PolicyArn) -> (u32, u32) {
     let attached = document
         .users
@@ -118,7 +118,7 @@ pub(super) fn uses(document: &AccountDocument, arn: &PolicyArn) -> (u32, u32) {
     )
 }
 
-/// Returns a managed policy of the account, with neither description nor tags.
+/// Returns a managed policy of the account in the form of answers, without description and tags.
 pub(super) fn policy<'a>(
     document: &AccountDocument,
     name: &'a Name,
@@ -142,23 +142,23 @@ pub(super) fn policy<'a>(
     }
 }
 
-/// Returns the id of a version, as clients see it.
+/// Returns the id of a version as clients see it, such as `v3`.
 pub(super) fn version_id(number: u32) -> Text<'static> {
     format!("v{number}").into()
 }
 
-/// Makes a path of a parameter; without one it is `/`.
+/// Makes a path from a parameter; `None` stands for `/`.
 pub(super) fn path(text: Option<&str>) -> Result<Path, QueryError> {
     text.map_or_else(|| Ok(Path::root()), |text| Path::new(text).map_err(|why| error::of_text("Path", why)))
 }
 
-/// Makes the ARN of a policy of a parameter.
+/// Makes the ARN of a policy from a parameter.
 pub(super) fn policy_arn(text: &str) -> Result<PolicyArn, QueryError> {
     let invalid = |_| QueryError::new(QueryCode::ValidationError, format!("ARN {text} is not valid."));
     PolicyArn::new(text).map_err(invalid)
 }
 
-/// Makes tags of a parameter.
+/// Makes tags from a parameter.
 pub(super) fn new_tags(sent: &[Tag<'_>]) -> Result<Tags, QueryError> {
     let mut tags = Tags::new();
     for Tag { key, value } in sent {
@@ -172,7 +172,7 @@ pub(super) fn new_tags(sent: &[Tag<'_>]) -> Result<Tags, QueryError> {
     Ok(tags)
 }
 
-/// Makes keys of tags of a parameter.
+/// Makes keys of tags from a parameter.
 pub(super) fn tag_keys(sent: &[&str]) -> Result<Vec<TagKey>, QueryError> {
     let invalid = |why: iam::model::InvalidTag| QueryError::new(QueryCode::InvalidInput, why.to_string());
     sent.iter().map(|key| TagKey::new(key).map_err(invalid)).collect()

@@ -1,4 +1,4 @@
-//! The errors of actions, made of those of other parts.
+//! The errors of actions, made from the errors of other modules.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use iam::model::{IamCode, IamError, InvalidText};
 use iam_wire::{QueryCode, QueryError};
 use s3_wire::{ErrorCode, S3Error};
 
-/// Makes the error for a store of identities that cannot be asked.
+/// Makes the error for a store of identities that cannot be reached.
 pub(super) fn unavailable(cause: impl Error + Send + Sync + 'static) -> QueryError {
     let message = "The request has failed due to a temporary failure of the server.";
     QueryError::new(QueryCode::ServiceUnavailable, message).caused_by(cause)
@@ -36,7 +36,7 @@ pub(super) fn unidentified(why: Unidentified) -> QueryError {
     QueryError::new(code, message).caused_by(why)
 }
 
-/// Makes the error of a change.
+/// Makes the error for a change that failed.
 pub(super) fn of_iam(error: IamError) -> QueryError {
     let code = match error.code {
         IamCode::ConcurrentModification => QueryCode::ConcurrentModification,
@@ -56,22 +56,22 @@ pub(super) fn of_iam(error: IamError) -> QueryError {
     QueryError::new(code, error.message.clone()).caused_by(error)
 }
 
-/// Makes the error for a text that the model refuses although the API model allows it.
+/// Makes the error for a text that the account model refuses although the API model allows it.
 pub(super) fn of_text(parameter: &str, why: InvalidText) -> QueryError {
     QueryError::new(QueryCode::ValidationError, format!("The value of {parameter} is refused: {why}."))
 }
 
-/// Makes the error for something that is not there.
+/// Makes the error for something that does not exist. `what` is its kind, such as `user`.
 pub(super) fn missing(what: &str, name: &str) -> QueryError {
     QueryError::new(QueryCode::NoSuchEntity, format!("The {what} with name {name} cannot be found."))
 }
 
-/// Makes the error for a policy that is not there.
+/// Makes the error for a policy that does not exist.
 pub(super) fn no_policy(arn: &str) -> QueryError {
     QueryError::new(QueryCode::NoSuchEntity, format!("Policy {arn} was not found."))
 }
 
-/// The digest of a body.
+/// Computes the SHA-256 digest of a body.
 pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
     let mut out = [0; 32];

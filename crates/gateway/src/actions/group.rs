@@ -1,4 +1,4 @@
-//! Groups and their members.
+//! The actions about groups and their members.
 
 use async_trait::async_trait;
 use iam_wire::api::{self, CreateGroupResult, GetGroupResult, ListGroupsForUserResult, ListGroupsResult};

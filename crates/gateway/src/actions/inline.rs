@@ -1,4 +1,4 @@
-//! Inline policies of users, groups and roles.
+//! The actions about inline policies of users, groups and roles.
 
 use async_trait::async_trait;
 use iam::model::{Document, Holder, Inline, Name};
@@ -32,7 +32,7 @@ fn find<'i>(inline: &'i Inline, kind: &str, policy: &str) -> Result<(&'i Name, &
     inline.get_key_value(&wanted).ok_or_else(|| error::missing(&format!("{kind} policy"), policy))
 }
 
-/// Returns a page of names, and whether and where it goes on.
+/// Returns a page of names, whether there are more pages, and the marker of the next one.
 fn names<'i>(page: &Page, inline: &'i Inline) -> (Vec<Text<'i>>, bool, Option<Text<'i>>) {
     let cut = page.cut(inline.keys(), |name| name.as_str().into());
     let is_truncated = cut.is_truncated();

@@ -1,4 +1,4 @@
-//! Access keys.
+//! The actions about access keys.
 
 use async_trait::async_trait;
 use iam::AccessKeyId;
@@ -132,8 +132,8 @@ impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
         Ok(call.of_owner(&owner_of(call, self.access_key_id).ok_or_else(hidden)?))
     }
 
-    /// Gives the same error to those who may not see the owner's keys and for a key that is not
-    /// there.
+    /// Returns the same error for a key whose owner's keys the requester may not see, and for a key
+    /// that does not exist.
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
         let owner = owner_of(call, self.access_key_id).ok_or_else(hidden)?;

@@ -14,7 +14,7 @@ use crate::audit::DirectorySubject;
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
-/// A request for a session, by whoever has the password.
+/// A request for a session, from a client that has the password.
 pub(super) struct DirectoryLogin<'a> {
     /// The gateway.
     pub gateway: &'a Gateway,
@@ -28,8 +28,8 @@ fn denied(message: &'static str, why: LoginError) -> QueryError {
     QueryError::new(QueryCode::AccessDenied, message).caused_by(why)
 }
 
-/// Nobody is told whether there is such an entry: one sentence for all that is wrong with a name
-/// and a password.
+/// Makes the error for a failed login. A wrong name and a wrong password give the same sentence, so
+/// that clients do not learn which entries exist.
 fn refused(why: LoginError) -> QueryError {
     let message = "The name or the password is wrong, or wrong passwords came too often.";
     match why {
@@ -43,7 +43,7 @@ fn refused(why: LoginError) -> QueryError {
 }
 
 impl DirectoryLogin<'_> {
-    /// Performs the action: has the directory check the password, and gives out a session.
+    /// Performs the action: lets the directory check the password, and issues a session.
     pub async fn perform(&self, form: &Form<'_>) -> Result<String, QueryError> {
         let input: api::AssumeRoleWithLDAPIdentity<'_> = parse(form)?;
         let Some(ldap) = &self.gateway.ldap else {

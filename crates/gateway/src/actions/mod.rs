@@ -1,8 +1,9 @@
-//! The actions of IAM and STS, which come to the port of S3
-//! (docs/decisions/0043-iam-and-sts-on-the-port.md): their pipeline, top to bottom.
+//! The actions of IAM and STS, which come to the same port as S3
+//! (docs/decisions/0043-iam-and-sts-on-the-port.md). This file is their pipeline, from top to
+//! bottom.
 //!
-//! Each noun (user, key, role, ...) has a file, which says of its actions what they are done with,
-//! which values their conditions may ask for, and what they do.
+//! Each kind of thing (user, key, role, ...) has a file with its actions: the target of each, the
+//! values that conditions may ask for, and the implementation.
 
 mod account;
 mod admin;
@@ -54,13 +55,13 @@ use call::ActionCall;
 use ldap_identity::DirectoryLogin;
 use web_identity::Login;
 
-/// The actions for which nobody signs: another proof is in their form.
+/// The actions whose requests are not signed, since their parameters contain another proof.
 const LOGINS: [Action; 2] = [Action::AssumeRoleWithWebIdentity, Action::AssumeRoleWithLDAPIdentity];
 
 /// The content type of forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A request for an action, before anything of it was checked.
+/// A request for an action, before any check.
 pub struct ActionRequest<'a> {
     /// The gateway.
     pub gateway: &'a Gateway,
@@ -74,7 +75,8 @@ pub struct ActionRequest<'a> {
     pub signed: &'a SignedRequest<'a>,
 }
 
-/// Performs an action, and renders its answer or its error. `by` gets the requester.
+/// Performs an action, and renders its answer or its error. `by` is set to the requester once that
+/// is known.
 pub async fn answer(request: ActionRequest<'_>, body: &mut RequestBody, by: &mut Option<Requester>) -> Reply {
     let mut service = None;
     let result = perform(&request, body, by, &mut service).await;
@@ -94,8 +96,8 @@ pub async fn answer(request: ActionRequest<'_>, body: &mut RequestBody, by: &mut
     reply
 }
 
-/// Logs a fault of the server's as an error, everything else for debugging. Parameters may be
-/// secrets, and are not logged.
+/// Logs an error: a fault of the server as an error, all others as debug messages. Parameters may
+/// be secrets, and are not logged.
 fn log(request: &ActionRequest<'_>, error: &QueryError) {
     let id = request.cx.id.as_str();
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
@@ -108,7 +110,7 @@ fn log(request: &ActionRequest<'_>, error: &QueryError) {
     }
 }
 
-/// Adds a line to the audit log for a request that is refused without one.
+/// Adds a line to the audit log for a refused request, unless there is one already.
 fn note_refusal(request: &ActionRequest<'_>, error: &QueryError, by: Option<&Requester>) {
     // A token of a provider that does not count is no 403.
     let is_refusal = error.status() == StatusCode::FORBIDDEN
@@ -176,8 +178,8 @@ async fn perform(
     dispatch::dispatch(row.action, &form, &call).await
 }
 
-/// Performs an action for which nobody signs, and refuses all others. What can be none is
-/// refused before its body.
+/// Performs an action whose requests are not signed, and refuses all others. A request that cannot
+/// be for such an action is refused before its body is read.
 async fn perform_unsigned(
     request: &ActionRequest<'_>,
     body: &mut RequestBody,
@@ -228,7 +230,7 @@ fn throttled() -> QueryError {
     QueryError::new(QueryCode::Throttling, "Rate exceeded")
 }
 
-/// True if the body is said to be a form.
+/// True if the content type of the body is that of a form.
 fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     let kind = kind.map(|kind| kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii());
@@ -265,12 +267,12 @@ async fn read(
     Err(QueryError::new(QueryCode::ValidationError, message))
 }
 
-/// Refuses actions that are not built by their name.
+/// Refuses an action that is not implemented, naming it.
 fn check_served(row: &ActionInfo) -> Result<(), QueryError> {
     if row.state.is_served() { Ok(()) } else { Err(QueryError::action_not_implemented(row.name)) }
 }
 
-/// Refuses an action that has secrets to whoever others may listen to.
+/// Refuses an action with secrets if the connection can be listened to.
 fn check_privacy(request: &ActionRequest<'_>, row: &ActionInfo) -> Result<(), QueryError> {
     let ActionRequest { gateway, cx, .. } = request;
     if row.secrets != Secrets::Plain && !gateway.secrets_in_clear && !is_private(cx) {
@@ -279,7 +281,8 @@ fn check_privacy(request: &ActionRequest<'_>, row: &ActionInfo) -> Result<(), Qu
     Ok(())
 }
 
-/// True if nobody on the way can read the answer: TLS, this machine, a unix socket.
+/// True if no third party can listen to the connection: it is TLS, a Unix socket, or comes from
+/// this machine.
 fn is_private(cx: &RequestContext) -> bool {
     let peer = cx.peer;
     peer.secure || (!peer.proxied && peer.ip().is_none_or(|ip| ip.is_loopback()))
@@ -298,8 +301,8 @@ fn unsigned() -> QueryError {
     QueryError::new(QueryCode::MissingAuthenticationToken, "Request is missing Authentication Token")
 }
 
-/// Finds the session of the key that a request says it is signed with, for a service. Nothing is
-/// verified yet.
+/// Finds the session of the key that the request names, for a service. The signature is not
+/// verified here.
 async fn find_session(
     request: &ActionRequest<'_>,
     service: SigningService,
@@ -325,7 +328,7 @@ async fn find_session(
     Ok((authorization, session))
 }
 
-/// Finds the session of the key that signed, and verifies the signature.
+/// Finds the session of the key that the request names, and verifies the signature.
 async fn authenticate(
     request: &ActionRequest<'_>,
     row: &ActionInfo,

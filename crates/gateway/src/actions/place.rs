@@ -1,5 +1,5 @@
-//! Finds the places of statements in the text of a policy, and its variables. The text was accepted
-//! as a policy before.
+//! Finds statements in the text of a policy, and the policy's variables. The text must have been
+//! accepted as a policy before.
 
 use iam_wire::api::Position;
 
@@ -39,7 +39,7 @@ impl Reached<'_> {
     }
 }
 
-/// Returns the place of the value of `Statement`, which is at depth one.
+/// Returns the offset of the value of `Statement`, which is a member of the outermost object.
 fn statements(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -64,7 +64,7 @@ fn statements(text: &str) -> Option<usize> {
     None
 }
 
-/// Returns the place behind a string.
+/// Returns the offset after the end of a string that begins at `begin`.
 fn string_end(text: &str, begin: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = begin + 1;
@@ -77,7 +77,8 @@ fn string_end(text: &str, begin: usize) -> Option<usize> {
     }
 }
 
-/// Returns the begin and the end of the objects in a list, or of the one that is there.
+/// Returns the offsets of the begin and the end of each object in a list. If `is_list` is false,
+/// there is only one object, outside of a list.
 fn objects(text: &str, begin: usize, is_list: bool) -> impl Iterator<Item = (usize, usize)> {
     let (mut at, mut depth, mut start, mut is_over) = (begin, 0_usize, begin, false);
     std::iter::from_fn(move || {
@@ -108,7 +109,8 @@ fn objects(text: &str, begin: usize, is_list: bool) -> impl Iterator<Item = (usi
     })
 }
 
-/// Returns the names of the condition keys that stand as variables in a policy: `${aws:username}`.
+/// Returns the names of the condition keys that a policy uses as variables, such as
+/// `${aws:username}`.
 pub(super) fn variables(text: &str) -> Vec<String> {
     let pieces = text.split("${").skip(1).filter_map(|piece| piece.split_once('}'));
     let names = pieces.map(|(inner, _)| inner.split(',').next().unwrap_or_default().trim());

@@ -1,4 +1,4 @@
-//! Managed policies and their versions.
+//! The actions about managed policies and their versions.
 
 use async_trait::async_trait;
 use iam::model::{BUILT_IN, BuiltIn, Description, Document, NewPolicy, PolicyArn, Tagged, built_in};
@@ -15,10 +15,11 @@ use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
 
-/// The version of built-in policies: there is one.
+/// The number of the only version that built-in policies have.
 pub(super) const BUILT_IN_VERSION: u32 = 1;
 
-/// Returns a built-in policy. When it was made is not known.
+/// Returns a built-in policy in the form of answers. Its times are those of 1970, since nothing is
+/// known about them.
 pub(super) fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> Option<api::Policy<'a>> {
     let arn = PolicyArn::new(policy.arn).ok()?;
     let parts = arn.parts()?;
@@ -39,7 +40,7 @@ pub(super) fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> 
     })
 }
 
-/// Makes the number of a version of what clients see; `None` for an id that no version has.
+/// Returns the number of a version from its id, such as `v3`; `None` if it is not an id.
 fn version_number(id: &str) -> Option<u32> {
     id.strip_prefix('v')?.parse().ok()
 }

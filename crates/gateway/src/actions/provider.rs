@@ -1,4 +1,4 @@
-//! OpenID providers and their tags.
+//! The actions about OpenID providers and their tags.
 
 use async_trait::async_trait;
 use iam::model::{NewProvider, ProviderArn, ProviderUrl, Tagged};
@@ -15,18 +15,18 @@ use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
 
-/// Makes the URL of a provider of a parameter. The sentence is AWS's.
+/// Makes the URL of a provider from a parameter. The sentence of the error is AWS's.
 fn url(text: &str) -> Result<ProviderUrl, QueryError> {
     ProviderUrl::new(text).map_err(|why| QueryError::new(QueryCode::ValidationError, why.to_string()))
 }
 
-/// Makes the ARN of a provider of a parameter.
+/// Makes the ARN of a provider from a parameter.
 fn provider_arn(text: &str) -> Result<ProviderArn, QueryError> {
     let invalid = || QueryError::new(QueryCode::ValidationError, format!("ARN {text} is not valid."));
     ProviderArn::new(text).ok_or_else(invalid)
 }
 
-/// Returns a provider, with what it has if it is there.
+/// Returns the target of an action on a provider: the ARN, and the tags if the provider exists.
 fn target_of<'v>(call: &'v ActionCall<'_>, arn: &str) -> Result<Target<'v>, QueryError> {
     let arn = provider_arn(arn)?;
     let target = Target::new(arn.to_string());
@@ -74,7 +74,7 @@ impl Perform<'_> for api::ListOpenIDConnectProviders {
     }
 }
 
-/// Implements what all actions on a provider have in common; `$perform` does the rest.
+/// Implements what all actions on a provider share; `$perform` is the rest.
 macro_rules! of_provider {
     ($($name:ident $sending:expr, $perform:ident;)*) => {$(
         #[async_trait]

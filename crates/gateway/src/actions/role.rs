@@ -1,4 +1,4 @@
-//! Roles, their boundaries and tags.
+//! The actions about roles, their boundaries and tags.
 
 use async_trait::async_trait;
 use iam::model::{Description, Document, Holder, NewRole, Tagged};
@@ -14,7 +14,7 @@ use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
 
-/// Makes the policy of a role of a parameter, in the form in which it is stored.
+/// Makes the trust policy of a role from a parameter, in the form in which it is stored.
 fn trust(call: &ActionCall<'_>, parameter: &str, text: &str) -> Result<Document, QueryError> {
     let stored = call.state.with_ids(text);
     let stored =

@@ -1,5 +1,5 @@
-//! Service keys: access keys of users, each with a policy of its own that limits it
-//! (docs/decisions/0040-accounts-and-users.md).
+//! The actions about service keys: access keys of users, each with a policy of its own that limits
+//! it (docs/decisions/0040-accounts-and-users.md).
 
 use async_trait::async_trait;
 use iam::model::{Description, Document, Key, KeyOwner, NewKey};
@@ -13,7 +13,8 @@ use super::key::{owner_name, shown};
 use super::perform::{Perform, rendered};
 use super::target::Target;
 
-/// The policy of a service key for which none was given: all that its user may.
+/// The policy of a service key for which none is given: it allows everything, so that the key may
+/// do all that its user may.
 const ALL_OF_ITS_USER: &str =
     r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}"#;
 

@@ -1,4 +1,4 @@
-//! Sessions, by STS (docs/decisions/0042-session-tokens.md).
+//! The actions of STS, which issue sessions (docs/decisions/0042-session-tokens.md).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use super::error;
 use super::perform::{Perform, rendered};
 use super::target::Target;
 
-/// The seconds of a role's session if the request names none; also the most that may be named by
-/// who has a session already (role chaining).
+/// The duration of a role's session in seconds if the request does not say one. It is also the
+/// longest for a requester that is itself a session (role chaining).
 pub(super) const ROLE_SECONDS: u32 = 3_600;
-/// The seconds of a session of a user if none are asked for.
+/// The duration of a user's session in seconds if the request does not say one.
 const USER_SECONDS: u32 = 43_200;
-/// The most seconds of a session of root.
+/// The longest duration of a session of root, in seconds.
 const ROOT_SECONDS_MAX: u32 = 3_600;
 
 #[async_trait]
@@ -72,8 +72,9 @@ impl<'f> Perform<'f> for api::GetAccessKeyInfo<'f> {
     }
 }
 
-/// Returns whose rights a session of GetSessionToken or GetFederationToken has. Only keys that last
-/// may ask, and no service keys, whose policies would have to limit the session.
+/// Returns the user or root that sends the request, and whose rights the session of GetSessionToken
+/// or GetFederationToken has. The request must be signed with a lasting key; a service key is
+/// refused, since the session would not have the limits of the key's policy.
 fn asker(call: &ActionCall<'_>, action: &str) -> Result<Who, QueryError> {
     let session = call.session;
     let may = matches!(session.key_kind, KeyKind::Root | KeyKind::User);
@@ -88,7 +89,7 @@ fn asker(call: &ActionCall<'_>, action: &str) -> Result<Who, QueryError> {
     })
 }
 
-/// Returns the unique id of the user or role that asks.
+/// Returns the unique id of the user or role that sends the request.
 fn unique_id(call: &ActionCall<'_>) -> Option<UniqueId> {
     let id = call.session.principal.unique_id.as_deref()?;
     UniqueId::new(id.split(':').next()?).ok()
@@ -106,7 +107,7 @@ fn ends_with(call: &ActionCall<'_>) -> Option<EndingKey> {
     Some(EndingKey { user, key: session.credential.access_key.clone() })
 }
 
-/// Returns how long a session of a user or root lasts.
+/// Returns the duration in seconds of a session of a user or root.
 fn user_seconds(call: &ActionCall<'_>, asked: Option<u32>) -> u32 {
     let seconds = asked.unwrap_or(USER_SECONDS);
     if call.session.principal.kind == PrincipalKind::Root { seconds.min(ROOT_SECONDS_MAX) } else { seconds }
@@ -125,7 +126,7 @@ fn claims(
     Claims::new(kind, account, whose, name, issued, issued.saturating_add(i64::from(seconds)))
 }
 
-/// Returns the key of a session, as answers show it.
+/// Returns the credentials of a session in the form of answers.
 pub(super) fn credentials<'a>(issued: &'a Issued, claims: &Claims) -> Credentials<'a> {
     Credentials {
         access_key_id: issued.access_key.as_str().into(),
@@ -167,7 +168,7 @@ pub(super) fn session_policy(text: Option<&str>) -> Result<Option<Document>, Que
     }
 }
 
-/// Checks the managed policies of a session: they are of the session's account, or built in.
+/// Checks the managed session policies: each must be one of the session's account, or built in.
 pub(super) fn session_policies(sent: &[&str], account: &AccountState) -> Result<Vec<PolicyArn>, QueryError> {
     let known = |text: &&str| {
         let arn = policy_arn(text)?;
@@ -217,8 +218,8 @@ pub(super) struct Wanted<'s> {
     pub trust: &'s policy::Policy,
 }
 
-/// Finds a role by its ARN, in which case and path count; `None` if there is none, or nobody may
-/// assume it.
+/// Finds a role by its ARN, in which case and path matter; `None` if the role does not exist, or
+/// can't be assumed.
 pub(super) fn find<'s>(state: &'s Snapshot, arn: &str) -> Option<Wanted<'s>> {
     let (account, identity) = state.by_arn(arn)?;
     // Users have no such policy.
@@ -300,12 +301,12 @@ trait Assume {
     fn new_tags(&self, inherited: &[SessionTag]) -> Result<(Tags, BTreeSet<TagKey>), QueryError>;
 }
 
-/// Returns the tags that go on from the session that asks.
+/// Returns the tags that the requester's session passes on.
 fn inherited<'c>(call: &'c ActionCall<'_>) -> &'c [SessionTag] {
     call.session.token.as_ref().map_or(&[], |token| &token.transitive)
 }
 
-/// Returns the keys of those tags that are named, in the tags' own spelling.
+/// Returns the keys of the named tags, spelled as in `tags`. Case does not matter for the names.
 pub(super) fn transitive_of(tags: &Tags, named: &[impl AsRef<str>]) -> BTreeSet<TagKey> {
     let is_named = |key: &&TagKey| {
         let folded = key.as_str().to_lowercase();
@@ -315,7 +316,8 @@ pub(super) fn transitive_of(tags: &Tags, named: &[impl AsRef<str>]) -> BTreeSet<
 }
 
 impl Assume for api::AssumeRole<'_> {
-    /// The role's policy has to allow it, and in another account the requester's own as well.
+    /// Checks that the role's trust policy allows it, and in another account also the requester's
+    /// own policies.
     fn check(
         &self,
         call: &ActionCall<'_>,
@@ -337,7 +339,7 @@ impl Assume for api::AssumeRole<'_> {
         Ok(())
     }
 
-    /// The sentences are AWS's.
+    /// Returns the duration of the session in seconds. The sentences of errors are AWS's.
     fn seconds(&self, call: &ActionCall<'_>, role: &Role) -> Result<u32, QueryError> {
         let seconds = self.duration_seconds.unwrap_or(ROLE_SECONDS);
         let message = if seconds > role.max_session {
@@ -350,7 +352,8 @@ impl Assume for api::AssumeRole<'_> {
         Err(QueryError::new(QueryCode::ValidationError, message))
     }
 
-    /// A source identity goes on to the next role, and never changes.
+    /// Returns the source identity of the new session. One that the requester's session has is
+    /// passed on, and cannot be changed.
     fn source(&self, call: &ActionCall<'_>) -> Result<Option<Box<str>>, QueryError> {
         let there = call.session.token.as_ref().and_then(|token| token.source.as_deref());
         match (there, self.source_identity) {
@@ -362,8 +365,9 @@ impl Assume for api::AssumeRole<'_> {
         }
     }
 
-    /// Tags that go on from the session that asks go on from the new one as well, and cannot be set
-    /// again. The sentence is AWS's (recorded).
+    /// Returns the tags of the new session, and the keys of those that it passes on. Tags that the
+    /// requester's session passes on are among them, and cannot be set again. The sentence of the
+    /// error is AWS's (recorded).
     fn new_tags(&self, inherited: &[SessionTag]) -> Result<(Tags, BTreeSet<TagKey>), QueryError> {
         let sent: &[Tag<'_>] = &self.tags;
         let is_sent = |key: &str| sent.iter().any(|tag| tag.key.to_lowercase() == key.to_lowercase());

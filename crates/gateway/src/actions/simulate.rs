@@ -1,6 +1,6 @@
-//! Asking what policies decide: SimulatePrincipalPolicy, SimulateCustomPolicy, and the condition
-//! keys that policies ask for. The decision is that of the crate `policy`, as for requests; the
-//! values of conditions are those that are given.
+//! The actions that ask what policies would decide: SimulatePrincipalPolicy, SimulateCustomPolicy,
+//! and those that list the condition keys of policies. The crate `policy` decides, as for real
+//! requests; the values of conditions are parameters.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ struct Caller {
     issuer: Option<String>,
 }
 
-/// Makes the caller of the ARN of a user, a role's session or root.
+/// Makes the caller from the ARN of a user, a federated user, a role's session or root.
 fn caller(arn: &str) -> Result<Caller, QueryError> {
     let wrong = || invalid(format!("The caller {arn} is not the ARN of a user, of a session or of root."));
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
@@ -57,8 +57,8 @@ fn caller(arn: &str) -> Result<Caller, QueryError> {
     Ok(Caller { kind, account, arn: arn.to_owned(), issuer })
 }
 
-/// The values of conditions: those that are given, and those that follow from the caller. Notes
-/// which were asked for and are not there.
+/// The values of condition keys: parameters, and those that follow from the caller. It notes the
+/// keys that policies ask for and that have no value.
 struct Given<'a> {
     entries: &'a [ContextEntry<'a>],
     of_caller: Vec<(&'static str, String)>,
@@ -84,12 +84,12 @@ impl Facts for Given<'_> {
     }
 }
 
-/// The question of SimulatePrincipalPolicy and SimulateCustomPolicy.
+/// A simulation, as SimulatePrincipalPolicy and SimulateCustomPolicy ask for it.
 struct Simulation<'a> {
     policies: Vec<Sourced>,
     boundary: Option<Sourced>,
     caller: Caller,
-    /// The unique ids of the caller, which stored policies name.
+    /// The unique id of the user, which stored policies name; `None` for other callers.
     user: Option<String>,
     actions: &'a [&'a str],
     resources: &'a [&'a str],
@@ -103,7 +103,7 @@ struct Simulation<'a> {
 /// The policy of each bucket that a page of results is about.
 type BucketPolicies<'a> = BTreeMap<&'a str, Policy>;
 
-/// Reads the account of the owner of resources.
+/// Returns the account from the ARN of the owner of resources.
 fn owner(arn: Option<&str>) -> Result<Option<AccountId>, QueryError> {
     let Some(arn) = arn else { return Ok(None) };
     let number = arn.split(':').nth(4).unwrap_or(arn);
@@ -111,7 +111,7 @@ fn owner(arn: Option<&str>) -> Result<Option<AccountId>, QueryError> {
     AccountId::new(number).map(Some).map_err(wrong)
 }
 
-/// Makes a resource of its ARN. A bucket and a key are taken as they are sent.
+/// Makes a resource from its ARN. Bucket and key are not decoded or checked.
 fn resource(arn: &str, action: Action) -> Resource<'_> {
     match arn.strip_prefix("arn:aws:s3:::") {
         None if arn == "*" && action.service() == "s3" => Resource::Service,
@@ -245,8 +245,8 @@ impl Simulation<'_> {
         Ok(all)
     }
 
-    /// The values that follow from the caller, but for the time and the way by which a request
-    /// comes, which have to be given.
+    /// Returns the values of condition keys that follow from the caller. Others, such as the time
+    /// or the client's address, have to be parameters.
     fn of_caller(&self) -> Vec<(&'static str, String)> {
         let Caller { kind, account, arn, issuer } = &self.caller;
         let shown = match kind {
@@ -286,7 +286,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Takes the one boundary that may be given.
+/// Reads the boundary that is a parameter; there may be at most one.
 fn boundary_of(sent: &[&str]) -> Result<Option<Sourced>, QueryError> {
     match sent {
         [] => Ok(None),
@@ -364,7 +364,8 @@ impl<'f> Perform<'f> for api::SimulatePrincipalPolicy<'f> {
     }
 }
 
-/// Returns the user, group or role of an ARN, with what it has if it is there.
+/// Returns the target of an action on a user, group or role: the ARN, and if the entity exists,
+/// what conditions may ask for.
 fn target_of<'v>(call: &'v ActionCall<'_>, arn: &'v str) -> Result<Target<'v>, QueryError> {
     let name = arn.rsplit('/').next().unwrap_or_default();
     let is_of = |kind: &str| arn.starts_with(&call.arn(kind, "/"));
@@ -382,7 +383,7 @@ fn target_of<'v>(call: &'v ActionCall<'_>, arn: &'v str) -> Result<Target<'v>, Q
     Ok(if target.arn() == arn { target } else { Target::new(arn) })
 }
 
-/// Returns the condition keys that policies ask for.
+/// Returns the names of the condition keys that policies use.
 fn keys(policies: &[Sourced]) -> Vec<Text<'static>> {
     let conditions = policies.iter().flat_map(|one| &one.policy.statements).flat_map(|of| &of.conditions);
     let mut all: BTreeSet<String> = conditions.map(|condition| condition.key().to_string()).collect();

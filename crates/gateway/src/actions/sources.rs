@@ -1,4 +1,4 @@
-//! The policies of an entity with the texts that they were made of, for simulations.
+//! The policies of an entity together with their texts, for simulations.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::call::ActionCall;
 use super::error;
 use super::place::{Place, places};
 
-/// A policy and where it comes from.
+/// A policy, with its text and its source.
 pub(super) struct Sourced {
     id: String,
     /// The text.
     pub text: String,
-    /// The text, compiled.
+    /// The compiled policy.
     pub policy: Arc<Policy>,
     /// The places of its statements in the text.
     pub places: Vec<Place>,
@@ -35,28 +35,28 @@ impl Sourced {
     }
 }
 
-/// Returns policies that are parameters.
+/// Compiles the policies in the parameter `list`.
 pub(super) fn given(texts: &[&str], list: &str) -> Result<Vec<Sourced>, QueryError> {
     let numbered = texts.iter().enumerate();
     numbered.map(|(at, text)| Sourced::new(format!("{list}.{}", at + 1), text)).collect()
 }
 
-/// A user, group or role whose policies are asked about.
+/// A user, group or role whose policies are simulated.
 #[derive(Default)]
 pub(super) struct Entity {
-    /// All of its policies, those of its groups among them.
+    /// All policies of the entity; for a user, including those of its groups.
     pub policies: Vec<Sourced>,
-    /// Its boundary.
+    /// The entity's permissions boundary.
     pub boundary: Option<Sourced>,
-    /// True for a user.
+    /// True if the entity is a user.
     pub user: bool,
-    /// The unique id of a user.
+    /// The unique id, if the entity is a user.
     pub id: Option<String>,
-    /// The ARN of a session of a role.
+    /// The ARN of a made-up session, if the entity is a role.
     pub session: Option<String>,
 }
 
-/// Finds a user, group or role by its ARN, in which case and path count.
+/// Finds a user, group or role by its ARN, in which case and path matter.
 pub(super) fn of_entity(call: &ActionCall<'_>, arn: &str) -> Result<Entity, QueryError> {
     let text = arn.rsplit('/').next().unwrap_or_default();
     let kind = arn.split(':').nth(5).and_then(|rest| rest.split('/').next()).unwrap_or_default();
@@ -108,7 +108,7 @@ fn own(
     of_inline.chain(attached.iter().map(|arn| managed(call, arn))).collect()
 }
 
-/// Returns a managed policy in its default version. Its id is its name, as IAM shows it.
+/// Returns the default version of a managed policy. Its id is its name, as IAM shows it.
 fn managed(call: &ActionCall<'_>, arn: &PolicyArn) -> Result<Sourced, QueryError> {
     let name = arn.as_str().rsplit('/').next().unwrap_or_default().to_owned();
     if let Some(policy) = built_in(arn) {

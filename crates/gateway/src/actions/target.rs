@@ -1,4 +1,4 @@
-//! The target of an action, as policies see it.
+//! The target of an action, for the policies that decide about it.
 
 use iam::model::{KeyOwner, PolicyArn, Tags, arn_of};
 use iam_wire::{Action, QueryError, Tag};
@@ -7,8 +7,8 @@ use policy::Value;
 use super::call::ActionCall;
 
 /// The user, role, policy, ... that an action is done with: its ARN, and the values that conditions
-/// may ask for. It is made at one place for each kind, so that no action forgets what its target
-/// has.
+/// may ask for. For each kind, one method of [`ActionCall`] makes it, so that no action leaves out
+/// a value.
 pub(super) struct Target<'v> {
     arn: String,
     becomes: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Target<'v> {
 }
 
 impl<'v> Target<'v> {
-    /// Makes a target that has an ARN and nothing else.
+    /// Makes a target with an ARN and no values.
     pub fn new(arn: impl Into<String>) -> Self {
         Self {
             arn: arn.into(),
@@ -35,7 +35,7 @@ impl<'v> Target<'v> {
         }
     }
 
-    /// Makes the target of actions that are done with nothing.
+    /// Makes the target of actions that are not done with one thing.
     pub fn nothing() -> Self {
         Self::new("*")
     }
@@ -68,12 +68,12 @@ impl<'v> Target<'v> {
         Self { sent_tags: tags, ..self }
     }
 
-    /// Adds keys of tags that the request sends (`aws:TagKeys`).
+    /// Adds keys of tags without values that the request sends (`aws:TagKeys`).
     pub fn sending_keys(self, keys: &'v [&'v str]) -> Self {
         Self { sent_keys: keys, ..self }
     }
 
-    /// Adds the keys of tags that are to go on to the next session (`sts:TransitiveTagKeys`).
+    /// Adds the keys of the tags that a session is to pass on (`sts:TransitiveTagKeys`).
     pub fn sending_transitive(self, keys: &'v [&'v str]) -> Self {
         Self { transitive: keys, ..self }
     }
@@ -90,7 +90,7 @@ impl<'v> Target<'v> {
         &self.arn
     }
 
-    /// Returns the ARNs that the requester needs the permission for.
+    /// Returns all ARNs for which the requester needs the permission.
     pub fn arns(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.arn).chain(&self.becomes).map(String::as_str)
     }
@@ -128,7 +128,7 @@ impl<'v> Target<'v> {
     }
 }
 
-/// Says whether an action has the condition key `iam:PermissionsBoundary`.
+/// True if an action has the condition key `iam:PermissionsBoundary`.
 ///
 /// Source: "Actions, resources, and condition keys for AWS Identity and Access Management" in the
 /// Service Authorization Reference.
@@ -153,17 +153,17 @@ const fn has_boundary(action: Action) -> bool {
 }
 
 impl ActionCall<'_> {
-    /// Returns the target of an action that makes something: `kind` is `user`.
+    /// Returns the target of an action that makes something. `kind` is a word such as `user`.
     pub fn to_be_made(&self, kind: &str, path: Option<&str>, name: &str) -> Target<'_> {
         Target::new(self.arn(kind, &format!("{}{name}", path.unwrap_or("/"))))
     }
 
-    /// Returns the target of an action that lists all of a kind.
+    /// Returns the target of an action that lists all things of a kind.
     pub fn all_of(&self, kind: &str) -> Target<'_> {
         Target::new(self.arn(kind, "/"))
     }
 
-    /// Returns a user, with what it has if it is there.
+    /// Returns a user as the target; if the user exists, with its tags and boundary.
     pub fn of_user(&self, name: &str) -> Target<'_> {
         let Ok((name, user)) = self.user(name) else { return self.to_be_made("user", None, name) };
         Target::new(arn_of(self.account_id(), "user", &user.path, name))
@@ -171,7 +171,7 @@ impl ActionCall<'_> {
             .bounded(user.boundary.as_ref().map(PolicyArn::as_str))
     }
 
-    /// Returns the user that is named, or whoever asks.
+    /// Returns the user with this name as the target, or the requester if there is no name.
     pub fn of_user_or_asker(&self, name: Option<&str>) -> Target<'_> {
         match (name, self.asking_user()) {
             (Some(name), _) => self.of_user(name),
@@ -180,12 +180,13 @@ impl ActionCall<'_> {
         }
     }
 
-    /// Returns the owner of keys: the user that is named, or whoever asks.
+    /// Returns the owner of keys as the target: the user with this name, or the requester if there
+    /// is no name.
     pub fn of_key_owner(&self, name: Option<&str>) -> Result<Target<'_>, QueryError> {
         Ok(self.of_owner(&self.key_owner(name)?))
     }
 
-    /// Returns an owner of keys.
+    /// Returns an owner of keys as the target.
     pub fn of_owner(&self, owner: &KeyOwner) -> Target<'_> {
         match owner {
             KeyOwner::Root => Target::new(self.arn("root", "")),
@@ -193,7 +194,7 @@ impl ActionCall<'_> {
         }
     }
 
-    /// Returns a group, which has no tags and no boundary.
+    /// Returns a group as the target; groups have no tags and no boundary.
     pub fn of_group(&self, name: &str) -> Target<'_> {
         match self.group(name) {
             Ok((name, group)) => Target::new(arn_of(self.account_id(), "group", &group.path, name)),
@@ -201,7 +202,7 @@ impl ActionCall<'_> {
         }
     }
 
-    /// Returns a role, with what it has if it is there.
+    /// Returns a role as the target; if the role exists, with its tags and boundary.
     pub fn of_role(&self, name: &str) -> Target<'_> {
         let Ok((name, role)) = self.role(name) else { return self.to_be_made("role", None, name) };
         Target::new(arn_of(self.account_id(), "role", &role.path, name))
@@ -209,7 +210,7 @@ impl ActionCall<'_> {
             .bounded(role.boundary.as_ref().map(PolicyArn::as_str))
     }
 
-    /// Returns a managed policy, with what it has if it is there.
+    /// Returns a managed policy as the target; if the policy exists, with its tags.
     pub fn of_policy(&self, arn: &str) -> Target<'_> {
         let target = Target::new(arn);
         match PolicyArn::new(arn).ok().and_then(|arn| self.document().policy(&arn)) {

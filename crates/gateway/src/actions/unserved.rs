@@ -1,4 +1,5 @@
-//! The actions whose lists are always empty, or that find nothing: there are no such things here.
+//! The actions that answer an empty list, or that nothing was found, since this server has no such
+//! things.
 
 use async_trait::async_trait;
 use iam_wire::api::{self, render_empty};

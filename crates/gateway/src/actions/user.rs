@@ -1,4 +1,4 @@
-//! Users, their boundaries and tags.
+//! The actions about users, their boundaries and tags.
 
 use async_trait::async_trait;
 use iam::PrincipalKind;
@@ -58,8 +58,8 @@ impl<'f> Perform<'f> for api::GetUser<'f> {
     }
 }
 
-/// Returns the root of the account, as IAM shows it: its id is the account's. When it was made is
-/// not known.
+/// Renders the root of the account as GetUser shows it: its id is the account's, and its time that
+/// of 1970, since it is not known.
 fn root(call: &ActionCall<'_>) -> String {
     let user = api::User {
         path: "/".into(),

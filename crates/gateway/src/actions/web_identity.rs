@@ -1,5 +1,6 @@
-//! AssumeRoleWithWebIdentity: sessions of roles for those whom an OpenID provider vouches for
-//! (docs/decisions/0042-session-tokens.md). Nobody signs for it: the token is the proof.
+//! AssumeRoleWithWebIdentity: it issues sessions of roles to people for whom an OpenID provider
+//! vouches (docs/decisions/0042-session-tokens.md). The requests are not signed: the token is the
+//! proof.
 
 use http::HeaderMap;
 use iam::model::{Name, Provider, ProviderArn, ProviderUrl, Role, arn_of};
@@ -24,14 +25,14 @@ use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
 const ACTION: Action = Action::AssumeRoleWithWebIdentity;
-/// The characters of a source identity, as STS's model has them.
+/// The minimum and the maximum length of a source identity in characters, from STS's model.
 const SOURCE_IDENTITY_CHARS: (usize, usize) = (2, 256);
-/// The most characters of the name of a session.
+/// The longest name of a session, in characters.
 const SESSION_NAME_CHARS_MAX: usize = 64;
 
 type Input<'f> = api::AssumeRoleWithWebIdentity<'f>;
 
-/// A request for a session, by whoever has the token.
+/// A request for a session, from a client that has a token.
 pub(super) struct Login<'a> {
     /// The gateway.
     pub gateway: &'a Gateway,
@@ -55,8 +56,8 @@ fn invalid(message: impl Into<String>) -> QueryError {
     QueryError::new(QueryCode::InvalidIdentityToken, message.into())
 }
 
-/// Makes the error for a role that is not there, or that does not trust whoever has the token:
-/// nobody is told which. The sentence is AWS's.
+/// Makes the error for a role that does not exist, or that does not trust the person: clients do
+/// not learn which. The sentence is AWS's.
 fn denied() -> QueryError {
     let message = "Not authorized to perform sts:AssumeRoleWithWebIdentity";
     QueryError::new(QueryCode::AccessDenied, message)
@@ -74,7 +75,7 @@ fn refused(why: Refusal) -> QueryError {
 }
 
 impl Login<'_> {
-    /// Performs the action. Without `RoleArn` the role is the one that the token names.
+    /// Performs the action. If `RoleArn` is missing, the token names the role.
     pub async fn perform(&self, form: &Form<'_>) -> Result<String, QueryError> {
         let token = form.get("WebIdentityToken").filter(|_| form.get("RoleArn").is_none());
         let Some(token) = token else { return self.perform_named(form).await };
@@ -90,8 +91,8 @@ impl Login<'_> {
         }
     }
 
-    /// Returns the ARN of the role that a token names, and a name for its session; `None` if its
-    /// provider has no claim for roles.
+    /// Returns the ARN of the role that a token names, and a name for the session; `None` if the
+    /// token's provider has no claim for roles.
     async fn named_by(&self, token: &str) -> Result<Option<(String, String)>, QueryError> {
         let sent = Unverified::read(token).map_err(refused)?;
         let state = self.gateway.registry.fresh_or_look().await.map_err(error::unavailable)?;
@@ -126,8 +127,8 @@ impl Login<'_> {
         Ok(token)
     }
 
-    /// Verifies the token by the keys of its provider, asks the policy of the role, and gives out a
-    /// session.
+    /// Verifies the token with the keys of its provider, checks the trust policy of the role, and
+    /// issues a session.
     async fn perform_named(&self, form: &Form<'_>) -> Result<String, QueryError> {
         let input: Input<'_> = parse(form)?;
         let sent = Unverified::read(input.web_identity_token.expose()).map_err(refused)?;
@@ -142,9 +143,9 @@ impl Login<'_> {
         self.answer(&input, &wanted, &found, &token)
     }
 
-    /// Finds the provider in an account, that of the role. The gateway fetches what a
-    /// provider names, so that only the account of the tree may have any, until there is an option
-    /// that says which hosts other accounts may have fetched.
+    /// Finds the provider of a token in an account, which is that of the role. Since the gateway
+    /// fetches documents from servers that a provider names, only the account of the tree may have
+    /// providers, until there is an option for the hosts that other accounts may name.
     fn find_provider<'s>(
         &self,
         state: &'s Snapshot,
@@ -171,7 +172,8 @@ impl Login<'_> {
         Ok(Found { account, url, arn, provider })
     }
 
-    /// Asks the policy of the role: for the session, and for what the token wants it to have.
+    /// Checks that the trust policy of the role allows the session, with the tags and the source
+    /// identity that the token has for it.
     fn check(
         &self,
         input: &Input<'_>,
@@ -263,22 +265,22 @@ impl Login<'_> {
     }
 }
 
-/// Says whether a token names a role, by its name or its ARN; any role, if its provider has no
-/// claim for roles.
+/// True if a token names a role, by its name or its ARN, or if its provider has no claim for roles,
+/// so that any role may be assumed.
 fn is_named(token: &WebToken, arn: &str) -> bool {
     let name = arn.rsplit('/').next().unwrap_or_default();
     let is_it = |named: &str| named == arn || (!named.contains(':') && named.eq_ignore_ascii_case(name));
     token.roles.as_ref().is_none_or(|roles| roles.iter().any(|named| is_it(named)))
 }
 
-/// Makes the name of a session of the subject of a token, for those who send none.
+/// Makes a session's name from the subject of a token, for requests without one.
 fn session_name(subject: &str) -> String {
     let shown = |c: char| if c.is_ascii_alphanumeric() || "_+=,.@-".contains(c) { c } else { '-' };
     let name: String = subject.chars().map(shown).take(SESSION_NAME_CHARS_MAX).collect();
     if name.len() < 2 { format!("{name}-") } else { name }
 }
 
-/// The sentence is AWS's.
+/// Returns the duration of the session in seconds. The sentence of the error is AWS's.
 fn seconds(input: &Input<'_>, role: &Role) -> Result<u32, QueryError> {
     let seconds = input.duration_seconds.unwrap_or(ROLE_SECONDS);
     if seconds > role.max_session {
@@ -301,9 +303,10 @@ fn source_identity(text: &str) -> Result<Box<str>, QueryError> {
     Err(invalid("The source identity of the token is not of its form."))
 }
 
-/// Returns the value of a condition key of the provider: `aud` is the client that the token was
-/// made for, as with AWS, and `oaud` what the token has as its audiences. Names of condition keys
-/// are in small letters, so that a claim whose name differs in case from another one has no value.
+/// Returns the value of a condition key of the provider. As with AWS, `aud` is the client that the
+/// token was made for, and `oaud` are the audiences in the token. Names of condition keys are
+/// compared without case. So a claim has no value if another claim's name differs from it only in
+/// case.
 ///
 /// Source: "IAM and AWS STS condition context keys" in the IAM User Guide, "Available keys for AWS
 /// OIDC federation".

@@ -1,4 +1,4 @@
-//! The fields of a line, in their order.
+//! A line of the audit log: its fields, in their order.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,10 +25,11 @@ pub struct DirectorySubject {
     pub person: Option<Arc<Person>>,
 }
 
-/// A line without its time.
+/// A line, except for the time.
 pub(super) struct Line {
     fields: Vec<u8>,
-    /// True if it is known who asks, so that a key in the resource is what was meant to be one.
+    /// True if the requester is known. Then a key in the resource is really meant as a key:
+    /// otherwise it may be a secret that was put in the wrong place.
     is_signed: bool,
 }
 
@@ -61,7 +62,7 @@ impl Line {
         self.is_signed = session.is_some();
     }
 
-    /// Tells of whoever asks for a session by a token that was verified.
+    /// Adds the fields about a person who asks for a session with a token that was verified.
     pub fn web_subject(&mut self, web: &WebSubject) {
         word(&mut self.fields, b",\"kind\":\"", Some("web-identity"));
         push_web(&mut self.fields, web);

@@ -1,5 +1,4 @@
-//! The audit log: a line for each decision about a permission
-//! (docs/decisions/0057-audit-log.md).
+//! The audit log: one line for each decision about a permission (docs/decisions/0057-audit-log.md).
 
 mod line;
 mod log;

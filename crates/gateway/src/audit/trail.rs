@@ -10,12 +10,12 @@ use super::log::AuditLog;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
 
-/// The reason for a decision in which no policy was asked.
+/// The reason why a decision was made without policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoPolicy {
     /// The action needs no permission.
     Anybody,
-    /// The action is for the root of the server alone.
+    /// The action is only for the root of the server.
     Administrator,
 }
 
@@ -49,24 +49,25 @@ pub struct Trail {
     log: Arc<AuditLog>,
     request: RequestId,
     remote: Option<IpAddr>,
-    /// The operation that the request asks for, once it is known.
+    /// The name of the operation, once it is known.
     operation: OnceLock<&'static str>,
     /// The uid and gid of the requester on the file system, once they are known.
     unix: OnceLock<UnixAccount>,
-    /// For whom an OpenID provider vouches, once it is known: they ask for a session without a key.
+    /// The person for whom an OpenID provider vouches, once known. Such a person asks for a session
+    /// without a key.
     web: OnceLock<WebSubject>,
     /// The owner of the password of the directory that was sent, once it is known.
     directory: OnceLock<DirectorySubject>,
-    /// The id of the key that signed, if it is known and switched off.
+    /// The id of the key that signed, if the key is known and switched off.
     disabled_key: OnceLock<Box<str>>,
     /// The id of the key that a request says it is signed with, if the signature was not verified.
     presented_key: OnceLock<Box<str>>,
-    /// True once a line says that something is not allowed.
+    /// True once a line says that something was denied.
     has_denial: AtomicBool,
 }
 
 impl Trail {
-    /// Begins the lines of a request.
+    /// Makes an empty trail for a request.
     pub fn new(log: &Arc<AuditLog>, request: RequestId, peer: Peer) -> Self {
         let (log, has_denial) = (Arc::clone(log), AtomicBool::new(false));
         let (operation, unix) = (OnceLock::new(), OnceLock::new());
@@ -86,19 +87,19 @@ impl Trail {
         }
     }
 
-    /// Takes the name of what the request asks for.
+    /// Sets the name of the operation.
     pub fn set_operation(&self, name: &'static str) {
         // It is known once.
         let _ = self.operation.set(name);
     }
 
-    /// Takes whom the requester is on the file system.
+    /// Sets the identity of the requester on the file system.
     pub fn set_unix(&self, account: UnixAccount) {
         // It is known once.
         let _ = self.unix.set(account);
     }
 
-    /// Takes for whom an OpenID provider vouches.
+    /// Sets the person for whom an OpenID provider vouches.
     pub fn set_web(&self, subject: WebSubject) {
         // It is known once.
         let _ = self.web.set(subject);
@@ -117,7 +118,8 @@ impl Trail {
         self.add(&line);
     }
 
-    /// Takes the id of a key that is switched off, with which a request says that it is signed.
+    /// Sets the id of a key that is switched off, which the request names as the one that signed
+    /// it.
     pub fn set_disabled_key(&self, id: &str) {
         // It is known once.
         let _ = self.disabled_key.set(id.into());
@@ -132,8 +134,9 @@ impl Trail {
         }
     }
 
-    /// Takes the id of a key with which a request says that it is signed, if the signature could not
-    /// be verified. What is not known and has not the form of an id may be a secret: it is not told.
+    /// Takes the id of a key with which a request says that it is signed, if the signature could
+    /// not be verified. What is not known and has not the form of an id may be a secret: it is not
+    /// told.
     pub fn set_presented_key(&self, id: &str, is_known: bool) {
         if is_known || is_like_an_id(id) {
             // It is known once.
@@ -141,7 +144,7 @@ impl Trail {
         }
     }
 
-    /// Adds the line of a decision by policies.
+    /// Adds the line for a decision by policies.
     pub fn decided(&self, requester: &Requester, action: &str, resource: &str, explained: &Explained) {
         let mut line = self.line(Some(requester), explained.decision == Decision::Allow);
         line.permission(action, resource);
@@ -149,7 +152,7 @@ impl Trail {
         self.add(&line);
     }
 
-    /// Adds the line of a decision that no policy made.
+    /// Adds the line for a decision without policies.
     pub fn decided_without(&self, requester: &Requester, action: &str, by: NoPolicy, is_allowed: bool) {
         let mut line = self.line(Some(requester), is_allowed);
         line.permission(action, "*");

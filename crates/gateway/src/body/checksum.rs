@@ -5,8 +5,8 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::payload::Trailers;
 use s3_wire::{ErrorCode, Result, S3Error};
 
-/// The checksum that a body must have: from a header, or from the trailer that the headers
-/// announced.
+/// Returns the checksum that a body must have: from a header, or from the trailer that the headers
+/// announced. `None` if the client gives none.
 pub fn expected_value(request: &ChecksumRequest, trailers: &Trailers) -> Result<Option<ChecksumValue>> {
     let Some(algorithm) = request.trailer else { return Ok(request.value) };
     let Some(text) = trailers.get(algorithm.header()) else {

@@ -64,8 +64,8 @@ pub struct DigestService<A: Algorithm> {
 struct State<A: Algorithm> {
     streams: HashMap<u64, Stream<A>>,
     last_id: u64,
-    /// The ids of the streams that are due, in the order in which they became so. A stream that is
-    /// gone may still be listed.
+    /// The ids of the streams that are due, in the order in which they became due. A stream that no
+    /// longer exists may still be in the list.
     due: VecDeque<u64>,
     /// The ids of streams with waiting bytes that are not due.
     others: BTreeSet<u64>,
@@ -73,7 +73,7 @@ struct State<A: Algorithm> {
 }
 
 struct Stream<A: Algorithm> {
-    /// `None` while it is in a lane.
+    /// The digest so far; `None` while it is in a lane.
     digest: Option<Digest<A>>,
     chunks: VecDeque<Bytes>,
     /// The bytes in `chunks` and in a lane.
@@ -85,7 +85,7 @@ struct Stream<A: Algorithm> {
     waker: Option<Waker>,
 }
 
-/// A stream that is being digested.
+/// The lane of a pass, with the stream that it digests.
 struct Lane<A: Algorithm> {
     id: u64,
     digest: Digest<A>,
@@ -95,7 +95,7 @@ struct Lane<A: Algorithm> {
 }
 
 impl<A: Algorithm> DigestService<A> {
-    /// A service for all bodies of a gateway.
+    /// Makes a service for all bodies of a gateway.
     pub fn new() -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let passes_max = cores.div_ceil(DIGEST_CORES_PER_PASS);
@@ -190,7 +190,7 @@ impl<A: Algorithm> Drop for Pass<A> {
     }
 }
 
-/// Digests the first chunk of each lane, until one lane's chunk is used up.
+/// Digests the first chunk of each lane, until the chunk of one lane is used up.
 fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
     let mut updates: Vec<_> = lanes
         .iter_mut()
@@ -210,13 +210,14 @@ fn digest<A: Algorithm>(lanes: &mut [Lane<A>]) {
 }
 
 impl<A: Algorithm> State<A> {
-    /// The number of bytes that a stream may have waiting: its share of what all streams may have.
+    /// Returns the number of bytes that may wait for a stream: its share of those that may wait for
+    /// all streams.
     fn room_bytes(&self) -> usize {
         let share = DIGEST_WAITING_BYTES_MAX / self.streams.len().max(1);
         share.clamp(DIGEST_STREAM_BYTES_MIN, DIGEST_STREAM_BYTES_MAX)
     }
 
-    /// The number of waiting bytes from which on a stream is due.
+    /// Returns the number of waiting bytes from which on a stream is due.
     fn due_bytes(&self) -> usize {
         (self.room_bytes() / 2).min(DIGEST_DUE_BYTES)
     }
@@ -238,8 +239,8 @@ impl<A: Algorithm> State<A> {
         }
     }
 
-    /// Records what was digested in a lane, and gives the lane the next chunks of its stream. False
-    /// if the lane is free.
+    /// Records what was digested in a lane, and gives the lane the next chunks of its stream.
+    /// Returns false if the lane is free.
     fn settle(&mut self, lane: &mut Lane<A>, wakers: &mut Vec<Waker>, used: &mut Vec<Bytes>) -> bool {
         let (room_bytes, due_bytes) = (self.room_bytes(), self.due_bytes());
         let Some(stream) = self.streams.get_mut(&lane.id) else {
@@ -266,7 +267,7 @@ impl<A: Algorithm> State<A> {
         !free
     }
 
-    /// Gives free lanes to streams that are due, and the remaining ones to others.
+    /// Gives free lanes to streams that are due, and the remaining lanes to other streams.
     fn fill(&mut self, lanes: &mut Vec<Lane<A>>) {
         while let Some(id) = self.due.pop_front() {
             if lanes.len() == LANES {
@@ -313,14 +314,14 @@ impl<A: Algorithm> State<A> {
     }
 }
 
-/// The digest of one body. Dropping it discards its waiting bytes.
+/// The stream of one body. Dropping it discards its waiting bytes.
 pub struct DigestStream<A: Algorithm> {
     service: Arc<DigestService<A>>,
     id: u64,
 }
 
 impl<A: Algorithm> DigestStream<A> {
-    /// Adds bytes; waits while too many are waiting.
+    /// Adds bytes. Waits while too many bytes are waiting for this stream.
     pub async fn push(&self, mut chunk: Bytes) {
         poll_fn(|cx| {
             let mut state = self.service.lock();
@@ -340,8 +341,8 @@ impl<A: Algorithm> DigestStream<A> {
         .await;
     }
 
-    /// Adds the rest, and returns the digest of everything; `None` if the service lost it, which is
-    /// a fault of the service.
+    /// Adds the rest, and returns the digest of all bytes; `None` if the service lost it by a fault
+    /// of its own.
     pub async fn finish(self, mut rest: Bytes) -> Option<A::Output> {
         let digest = poll_fn(|cx| {
             let mut state = self.service.lock();

@@ -21,7 +21,7 @@ pub struct DigestServices {
 }
 
 impl DigestServices {
-    /// Services for all bodies of a gateway.
+    /// Makes the services for all bodies of a gateway.
     pub fn new() -> Self {
         Self { md5: DigestService::new(), sha256: DigestService::new() }
     }
@@ -34,21 +34,21 @@ pub struct DigestPlan<'a> {
     pub wanted: bool,
     /// The source of the ETag.
     pub etag: ETagSource,
-    /// The checksum's algorithm if the client chose none.
+    /// The algorithm of the checksum if the client chose none.
     pub default: ChecksumAlgorithm,
     /// The services that digest larger bodies.
     pub services: &'a DigestServices,
 }
 
 impl<'a> DigestPlan<'a> {
-    /// The digests that the backend wants.
+    /// Makes the plan for the digests that the backend wants.
     pub fn new(wanted: Capabilities, services: &'a DigestServices) -> Self {
         Self { wanted: wanted.digests, etag: wanted.etag, default: wanted.default_checksum, services }
     }
 
-    /// Begins to digest a body. If neither backend nor client wants a digest, the SHA-256 that a
-    /// client signed is computed here for a large body: lanes take less CPU for it than the
-    /// decoder.
+    /// Begins to digest a body. If neither the backend nor the client wants a digest, only the
+    /// SHA-256 that a client signed is needed. For a large body it is computed here, too, since
+    /// lanes take less CPU for it than the decoder.
     pub(super) fn begin(self, body: &mut DecodedBody<'_>, expected: &ChecksumRequest) -> BodyDigests {
         let large = body.length() > DIGEST_INLINE_BYTES_MAX;
         let signed = body.sha256();
@@ -74,9 +74,9 @@ impl<'a> DigestPlan<'a> {
 /// The digests of a body that is being received.
 pub(super) struct BodyDigests {
     slow: Md5AndSha256,
-    /// The SHA-256 that the client signed.
+    /// The SHA-256 that the client signed, if any.
     signed: Option<[u8; 32]>,
-    /// `None` if no digest is wanted.
+    /// The checksums and the MD5 for the backend; `None` if no digest is wanted.
     checksums: Option<Checksums>,
 }
 
@@ -86,24 +86,24 @@ pub(super) struct Computed {
     pub digests: Option<Digests>,
     /// The MD5; `None` if nothing needed it.
     pub md5: Option<[u8; 16]>,
-    /// The SHA-256 of the payload, if the decoder left it to the caller.
+    /// The SHA-256 of the payload; `None` if the decoder computes it.
     pub sha256: Option<[u8; 32]>,
 }
 
-/// The error for a digest that is needed and was not computed.
+/// Makes the error for a digest that is needed and was not computed.
 fn lost() -> S3Error {
     S3Error::new(ErrorCode::InternalError)
         .caused_by("the thread that computes digests ended without a result")
 }
 
 impl Computed {
-    /// The MD5, for a caller that needs it.
+    /// Returns the MD5, for a caller that needs it.
     pub fn needed_md5(&self) -> Result<[u8; 16]> {
         self.md5.ok_or_else(lost)
     }
 }
 
-/// The way in which the MD5 and SHA-256 of a body are computed.
+/// The code that computes the MD5 and SHA-256 of a body.
 enum Md5AndSha256 {
     /// The MD5 is computed here, if it is wanted, and the SHA-256 by the decoder.
     Here(Option<Md5>),
@@ -138,7 +138,8 @@ impl BodyDigests {
 struct Elsewhere {
     md5: Option<DigestStream<Md5Steps>>,
     sha256: Option<DigestStream<Sha256Steps>>,
-    /// Small pieces, gathered: each may hold a large network buffer, and costs work of its own.
+    /// Small chunks, which are gathered: each may hold a large network buffer, and has a cost of
+    /// its own.
     small: BytesMut,
 }
 
@@ -166,7 +167,7 @@ impl Elsewhere {
         }
     }
 
-    /// The digests that were computed; `None` if one was lost.
+    /// Returns the MD5 and the SHA-256 that were computed; `None` if one was lost.
     async fn finish(mut self) -> Option<(Option<[u8; 16]>, Option<[u8; 32]>)> {
         let rest = self.small.split().freeze();
         let md5 = async {

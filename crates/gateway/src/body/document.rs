@@ -15,7 +15,7 @@ use super::checksum::expected_value;
 use super::request::DecodedBody;
 use crate::limits::{DOCUMENT_HOP_BYTES, LARGE_DOCUMENT_TIME, LARGE_DOCUMENT_WAIT, SMALL_DOCUMENT_BYTES_MAX};
 
-/// A parser of a document.
+/// A parser of a document of this type.
 pub type Parse<T> = fn(&mut dyn BufRead) -> Result<T>;
 
 /// Reads a document of at most `bytes_max`, verifies its signature and the digests in `expected`,
@@ -112,7 +112,7 @@ impl Verifier {
     }
 }
 
-/// Passes an arriving document to a thread that may wait for it. It ends when its sender is
+/// A reader of an arriving document, for a thread that may block. It ends when its sender is
 /// dropped.
 struct Incoming {
     source: mpsc::Receiver<Bytes>,

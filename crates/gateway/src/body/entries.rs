@@ -1,4 +1,4 @@
-//! Documents with many entries, written while they are sent.
+//! Documents with many entries, which are written while they are sent.
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -7,8 +7,8 @@ use s3_wire::xml::Writer;
 use super::response::ResponseBody;
 use crate::limits::DOCUMENT_PIECE_BYTES;
 
-/// Adds `entries` to the document that `writer` began. A short document is sent as a whole, with
-/// its length.
+/// Adds `entries` to the document that `writer` began, and returns the body. A short document is
+/// sent as a whole, with its length.
 pub fn entries<T>(
     writer: Writer,
     entries: impl Iterator<Item = T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! A body that is read from a file of the storage.
+//! The body of an answer that is read from a file of the storage.
 
 use std::io;
 use std::ops::Range;
@@ -14,8 +14,8 @@ use crate::limits::{
 use crate::request_id::RequestId;
 use crate::send_file::FileParts;
 
-/// A file's bytes, piece by piece: sent or read from the page cache (decision 0015), or read from
-/// the disk, which takes a wait.
+/// A file's bytes in pieces. A piece is sent from or read from the page cache (decision 0015), or
+/// read from the disk, which may take a while.
 ///
 /// The last read shows whether the file has changed. So the end of a file is always read, and held
 /// back until that is known: a client never takes a mixture of two versions for a whole object.
@@ -23,25 +23,25 @@ pub struct FilePieces {
     body: Box<dyn FileBody>,
     left: Range<u64>,
     reading: Option<FileRead>,
-    /// Pieces that were handed out. Once they are sent, their memory is used again: it is in the
-    /// processor's caches, and needs no zeroing.
+    /// Pieces that were returned. Once a piece is sent, its memory is used again, since it is in
+    /// the processor's caches and needs no zeroing.
     sent: Vec<Bytes>,
 }
 
 impl FilePieces {
-    /// Pieces of all of `body`.
+    /// Makes the pieces of all of `body`.
     pub fn new(body: Box<dyn FileBody>) -> Self {
         let left = 0..body.length();
         Self { body, left, reading: None, sent: Vec::new() }
     }
 
-    /// The number of bytes that have not been handed out.
+    /// Returns the number of bytes that are not in a returned piece yet.
     pub const fn bytes_left(&self) -> u64 {
         self.left.end - self.left.start
     }
 
-    /// The next piece; `None` at the end. With `parts`, which belong to the answer to this request,
-    /// bytes in the page cache need not be read.
+    /// Returns the next piece; `None` at the end. With `parts`, the queue of the connection that
+    /// answers this request, bytes in the page cache need not be read.
     pub fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -62,7 +62,8 @@ impl FilePieces {
         Poll::Ready(Some(bytes.map(Piece::Bytes).map_err(io::Error::other)))
     }
 
-    /// The range that could be sent next without being read, if it is large and not the end.
+    /// Returns the range that could be sent next without being read; `None` if it is small or the
+    /// end of the file.
     fn next_part(&self) -> Option<Range<u64>> {
         let end = self.left.end.saturating_sub(FILE_END_BYTES).min(self.left.start + FILE_PART_BYTES as u64);
         let is_much = self.reading.is_none() && self.bytes_left() >= SENDFILE_BYTES_MIN;
@@ -99,7 +100,8 @@ impl FilePieces {
         bytes
     }
 
-    /// A buffer for the next piece: one that was already sent, if possible.
+    /// Returns a buffer for the next piece, which has the memory of a piece that was sent, if
+    /// possible.
     fn buffer(&mut self) -> BytesMut {
         let length = usize::try_from(self.bytes_left().min(FILE_CHUNK_BYTES)).unwrap_or(usize::MAX);
         let sent = self.sent.iter().position(Bytes::is_unique).map(|at| self.sent.swap_remove(at));

@@ -5,7 +5,7 @@ use crate::send_file::FilePlaceholder;
 /// A piece of a body.
 #[derive(Debug)]
 pub enum Piece {
-    /// Its bytes.
+    /// The bytes.
     Bytes(Bytes),
     /// The placeholder for a part of a file.
     Part(FilePlaceholder),

@@ -10,7 +10,7 @@ use super::digests::DigestPlan;
 use super::request::DecodedBody;
 
 /// Copies a body to a writer, and verifies everything that the client said about it. The bytes are
-/// not visible before the commit. `of` is the object or part that they become.
+/// not visible before the commit. `of` is the object or part that the body becomes, for errors.
 pub async fn receive(
     mut body: DecodedBody<'_>,
     writer: &mut dyn ObjectWriter,

@@ -24,15 +24,15 @@ pub struct RequestBody {
     pace: Option<Pace>,
 }
 
-/// The speed at which a body has come so far.
+/// The progress of a body so far, for the check of its speed.
 struct Pace {
     since: Instant,
     bytes: u64,
 }
 
 impl RequestBody {
-    /// Takes over `incoming`. Nothing is read, and no `100 Continue` is sent, before the first
-    /// piece is asked for.
+    /// Makes the body of `incoming`. Nothing is read, and no `100 Continue` is sent, before the
+    /// first piece is asked for.
     pub fn new(incoming: Incoming, headers: &HeaderMap, stall_timeout: Duration) -> Self {
         let awaits_continue = headers
             .get(http::header::EXPECT)
@@ -42,12 +42,12 @@ impl RequestBody {
         Self { incoming, content_length, awaits_continue, ended, stall_timeout, pace: None }
     }
 
-    /// The number of bytes read so far, including framing.
+    /// Returns the number of bytes read so far, including framing.
     pub fn bytes_read(&self) -> u64 {
         self.pace.as_ref().map_or(0, |pace| pace.bytes)
     }
 
-    /// The next piece as it was sent; `None` at the end.
+    /// Returns the next piece as it was sent; `None` at the end.
     pub async fn next_raw(&mut self) -> Result<Option<Bytes>> {
         loop {
             if self.ended {
@@ -83,8 +83,8 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Reads and drops the rest of a body that is not wanted, until `stopped` ends. True if the
-    /// connection can continue.
+    /// Reads and drops the rest of a body that is not wanted, until `stopped` completes. Returns
+    /// true if the connection can continue.
     pub async fn drain(&mut self, stopped: impl Future<Output = ()>) -> bool {
         if self.awaits_continue {
             // The client has been told nothing yet and sends nothing. One that sends its body
@@ -111,34 +111,35 @@ impl RequestBody {
         self.ended
     }
 
-    /// The payload of the body, which [`DecodedBody::finish`] verifies.
+    /// Returns the decoded payload of the body, which [`DecodedBody::finish`] verifies.
     pub fn decode(&mut self, mode: PayloadMode, headers: &HeaderMap) -> Result<DecodedBody<'_>> {
         let decoder = BodyDecoder::new(mode, headers, self.content_length)?;
         Ok(DecodedBody { body: self, decoder, raw_bytes: 0 })
     }
 }
 
-/// A payload, without its framing.
+/// The payload of a body, without its framing.
 pub struct DecodedBody<'a> {
     body: &'a mut RequestBody,
     decoder: BodyDecoder,
-    /// The size of the last piece from the connection.
+    /// The number of bytes of the last piece from the connection.
     raw_bytes: usize,
 }
 
 impl DecodedBody<'_> {
-    /// The payload's length, as the client gave it.
+    /// Returns the payload's length in bytes, as the client gave it.
     pub fn length(&self) -> u64 {
         self.decoder.decoded_length()
     }
 
-    /// The payload's SHA-256 that the client signed, if any; not verified before
+    /// Returns the SHA-256 of the payload that the client signed, if any. It is not verified before
     /// [`DecodedBody::finish`].
     pub fn sha256(&self) -> Option<[u8; 32]> {
         self.decoder.sha256()
     }
 
-    /// The next piece; `None` at the end. The pieces are verified only by [`DecodedBody::finish`].
+    /// Returns the next piece; `None` at the end. Pieces are verified only by
+    /// [`DecodedBody::finish`].
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             if let Some(piece) = self.decoder.next_chunk()? {
@@ -157,13 +158,13 @@ impl DecodedBody<'_> {
     }
 
     /// Leaves it to the caller to compute the SHA-256 that the client signed, and to pass it to
-    /// [`DecodedBody::finish`]. False if the client signed none.
+    /// [`DecodedBody::finish`]. Returns false if the client signed none.
     pub fn leave_sha256(&mut self) -> bool {
         self.decoder.leave_sha256()
     }
 
-    /// Verifies signature, hash and length, and returns the trailers. `sha256` is the payload's, if
-    /// it was left to the caller.
+    /// Verifies the signature, the hash and the length, and returns the trailers. `sha256` is the
+    /// SHA-256 of the payload, if the caller computes it ([`Self::leave_sha256`]).
     pub fn finish(self, sha256: Option<[u8; 32]>) -> Result<Trailers> {
         self.decoder.finish(sha256)
     }

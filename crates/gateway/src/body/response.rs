@@ -18,7 +18,7 @@ use crate::observers::Reporting;
 use crate::phase::Phase;
 use crate::request_id::RequestId;
 
-/// Held while a response is produced. Dropping it frees the request's place.
+/// The state of a response that is being produced. Dropping it frees the request's place.
 pub struct InProgress {
     id: RequestId,
     phase: Arc<Phase>,
@@ -27,8 +27,8 @@ pub struct InProgress {
 }
 
 impl InProgress {
-    /// At the end of the response to request `id`, the connection is idle, `place` is free for
-    /// another request, and `report` reports.
+    /// Makes the state for the response to request `id`. When it is dropped at the end of the
+    /// response, the connection is idle, `place` is free for another request, and `report` reports.
     pub const fn new(
         id: RequestId,
         phase: Arc<Phase>,
@@ -59,24 +59,24 @@ enum Content {
 }
 
 impl ResponseBody {
-    /// No body.
+    /// Makes an empty body.
     pub const fn empty() -> Self {
         Self { content: Content::Empty, in_progress: None }
     }
 
-    /// A body of these bytes.
+    /// Makes a body of these bytes.
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let content = if bytes.is_empty() { Content::Empty } else { Content::Bytes(bytes) };
         Self { content, in_progress: None }
     }
 
-    /// A body of unknown length, in pieces as they come.
+    /// Makes a body of unknown length from a stream of pieces.
     pub fn stream(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
         Self { content: Content::Stream { stream, length: None }, in_progress: None }
     }
 
-    /// A body of an object's bytes, `length` of them.
+    /// Makes a body of an object's bytes; `length` is their number.
     pub fn object(body: ObjectBody, length: u64) -> Self {
         let content = match body {
             ObjectBody::Empty => Content::Empty,
@@ -90,7 +90,7 @@ impl ResponseBody {
         Self { content, in_progress: None }
     }
 
-    /// Keeps `in_progress` until the body has been sent or given up.
+    /// Keeps `in_progress` until the body has been sent, or the client has left.
     #[must_use]
     pub fn hold(mut self, in_progress: InProgress) -> Self {
         self.in_progress = Some(in_progress);

@@ -41,15 +41,15 @@ const NEEDS: [(&str, &str); 22] = [
     ("ldap_attempts", "ldap_server"),
 ];
 
-/// The values of the options of `serve`, by their fields.
+/// The values of the options of `serve`, by the names of their fields.
 pub type Values = BTreeMap<String, Vec<OsString>>;
 
-/// The sources of the options of `serve`.
+/// The command line, and the values of `serve`'s options from all sources.
 #[derive(Debug)]
 pub struct Said {
     /// The command line.
     pub arguments: Vec<OsString>,
-    /// The values that the command line, the environment and the file give.
+    /// The values that the command line, the environment and the file give together.
     pub values: Values,
 }
 
@@ -62,9 +62,9 @@ struct Setting {
 }
 
 impl Cli {
-    /// Reads the command line, the environment and, for `serve`, the configuration file. Also
-    /// returns the values of `serve`'s options. The file is read once, so that both come from the
-    /// same contents.
+    /// Reads the command line, the environment and, for `serve`, the configuration file. It also
+    /// returns the values of `serve`'s options. The file is read once, so that both results are of
+    /// the same contents.
     pub fn read(args: &[OsString]) -> Result<(Self, Values), clap::Error> {
         let matches = Self::matches(args)?;
         let mut values = Values::new();
@@ -77,7 +77,7 @@ impl Cli {
         Ok((Self::from_arg_matches(&matches)?, values))
     }
 
-    /// [`Cli::read`] for `serve` alone.
+    /// Does the same as [`Cli::read`] for `serve` only, and returns its options.
     pub fn read_serve(args: &[OsString]) -> Result<(ServeOptions, Values), clap::Error> {
         match Self::read(args)? {
             (Self { command: Command::Serve(options) }, values) => Ok((*options, values)),
@@ -85,8 +85,8 @@ impl Cli {
         }
     }
 
-    /// The message about a wrong option, with the place in the file if the option is set there: the
-    /// message itself names the flag.
+    /// Returns the message about a wrong option. If the option is set in the file, its place there
+    /// is added, since the message itself names the flag.
     pub fn located(args: &[OsString], message: String) -> String {
         let mut settings = Vec::new();
         let Ok(matches) = Self::matches_with(args, &mut settings) else { return message };
@@ -137,8 +137,8 @@ impl Cli {
     }
 }
 
-/// An error for an option that is given (as flag, variable or key) without the one that it needs.
-/// It comes with the option's place in the file, if it was set there.
+/// Returns the message about an option that is given (as a flag, variable or key) without the
+/// option that it needs. It comes with the option's setting in the file, if it is set there.
 fn without_effect<'a>(
     matches: &ArgMatches,
     settings: &'a [Setting],
@@ -161,7 +161,7 @@ fn without_effect<'a>(
     })
 }
 
-/// The error for a command line without a directory and without a file.
+/// Makes the error for a command line without a directory and without a file.
 fn no_directory(e: clap::Error) -> clap::Error {
     if e.kind() != ErrorKind::MissingRequiredArgument {
         return e;
@@ -171,7 +171,7 @@ fn no_directory(e: clap::Error) -> clap::Error {
     error(e.kind(), format!("nothing to serve: {cure}"))
 }
 
-/// The error of the second pass, in which only the options in the file can be wrong.
+/// Makes the error for the second pass, in which only the options in the file can be wrong.
 fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     let file = file.display();
     if e.kind() == ErrorKind::MissingRequiredArgument {
@@ -183,7 +183,7 @@ fn in_file(e: &clap::Error, file: &Path, settings: &[Setting]) -> clap::Error {
     error(e.kind(), format!("{file}: {line}{}", sentence(e)))
 }
 
-/// An error about `serve`.
+/// Makes an error about `serve`.
 pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
     // The file or the environment may name the directory.
     let mut command = Cli::command().mut_subcommand("serve", |s| s.mut_arg("dir", |dir| dir.required(false)));
@@ -194,7 +194,7 @@ pub(super) fn error(kind: ErrorKind, message: String) -> clap::Error {
     }
 }
 
-/// The message of an error, without usage and hints.
+/// Returns the message of an error, without usage and hints.
 pub fn sentence(error: &clap::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -202,7 +202,8 @@ pub fn sentence(error: &clap::Error) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The key of the option that an error concerns, if any: of `--listen <ADDR>`, `<DIR>`.
+/// Returns the key of the option that an error concerns, if any. The error names it in a form such
+/// as `--listen <ADDR>` or `<DIR>`.
 fn key_of(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(arg)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = arg.split_whitespace().next()?;
@@ -236,7 +237,7 @@ fn name_variable(e: clap::Error, args: &[OsString]) -> clap::Error {
     }
 }
 
-/// The arguments of `serve` that a file may set: (id, key).
+/// Returns the arguments of `serve` that a file may set, each with its id and its key.
 fn file_arguments(command: &clap::Command) -> Vec<(String, String)> {
     let serve = command.find_subcommand("serve").map(clap::Command::get_arguments).into_iter().flatten();
     serve.filter_map(|arg| Some((arg.get_id().to_string(), key(arg)?.to_owned()))).collect()
@@ -268,8 +269,9 @@ fn file_values(file: &Path, command: &clap::Command) -> Result<Vec<Setting>, Str
     Ok(settings)
 }
 
-/// The complaint of the TOML parser. Its full text quotes the line, which is a secret if this is
-/// the wrong file; its sentence quotes only numbers that are too large.
+/// Returns the message about a text that is not TOML, from the parser's. The parser's full text
+/// quotes the line, which may be a secret if this is the wrong file; its sentence quotes only
+/// numbers that are too large.
 fn not_toml(sentence: &str) -> String {
     if sentence.starts_with("invalid type") {
         return "a number is larger than any option allows".to_owned();
@@ -286,7 +288,7 @@ fn unknown_key(key: &str, known: &[(String, String)]) -> String {
     }
 }
 
-/// The values of an option in the file, in the form of the command line.
+/// Returns the values of an option in the file, in the form of the command line.
 fn values_of(
     command: &clap::Command,
     id: &str,
@@ -325,7 +327,7 @@ fn values_of(
     }
 }
 
-/// True if the option takes a number: then its default is a number.
+/// True if the option takes a number, which is the case if its default is a number.
 fn is_number(command: &clap::Command, id: &str) -> bool {
     has(command, id, |arg| {
         arg.get_default_values().iter().any(|value| value.to_string_lossy().parse::<u64>().is_ok())

@@ -1,4 +1,4 @@
-//! Texts for documents about the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
+//! Texts for the documentation of the configuration: `docs/CONFIGURATION.md`, slipway.toml(5).
 
 use std::fmt::Write as _;
 
@@ -47,13 +47,13 @@ durability = \"full\"
 max-connections = 4000
 ";
 
-/// The key of the file that sets `arg` of `serve`, if there is one.
+/// Returns the key in the file that sets `arg` of `serve`; `None` if there is none.
 pub fn key(arg: &Arg) -> Option<&str> {
     let key = arg.get_long().unwrap_or(arg.get_id().as_str());
     (!NOT_IN_FILE.contains(&key)).then_some(key)
 }
 
-/// `docs/CONFIGURATION.md`, generated from `ServeOptions`.
+/// Returns the text of `docs/CONFIGURATION.md`, which is generated from `ServeOptions`.
 pub fn reference() -> String {
     let command = Cli::command();
     let mut text = format!(

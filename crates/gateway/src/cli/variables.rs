@@ -1,4 +1,4 @@
-//! Environment variables that begin like those of Slipway but are unknown.
+//! Checks for unknown environment variables that begin like those of Slipway.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use crate::values::nearest;
 use crate::{credentials, identities, ldap, master_key};
 
 const PREFIX: &str = "SLIPWAY_";
-/// The number of unknown variables that an error names at most.
+/// The largest number of unknown variables that an error names.
 const NAMED_MAX: usize = 8;
 
 /// Refuses variables that begin with `SLIPWAY_` and are unknown: a misspelled one must not be

@@ -103,7 +103,7 @@ pub fn run(options: &FsckOptions) -> ExitCode {
     if sums.left == 0 { OK.into() } else { FOUND.into() }
 }
 
-/// The numbers of entries and of problems.
+/// The counts of entries and of problems.
 struct Sums {
     entries: u64,
     found: u64,

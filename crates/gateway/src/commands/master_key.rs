@@ -1,5 +1,5 @@
-//! `slipway master-key`: makes the keys that secrets of users are encrypted with, and changes one
-//! for another.
+//! `slipway master-key`: makes the keys that secrets of users are encrypted with, and replaces one
+//! by another.
 
 use std::error::Error as _;
 use std::fs;
@@ -29,7 +29,8 @@ pub enum MasterKeyCommand {
     New(NewOptions),
     /// Encrypt the secrets of all users' access keys in DIR anew, with the first master key that is
     /// given; those before it must be given, too. Every gateway has to have the first key by now
-    /// (reload them), and may go on serving. Exit status: 0 all were encrypted anew; 2 some may not be
+    /// (reload them), and may go on serving. Exit status: 0 all were encrypted anew; 2 some may not
+    /// be
     Rotate(TreeOptions),
     /// Give up the secrets in DIR whose master keys are lost: those access keys become inactive.
     /// Without --yes, they are only listed. Stop the gateways of DIR before. Exit status: 0 done;
@@ -176,28 +177,30 @@ fn forget(options: &ForgetOptions) -> std::result::Result<Forgotten, String> {
     })
 }
 
-/// Writes an error of a change with its cause.
+/// Returns the text of an error, with its cause.
 pub fn told(error: &IamError) -> String {
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     format!("{}{cause}", error.message)
 }
 
-/// The things that are needed to change the identities of a tree, as one of its gateways.
+/// The objects that are needed to change the identities of a tree through the same code as a
+/// gateway.
 pub struct Prepared {
-    /// The runtime in which the store is asked.
+    /// The runtime for requests to the store.
     pub runtime: tokio::runtime::Runtime,
     /// The store.
     pub documents: Arc<dyn Documents>,
     /// The master keys.
     pub keys: MasterKeys,
-    /// A root with a key that nobody has.
+    /// A root with a random key, with which no requests can be signed.
     pub root: RootIdentity,
     /// The clock.
     pub clock: Arc<SystemClock>,
 }
 
 impl Prepared {
-    /// Opens the tree; to look at it only, without write access. Nothing is changed yet.
+    /// Opens the tree and the store, and changes nothing yet. If `only_look` is true, there is no
+    /// write access.
     pub fn of(options: &TreeOptions, only_look: bool) -> std::result::Result<Self, String> {
         let given = Given {
             dir: Some(&options.dir),
@@ -220,7 +223,8 @@ impl Prepared {
     }
 }
 
-/// Fails for another user than the gateways' own: they would not read what it writes.
+/// Fails if this process runs as another user than the gateways: they could not read the files that
+/// it writes.
 fn check_owner(state_dir: &Path) -> std::result::Result<(), String> {
     let found = fs::symlink_metadata(state_dir);
     let owner = found.map_err(|e| format!("no gateway has served it: {STATE_DIR}: {e}"))?.uid();
@@ -249,7 +253,7 @@ fn new(path: &Path) -> std::result::Result<String, String> {
     Ok(id)
 }
 
-/// Creates a file with a text, and flushes it to disk. Fails if the file exists.
+/// Creates a file with this text, and flushes it to disk. Fails if the file exists.
 fn write(path: &Path, text: &str) -> Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;

@@ -36,17 +36,17 @@ use crate::log;
 use crate::text::{one_line, visible};
 use crate::values::at_least_one;
 
-/// Everything went well.
+/// The exit status if everything went well.
 pub const OK: u8 = 0;
-/// Something is wrong, or was left unchanged.
+/// The exit status if something is wrong, or was left unchanged.
 pub const FOUND: u8 = 1;
-/// Nothing could be done; also clap's status for a wrong command line.
+/// The exit status if nothing could be done, which is also clap's for a wrong command line.
 pub const FAILED: u8 = 2;
-/// Standard output was closed by its reader: the status that a shell gives to a filter that SIGPIPE
-/// ended, unlike all statuses above.
+/// The exit status if the reader has closed standard output. It is what a shell reports for a
+/// program that SIGPIPE has ended, and differs from all others.
 const CLOSED: u8 = 141;
 
-/// Time between two updates of the progress line.
+/// The time between two updates of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The output of a command.
@@ -88,15 +88,15 @@ impl Console {
         }
     }
 
-    /// Writes a complaint, as one line on standard error.
+    /// Writes an error or a warning, as one line on standard error.
     fn complain(&self, line: &str) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear();
         eprintln!("slipway: {}", visible(line, false));
     }
 
-    /// Complains if no gateway has ever written to the tree: the user may have meant another
-    /// directory.
+    /// Writes a warning if no gateway has ever written to the tree, since the user may have meant
+    /// another directory.
     fn note_if_untouched(&self, tree: &Path) {
         if !may_be_served(tree) {
             let tree = tree.display();
@@ -118,7 +118,7 @@ impl Console {
         }
     }
 
-    /// Shows a line on the terminal until the next one.
+    /// Shows a line on the terminal, which the next one replaces.
     fn show(&self, line: &str) {
         if self.watched {
             let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +150,7 @@ impl Console {
     }
 }
 
-/// A number of bytes, for people.
+/// Returns a number of bytes in a form for people.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     let (mut value, mut unit) = (bytes, "bytes");
@@ -164,8 +164,8 @@ fn size(bytes: u64) -> String {
     if unit == "bytes" { format!("{value} bytes") } else { format!("{value}.{tenths} {unit}") }
 }
 
-/// A path on one line: a name may contain line breaks, which must not look like further results. A
-/// path that is not UTF-8 is quoted, with its other bytes as `\xFF`.
+/// Returns a path as one line: a name may contain line breaks, which must not look like further
+/// results. A path that is not UTF-8 is quoted, with the other bytes as `\xFF`.
 #[expect(clippy::unnecessary_debug_formatting, reason = "it is what shows the bytes")]
 fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| format!("{path:?}"), |text| one_line(text).into_owned())

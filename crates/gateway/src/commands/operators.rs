@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-/// The time that a request may take, connection and answer together. `limits::READY_TIME_MAX` is
-/// less than half of it.
+/// The time that a request may take, for connection and answer together. `limits::READY_TIME_MAX`
+/// is less than half of it.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The most bytes of an answer that are read: metrics take about 50 KiB.
+/// The largest number of bytes that are read of an answer: metrics take about 50 KiB.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// The message if something other than a gateway answers.
 pub const STRANGER: &str = "the answer is not that of a gateway's --ops-listen: is the address right?";
-/// The message for what is not an address.
+/// The message for a text that is not an address.
 const EXPECTED: &str = "expected HOST:PORT, :PORT or unix:PATH";
 /// The message if nothing listens.
 const NOT_THERE: &str =
@@ -33,8 +33,8 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Parses HOST:PORT, :PORT, unix:PATH or the URL of one. Whether the host exists is found out when
-/// it is asked.
+/// Parses HOST:PORT, :PORT, unix:PATH or the URL of one. Whether the host exists is not checked
+/// here.
 pub fn address(text: &str) -> Result<String, String> {
     let host_and_port = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/').rsplit_once(':');
     let is_known = match text.strip_prefix("unix:") {
@@ -63,8 +63,8 @@ pub fn get(address: &str, path: &str) -> Result<Answer, String> {
     read(&answer).ok_or_else(|| format!("{address}: {STRANGER}"))
 }
 
-/// Connects to a Unix socket, until the deadline. Without NONBLOCK, connecting to a socket whose
-/// queue is full because its server accepts nothing would wait forever.
+/// Connects to a Unix socket, until the deadline. The socket is non-blocking: otherwise, connecting
+/// to one with a full queue, whose server accepts no connections, would wait forever.
 fn connect_unix(path: &str, deadline: Instant) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -103,13 +103,14 @@ fn connect(address: &str, deadline: Instant) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// The time until the deadline; an error if it has passed.
+/// Returns the time until the deadline; an error if it has passed.
 fn left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
-/// The address by which this machine reaches a server that listens on all addresses.
+/// Returns the address at which a server on this machine can be reached that listens on all
+/// addresses.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),

@@ -17,10 +17,10 @@ use super::{Console, FOUND, OK};
 use crate::choices;
 use crate::values::whole;
 
-/// The relative error that a prediction may have.
+/// The relative error up to which a prediction counts as correct.
 const CLOSE_ENOUGH: f64 = 0.15;
 
-/// Sizes of objects, with shares.
+/// Sizes of objects, with the share of each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes(Vec<SizeShare>);
 
@@ -163,7 +163,7 @@ fn number(text: &str) -> Result<f64, String> {
     parsed.ok_or_else(|| "expected a number of 0 or more, such as 250, 0.5 or 1e9".to_owned())
 }
 
-/// A number from 0 to `most`.
+/// Parses a number from 0 to `most`.
 fn number_to(text: &str, most: f64) -> Result<f64, String> {
     let number = number(text).ok().filter(|number| *number <= most);
     number.ok_or_else(|| format!("expected a number from 0 to {most}, such as 20"))
@@ -344,7 +344,7 @@ fn against(console: &Console, options: &PlanOptions) -> Result<(String, bool), S
     Ok((::plan::verdicts_text(&verdicts), close))
 }
 
-/// The measurements in the files, and their source.
+/// Reads the measurements in the files. Returns the name of their source, and the samples.
 fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>), String> {
     let (mut sources, mut samples) = (Vec::new(), Vec::new());
     for path in files {
@@ -378,7 +378,8 @@ fn measured(console: &Console, files: &[PathBuf]) -> Result<(String, Vec<Sample>
     Ok((sources.join("; "), samples))
 }
 
-/// The CPU per request that a round measured, if it is of one operation on whole objects.
+/// Returns the CPU time per request in a round, if the round was about one operation on whole
+/// objects.
 fn sample(round: &Round) -> Option<Sample> {
     let [result] = round.operations.as_slice() else { return None };
     // A server with time to spare spends more of it on each request.

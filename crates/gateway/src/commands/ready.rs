@@ -1,5 +1,5 @@
-//! `slipway ready`: asks a gateway's `--ops-listen` whether it is ready, where no HTTP client is
-//! available: in a container's health check, a unit's `ExecStartPost`, a balancer's script.
+//! `slipway ready`: asks a gateway's `--ops-listen` whether it is ready. It is for places without
+//! an HTTP client: a container's health check, a unit's `ExecStartPost`, a load balancer's script.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,7 +13,8 @@ use crate::values::seconds_or_none;
 /// The pause between two requests with `--wait`.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The most characters of the reason that are shown: another program may have sent it.
+/// The largest number of characters of the reason that are shown, since another program may have
+/// sent it.
 const REASON_MAX: usize = 500;
 
 /// Options of `slipway ready`.

@@ -32,7 +32,7 @@ pub struct StatOptions {
     pub json: bool,
 }
 
-/// Prints what S3 knows of files, and what file systems can do.
+/// Prints what S3 knows of files, and what their file systems can do.
 pub fn run(options: &StatOptions) -> ExitCode {
     let (console, mut status) = (Console::new(), OK);
     for path in &options.places.paths {
@@ -61,7 +61,7 @@ pub fn run(options: &StatOptions) -> ExitCode {
     status.into()
 }
 
-/// Returns a few words about what the path is, and the reason.
+/// Returns a few words about the path, such as whether it is an object, and the reason.
 fn verdict(inspection: &Inspection) -> (&'static str, Option<String>) {
     let (what, why) = verdict_of_content(inspection);
     let Some(link) = &inspection.link else { return (what, why) };
@@ -150,7 +150,7 @@ fn time(stamp: FileStamp) -> String {
         .map_or_else(|_| stamp.modified_ns.to_string(), |t| t.to_string())
 }
 
-/// The S3 headers that carry the metadata, with their values.
+/// Returns the S3 headers for the metadata, with their values.
 fn headers(metadata: &ObjectMetadata) -> Vec<(String, &str)> {
     let standard = [
         ("content-type", &metadata.content_type),
@@ -220,7 +220,7 @@ fn as_text(inspection: &Inspection, volume: Option<&VolumeReport>) -> String {
     text
 }
 
-/// Returns the abilities of a file system, one a line.
+/// Returns the abilities of a file system, one on each line.
 fn volume_text(volume: &VolumeReport) -> String {
     let mut text = String::new();
     let driver = volume.driver.as_ref().map_or_else(String::new, |driver| format!(" ({})", one_line(driver)));

@@ -64,7 +64,7 @@ pub fn run(options: &UpgradeOptions) -> ExitCode {
     OK.into()
 }
 
-/// The format and the features of a tree.
+/// Returns a description of the format and the features of a tree.
 fn described(found: &Upgrade) -> String {
     let features = match &*found.features {
         [] => "without features".to_owned(),

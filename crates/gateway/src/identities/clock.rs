@@ -8,7 +8,7 @@ use s3_types::Timestamp;
 pub struct SystemClock(Instant);
 
 impl SystemClock {
-    /// Counts from now on.
+    /// Starts the clock that measures the age of states.
     pub fn start() -> Self {
         Self(Instant::now())
     }

@@ -1,4 +1,4 @@
-//! Documents of identities in the tree's own files.
+//! A store of identities in the tree's own files.
 
 use std::error::Error;
 use std::path::Path;
@@ -14,9 +14,9 @@ use tokio::task::spawn_blocking;
 
 use crate::limits::IDENTITIES_THREADS_MAX;
 
-/// [`TreeDocuments`] as a store of identities. Its calls may wait for a disk: they run on the pool
-/// of threads for such work, a few at a time, so that a file system which has stopped does not take
-/// them all.
+/// [`TreeDocuments`] as a store of identities. Calls that may wait for a disk run on the pool of
+/// threads for such work. Only a few run at a time, so that they cannot occupy all threads if the
+/// file system does not answer.
 #[derive(Debug, Clone)]
 pub struct InTree {
     documents: Arc<TreeDocuments>,
@@ -28,12 +28,12 @@ fn unavailable(error: impl Error + Send + Sync + 'static) -> StoreError {
 }
 
 impl InTree {
-    /// Opens the store of the tree at `dir`, in which nothing is made before the first document.
+    /// Opens the store of the tree at `dir`. No file is made before the first document.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         TreeDocuments::open(dir).map(Self::of)
     }
 
-    /// [`InTree::open`] without write access: changes fail.
+    /// Opens the store without write access: changes fail.
     pub fn open_to_read(dir: &Path) -> Result<Self, OpenError> {
         TreeDocuments::open_to_read(dir).map(Self::of)
     }

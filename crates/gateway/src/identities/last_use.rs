@@ -1,4 +1,4 @@
-//! Writes when keys were last used, for all gateways (decision 0041).
+//! Writes the last uses of keys regularly, so that all gateways know them (decision 0041).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::limits::IDENTITIES_STOP_TIME_MAX;
 
-/// The time between two writes. There is something to write mostly once an hour.
+/// The time between two writes. Usually there is something new only once an hour.
 const INTERVAL: Duration = Duration::from_mins(10);
 
-/// Writes until the runtime ends.
+/// Writes the last uses regularly, until the runtime ends.
 pub async fn regularly(registry: Arc<Registry>) {
     let failed = Seldom::new(1);
     loop {
@@ -28,7 +28,7 @@ pub async fn regularly(registry: Arc<Registry>) {
     }
 }
 
-/// Writes a last time, before the server ends.
+/// Writes the last uses once more, before the server ends.
 pub async fn finish(registry: &Registry) {
     let why = match timeout(IDENTITIES_STOP_TIME_MAX, registry.write_uses()).await {
         Ok(Ok(())) => return,

@@ -1,5 +1,5 @@
-//! Looks at the store of identities twice a second, so that what another gateway has changed counts
-//! here within one (decision 0041).
+//! Looks at the store of identities twice a second, so that this gateway uses changes of other
+//! gateways within a second (decision 0041).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,18 +19,18 @@ const INTERVAL: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub struct Looks {
     failed: AtomicU64,
-    /// The reason why the last look failed; `None` if it did not.
+    /// The reason why the last look failed; `None` if it succeeded.
     why: Mutex<Option<String>>,
 }
 
 impl Looks {
-    /// Returns how many looks failed since the start.
+    /// Returns the number of looks that have failed since the start.
     pub fn failed(&self) -> u64 {
         self.failed.load(Relaxed)
     }
 
-    /// Fails with the reason if the state of identities has been too old for so long that this is
-    /// no passing matter: only root's requests are served.
+    /// Fails with the reason if the state of identities is too old, and has been so for longer than
+    /// a slow store would explain. Only root's requests are served then.
     pub fn check(&self, registry: &Registry) -> Result<(), String> {
         if registry.age().is_some_and(|age| age <= IDENTITIES_READY_AGE_MAX) {
             return missing_master_key(&registry.last_known()).map_or(Ok(()), Err);
@@ -39,7 +39,8 @@ impl Looks {
         Err(why.unwrap_or_else(|| "identities have not been read yet".to_owned()))
     }
 
-    /// Notes the result of a look, and says whether it is another one than before.
+    /// Stores the result of a look. Returns true if looks begin to fail or to succeed again with
+    /// it.
     fn note(&self, why: Option<String>) -> bool {
         if why.is_some() {
             self.failed.fetch_add(1, Relaxed);
@@ -61,7 +62,7 @@ fn missing_master_key(state: &Snapshot) -> Option<String> {
     ))
 }
 
-/// Looks until the runtime ends.
+/// Looks regularly, until the runtime ends.
 pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
     let mut ticks = interval(INTERVAL);
     // After a look that took long, the next ones are not made up for.
@@ -90,7 +91,7 @@ pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
     }
 }
 
-/// The errors in the documents that were logged last.
+/// The errors in documents that are logged already.
 #[derive(Debug, Default)]
 struct Troubles {
     generation: Option<u64>,
@@ -100,7 +101,7 @@ struct Troubles {
 }
 
 impl Troubles {
-    /// Logs what is wrong in a state and was not in the one before.
+    /// Logs the errors in the documents of a state that the state before did not have.
     fn log_new(&mut self, state: &Snapshot) {
         if self.generation == Some(state.generation()) {
             return;

@@ -1,4 +1,4 @@
-//! The place of the identities that a gateway knows
+//! The store of the identities that a gateway uses
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod clock;
@@ -22,9 +22,9 @@ pub use store::Store;
 
 use crate::state_dir::Access;
 
-/// Opens the documents of identities: those of a store that is named, otherwise those of the tree
-/// `dir`; without a tree (nothing is stored) there are none but those that are made in this run.
-/// Nothing is made in the tree before the first change, or for the first master key.
+/// Opens the store of identities: the named one, or else that in the tree `dir`. Without a tree (if
+/// nothing is stored), documents are kept in memory. Nothing is written to the tree before the
+/// first change, or before there is a master key.
 pub async fn open(
     store: Option<Store>,
     dir: Option<&Path>,
@@ -74,7 +74,7 @@ pub async fn open_registry(
     })
 }
 
-/// Warns of documents in a tree whose identities are elsewhere.
+/// Warns if the tree has documents although its identities are kept elsewhere.
 async fn warn_of_unused(dir: &Path) {
     // What cannot be read is not used either.
     let Ok(documents) = InTree::open_to_read(dir) else { return };

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use iam::{DocumentName, Documents, Mark, StoreError, Tag};
 
-/// A store that this gateway does not change.
+/// A store that this gateway may not change.
 #[derive(Debug)]
 pub struct OnlyRead(pub Arc<dyn Documents>);
 

@@ -1,12 +1,12 @@
-//! Which store of identities is meant, and what it is asked with: options of `slipway serve` and of
-//! the commands that read identities.
+//! The options that name the store of identities and its credentials, for `slipway serve` and the
+//! commands that read identities.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use iam_remote::StorePlace;
 
-/// The variable that may have the text of the credentials itself.
+/// The environment variable that may have the text of the credentials itself.
 pub const VARIABLE: &str = "SLIPWAY_IDENTITIES_CREDENTIALS";
 
 /// Options about the store of identities.
@@ -39,7 +39,7 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// Refuses options about a store where none is named.
+    /// Refuses options about a store if none is named.
     pub fn check(&self) -> Result<(), String> {
         if self.identities.is_some() {
             return Ok(());

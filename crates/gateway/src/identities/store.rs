@@ -1,4 +1,4 @@
-//! Stores of identities beside the tree: what they are asked with, and whether they can be used.
+//! Stores of identities outside the tree: their credentials, and a check whether they can be used.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::secret_text;
 use crate::state_dir::Access;
 use crate::text::{line_of, unreadable};
 
-/// The name of the text in errors.
+/// The name of the text with credentials, in errors.
 const CONTENT: &str = "secrets of the store of identities";
 
-/// The place of the text with secrets.
+/// The source of the text with credentials.
 #[derive(Clone)]
 enum Source {
     File(PathBuf),
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// Finds the text, and takes it apart.
+    /// Reads the text, and parses it with `take`.
     fn read<T>(&self, take: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
         let text = match self {
             Self::File(path) => secret_text::of_file(path, CONTENT),
@@ -92,10 +92,10 @@ fn bucket_keys(text: &str, region: &str) -> Result<Credentials, String> {
     })
 }
 
-/// The form of what Vault is asked with, in errors.
+/// The form of the credentials for Vault, for errors.
 const VAULT_FORM: &str = "token = \"…\", token_file = \"…\", role_id = \"…\" (and secret_id = \"…\"), or \
                           kubernetes_role = \"…\" (and jwt_file = \"…\"), optionally auth_mount = \"…\"";
-/// The file in which Kubernetes puts the token of a service account.
+/// The file in which Kubernetes puts a service account's token.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 #[derive(Default, Deserialize)]
@@ -159,7 +159,7 @@ fn vault_login(text: &str) -> Result<VaultLogin, String> {
 }
 
 impl VaultText {
-    /// True if there is nothing of another way to log in.
+    /// True if no setting belongs to another way to log in.
     fn is_token_alone(&self) -> bool {
         self.role_id.is_none()
             && self.secret_id.is_none()
@@ -169,7 +169,7 @@ impl VaultText {
     }
 }
 
-/// A store that was named, whose secrets were found. It was not asked anything yet.
+/// A store that the options name, with its credentials. No request was sent to it yet.
 #[derive(Debug)]
 pub enum Store {
     /// A bucket.
@@ -179,8 +179,8 @@ pub enum Store {
 }
 
 impl Store {
-    /// Finds the store that the options name, if they name one: reads what it is asked with, and
-    /// the certificates by which it is trusted.
+    /// Makes the store that the options name; `None` if they name none. It reads the credentials
+    /// and the file of trusted certificates.
     pub fn find(
         options: &StoreOptions,
         env: impl Fn(&str) -> Option<String>,
@@ -207,7 +207,7 @@ impl Store {
         }
     }
 
-    /// Tries whether the store can be used as one of several gateways has to.
+    /// Checks that the store can be used together with other gateways, and returns it.
     pub async fn open(self, access: Access) -> Result<Arc<dyn Documents>, StoreError> {
         let trial = timeout(IDENTITIES_TRIAL_TIME_MAX, self.tried(access)).await;
         let store = trial.unwrap_or_else(|_| {

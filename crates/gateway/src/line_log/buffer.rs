@@ -13,7 +13,7 @@ pub struct Buffer {
     pub bytes: Vec<u8>,
     /// The number of lines.
     pub lines: u64,
-    /// The second of the last time, and its text.
+    /// The second of the last time that was formatted, and its text.
     second: Option<(i64, IsoMicros)>,
 }
 
@@ -24,12 +24,13 @@ impl Buffer {
         Self { bytes: Vec::with_capacity(ROOM), ..Self::default() }
     }
 
-    /// Takes the bytes and the number of lines. The buffer continues with `room`, which is empty.
+    /// Returns the bytes and the number of lines, and empties the buffer, which continues with the
+    /// memory of `room`.
     pub const fn take(&mut self, room: Vec<u8>) -> (Vec<u8>, u64) {
         (std::mem::replace(&mut self.bytes, room), std::mem::replace(&mut self.lines, 0))
     }
 
-    /// The time as text. Within the same second, only the fraction is formatted anew.
+    /// Returns the time as text. Within the same second, only the fraction is formatted anew.
     pub fn time(&mut self, time: Timestamp) -> IsoMicros {
         let second = time.as_second();
         match &mut self.second {

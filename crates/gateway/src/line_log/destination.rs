@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The destination of lines.
+/// The place that lines are written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// To the end of a file.
+    /// The end of this file.
     File(PathBuf),
-    /// To standard error: the journal, under systemd.
+    /// Standard error, which is the journal under systemd.
     Stderr,
 }
 
@@ -41,7 +41,7 @@ impl Destination {
         }
     }
 
-    /// Returns an error if opening would fail, as far as that can be known without creating a file.
+    /// Fails if opening would fail, as far as that can be known without creating a file.
     pub fn check(&self, flag: &str) -> Result<(), String> {
         let Self::File(path) = self else { return Ok(()) };
         let found = match open(path, false) {

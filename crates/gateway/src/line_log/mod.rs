@@ -29,8 +29,8 @@ use writer::Writer;
 pub struct LineLog(Arc<Shared>);
 
 impl LineLog {
-    /// Starts writing lines to the file. `name` is what the log is called. If it `keeps` lines,
-    /// none is dropped as long as nobody adds lines while it [`Self::is_stuck`].
+    /// Starts writing lines to the file. `name` is the name of the log. If `keeps` is true, no line
+    /// is dropped, provided that no lines are added while [`Self::is_stuck`] returns true.
     pub fn start(file: File, name: &'static str, keeps: bool) -> Result<Self, String> {
         let shared = Arc::new(Shared {
             name,
@@ -88,12 +88,13 @@ impl LineLog {
         self.0.wake.notify_one();
     }
 
-    /// The numbers of lines so far.
+    /// Returns the numbers of lines that were written and lost so far.
     pub fn counts(&self) -> &Counts {
         &self.0.counts
     }
 
-    /// Writes the remaining lines, and waits for that up to `limit`; false if it took longer.
+    /// Writes the remaining lines, and waits at most `limit` for that. Returns false if it took
+    /// longer.
     pub fn finish(&self, limit: Duration) -> bool {
         let mut wanted = lock(&self.0.wanted);
         wanted.end = true;

@@ -10,7 +10,7 @@ use crate::per_thread::PerThread;
 pub struct Shared {
     /// The name of the log.
     pub name: &'static str,
-    /// True if the log must not lose lines: whoever adds them stops while it is stuck.
+    /// True if the log must not lose lines: then requests add no lines while it is stuck.
     pub keeps: bool,
     /// True if lines cannot be written, in a log that must not lose any.
     pub stuck: AtomicBool,
@@ -42,7 +42,7 @@ pub struct Counts {
     pub dropped: AtomicU64,
 }
 
-/// Locks. A panic leaves what these locks protect complete, so poisoning is ignored.
+/// Locks a mutex. A panic leaves what these mutexes protect complete, so poisoning is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

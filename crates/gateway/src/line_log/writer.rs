@@ -18,7 +18,7 @@ use crate::limits::{ACCESS_LOG_INTERVAL, ACCESS_LOG_WARN_INTERVAL};
 pub(super) struct Writer {
     shared: Arc<Shared>,
     file: File,
-    /// The buffer that replaces the next one whose lines are taken; empty between rounds.
+    /// The memory for the next buffer whose lines are taken; empty between rounds.
     spare: Vec<u8>,
     /// True if the file ends with part of a line: a line break has to precede the next one.
     torn: bool,
@@ -29,14 +29,14 @@ pub(super) struct Writer {
 /// dropped lines, [`super::Counts::dropped`].
 #[derive(Default)]
 struct Losses {
-    /// The value at the last warning.
+    /// The counter's value at the last warning.
     at_warning: u64,
     warned: Option<Instant>,
     /// The error because of which lines were lost; `None` if the file was too slow.
     error: Option<io::Error>,
-    /// The value before the first line of this loss; `None` while no lines are lost.
+    /// The counter's value before the first line of this loss; `None` while no lines are lost.
     before_loss: Option<u64>,
-    /// The value at the end of the last round.
+    /// The counter's value at the end of the last round.
     at_last_round: u64,
 }
 
@@ -58,7 +58,7 @@ impl Writer {
         }
     }
 
-    /// Returns when it is time for a round; true if it is the last round.
+    /// Waits until it is time for a round. Returns true if it is the last round.
     fn wait(&self) -> bool {
         let wanted = lock(&self.shared.wanted);
         let is_idle = |wanted: &mut Wanted| !wanted.now && !wanted.end;
@@ -96,7 +96,8 @@ impl Writer {
         self.file = file;
     }
 
-    /// Writes these lines as far as the file takes them, and counts those that were written whole.
+    /// Writes lines until the file fails, and counts those that were written completely and those
+    /// that were lost.
     fn write(&mut self, mut bytes: &[u8], mut lines: u64) {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -145,12 +146,13 @@ impl Writer {
         lock(&self.shared.next_file).take()
     }
 
-    /// True if lines that cannot be written are kept: in a log that loses none, until the end.
+    /// True if lines that cannot be written are kept, which is the case in a log that must not lose
+    /// any, until the server ends.
     fn may_hold(&self) -> bool {
         self.shared.keeps && !lock(&self.shared.wanted).end
     }
 
-    /// Lets requests know that lines cannot be written, if the log must not lose any.
+    /// Tells requests that lines cannot be written, if the log must not lose any.
     fn note_stuck(&mut self, error: &io::Error) {
         if self.shared.keeps && !self.shared.stuck.swap(true, Relaxed) {
             let name = self.shared.name;
@@ -192,13 +194,14 @@ fn ends_torn(file: &File) -> bool {
     read().is_ok_and(|byte| byte != *b"\n")
 }
 
-/// The length of the lines that lie completely within the first `bytes`.
+/// Returns the length of the lines that lie completely within the first `bytes`.
 fn whole_lines(lines: &[u8], bytes: usize) -> usize {
     memchr::memrchr(b'\n', lines.get(..bytes).unwrap_or(lines)).map_or(0, |end| end + 1)
 }
 
 impl Losses {
-    /// Logs that lines were lost since the last time, at most once in [`ACCESS_LOG_WARN_INTERVAL`].
+    /// Logs that lines were lost since the last time, but at most once in each
+    /// [`ACCESS_LOG_WARN_INTERVAL`].
     fn log_losses(&mut self, shared: &Shared) {
         let (name, dropped) = (shared.name, shared.counts.dropped.load(Relaxed));
         let lines = dropped - self.at_warning;
@@ -216,8 +219,8 @@ impl Losses {
         (self.at_warning, self.warned) = (dropped, Some(Instant::now()));
     }
 
-    /// Called at the end of a round. If some lines were `written` and none was dropped since, logs
-    /// that lines are no longer lost.
+    /// Ends a round. If some lines were `written` and none was dropped since, it logs that lines
+    /// are no longer lost.
     fn end(&mut self, shared: &Shared, written: bool) {
         let (name, dropped) = (shared.name, shared.counts.dropped.load(Relaxed));
         let none_was = std::mem::replace(&mut self.at_last_round, dropped) == dropped;

@@ -1,4 +1,4 @@
-//! The server's log: its lines, their format, and how they get to standard error.
+//! The server's log: its lines, their format, and the writing to standard error.
 
 mod output;
 
@@ -17,7 +17,7 @@ use crate::choices::LogFormat;
 use crate::text::visible;
 use output::Output;
 
-/// A handle to change which lines are logged.
+/// A handle with which the choice of lines to log is changed.
 pub type LogFilter = reload::Handle<EnvFilter, Registry>;
 
 /// A log that was started.
@@ -53,9 +53,9 @@ impl Log {
     }
 }
 
-/// Writes lines of JSON without characters that control a terminal or change the direction of
-/// writing: JSON itself requires escapes of only some control characters, and texts may come from
-/// strangers.
+/// A writer that replaces, in lines of JSON, characters that control a terminal or change the
+/// direction of writing. JSON itself requires escapes of only some control characters, and texts
+/// may come from strangers.
 struct VisibleLines<W>(W);
 
 impl<W: io::Write> io::Write for VisibleLines<W> {
@@ -75,8 +75,8 @@ pub fn read_filter(text: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(text).map_err(|e| format!("--log {text:?}: {e}"))
 }
 
-/// Formats the message and the fields of a line, for logs of text. Any of them may hold names and
-/// texts of others: characters that would end the line or steer a terminal are escaped.
+/// Returns the formatter of a line's message and fields, for logs of text. Both may hold names and
+/// texts of others: characters that would end the line or control a terminal are escaped.
 pub fn fields() -> impl for<'writer> FormatFields<'writer> + Clone + 'static {
     debug_fn(|writer: &mut Writer<'_>, field, value: &dyn Debug| {
         let text = format!("{value:?}");

@@ -1,8 +1,8 @@
-//! Writes lines of the log to standard error, without making anyone wait for its reader.
+//! Writes lines of the log to standard error, without making requests wait for its reader.
 //!
-//! A line is written at once, by the thread that logs it, while there is room for it. Otherwise it
-//! is kept in memory, and a thread of its own writes it later. Lines that do not fit in that memory
-//! are lost, and counted: requests go on, however slow the reader of a pipe is.
+//! While there is room for a line, the thread that logs it also writes it, at once. Otherwise the
+//! line is kept in memory, and a separate thread writes it later. Lines that do not fit in that
+//! memory are lost, and counted: requests go on, however slow the reader of a pipe is.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -33,7 +33,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
-    /// True while the thread writes lines that come before these.
+    /// True while the thread writes lines that come before the kept ones.
     writing: bool,
     /// The number of lines that did not fit.
     lost: u64,
@@ -45,17 +45,17 @@ impl Kept {
     }
 }
 
-/// A descriptor, by how it can be written to without waiting.
+/// A descriptor, with the method of writing to it without waiting.
 #[derive(Debug)]
 enum To {
     /// A file on a disk, which never makes the writer wait for a reader.
     File(File),
-    /// A pipe or a terminal, opened anew: other programs share the original, and may rely on
-    /// waiting.
+    /// A pipe or a terminal, opened anew in non-blocking mode: other programs share the original,
+    /// and may rely on the blocking mode.
     Opened(File),
     /// A socket, as a service's standard error is: each call can be made not to wait.
     Socket(File),
-    /// Anything that cannot be opened anew: only the thread writes to it.
+    /// Anything that cannot be opened anew: only the thread writes to it, and waits.
     Waiting(File),
 }
 
@@ -74,7 +74,7 @@ impl To {
         })
     }
 
-    /// Writes as much as there is room for; `WouldBlock` if there is none.
+    /// Writes as many bytes as there is room for; `WouldBlock` if there is none.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => {
@@ -133,7 +133,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Waits up to `limit` until everything is written; false if it takes longer.
+    /// Waits at most `limit` until everything is written. Returns false if it takes longer.
     pub fn finish(&self, limit: Duration) -> bool {
         let kept = self.0.kept();
         let waited = self.0.changed.wait_timeout_while(kept, limit, |kept| !kept.is_empty());
@@ -141,7 +141,7 @@ impl Output {
     }
 }
 
-/// Each call has one or several whole lines.
+/// Each call to `write` must have one or several whole lines.
 impl Write for Output {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.0.add(lines);

@@ -1,5 +1,6 @@
-//! The manual: a page in section 1 for each command, and slipway.toml(5), made from the definitions
-//! of flags and help. `pages` adds what these lack: files, signals, exit status.
+//! The manual: a page in section 1 for each command, and slipway.toml(5). Pages are made from the
+//! definitions of options and their help; `pages` adds what these lack: files, signals, exit
+//! status.
 
 mod pages;
 
@@ -19,7 +20,7 @@ use crate::commands::{Console, OK};
 use crate::version;
 use pages::{ADMIN_STATUS, PAGES, Page, STATUSES, Section, TOML};
 
-/// Separates a command's description from its exit status, in its help.
+/// The text that separates a command's description from its exit status, in its help.
 const STATUS: &str = " Exit status: ";
 /// The name of the configuration file's page.
 const TOML_PAGE: &str = "slipway.toml";
@@ -27,9 +28,10 @@ const TOML_PAGE: &str = "slipway.toml";
 /// A page of the manual.
 #[derive(Debug)]
 pub struct Rendered {
-    /// Its file, relative to a directory of manual pages: `man1/slipway-serve.1`.
+    /// The path of the page's file, relative to a directory of manual pages, such as
+    /// `man1/slipway-serve.1`.
     pub file: String,
-    /// Its text.
+    /// The text of the page.
     pub roff: String,
 }
 
@@ -54,7 +56,7 @@ pub fn write(dir: &Path, date: &str) -> Result<()> {
     Ok(())
 }
 
-/// All pages.
+/// Returns all pages, which show `date`.
 pub fn pages(date: &str) -> Result<Vec<Rendered>> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
@@ -71,12 +73,12 @@ fn shown(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set())
 }
 
-/// The name of a command's page: `slipway-import-versitygw`.
+/// Returns the name of a command's page, such as `slipway-import-versitygw`.
 fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
 
-/// A command's description, and its exit status if its help says it.
+/// Returns a command's description, and its exit status if its help says it.
 fn about(command: &Command) -> (String, Option<String>) {
     let text = command.get_about().map(ToString::to_string).unwrap_or_default();
     match text.split_once(STATUS) {
@@ -85,12 +87,12 @@ fn about(command: &Command) -> (String, Option<String>) {
     }
 }
 
-/// The text up to its first full stop.
+/// Returns the text up to its first full stop.
 fn first_sentence(text: &str) -> &str {
     text.split(". ").next().unwrap_or(text).trim_end_matches('.')
 }
 
-/// The text with a full stop, which help texts lack.
+/// Returns the text with a full stop, which help texts lack.
 fn full(text: &str) -> String {
     if text.ends_with('.') || text.ends_with(".)") { text.to_owned() } else { format!("{text}.") }
 }
@@ -142,7 +144,7 @@ fn command_page(command: Command, date: &str) -> Result<Rendered> {
     Ok(Rendered { file: format!("man1/{page}.1"), roff: finish(&text) })
 }
 
-/// slipway.toml(5): the options of `serve` as keys.
+/// Makes slipway.toml(5): the options of `serve` as keys.
 fn toml_page(command: &Command, date: &str) -> Result<Rendered> {
     let mut text = Vec::new();
     man(Command::new(TOML_PAGE), date).section("5").render_title(&mut text)?;
@@ -198,7 +200,7 @@ fn toml_key(roff: &mut Roff, key: &str, arg: &Arg) {
     }
 }
 
-/// Writes the section `NAME`, as apropos(1) reads it.
+/// Writes the section `NAME`, in the form that apropos(1) reads.
 fn whatis(page: &str, does: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["NAME"]);
@@ -268,8 +270,8 @@ fn example(roff: &mut Roff, text: &str) {
     roff.control("fi", []).control("RE", []);
 }
 
-/// Joins what several writers wrote, makes `code` bold, and escapes the characters that troff would
-/// otherwise print as others.
+/// Joins the texts of several writers, makes `code` bold, and escapes the characters that troff
+/// would otherwise print as others.
 fn finish(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let preamble = Roff::new().render();

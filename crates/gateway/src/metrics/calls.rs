@@ -12,10 +12,10 @@ pub struct Calls(Vec<OfCall>);
 #[derive(Debug, Default)]
 struct OfCall {
     time: Histogram,
-    /// Calls that were refused, not because of the server: missing things, conditions that do not
-    /// hold.
+    /// The number of calls that were refused for reasons that are not the server's, such as a
+    /// missing object or a condition that does not hold.
     refused: AtomicU64,
-    /// Calls that failed because of the storage or its operator.
+    /// The number of calls that failed because of the storage or its operator.
     failed: AtomicU64,
     bytes: AtomicU64,
 }
@@ -29,17 +29,17 @@ pub struct CallSums {
     pub refused: u64,
     /// The number of calls that failed.
     pub failed: u64,
-    /// Bytes of objects that went through it.
+    /// The number of bytes of objects that the calls read or wrote.
     pub bytes: u64,
 }
 
 impl Calls {
-    /// Counters that are all zero.
+    /// Makes counters that are all zero.
     pub fn new() -> Self {
         Self(Call::ALL.iter().map(|_| OfCall::default()).collect())
     }
 
-    /// The sums for `call`.
+    /// Returns the sums for `call`.
     pub fn of(&self, call: Call) -> CallSums {
         let of_call = &self.0[call as usize];
         let mut sums = CallSums::default();

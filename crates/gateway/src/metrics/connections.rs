@@ -1,4 +1,5 @@
-//! Counters of connections. They always count, since each connection counts once, not each request.
+//! Counters of connections. They always count, since they cost something only once for each
+//! connection, not for each request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -38,28 +39,28 @@ impl Connections {
         self.proxy_failed.fetch_add(1, Relaxed);
     }
 
-    /// The number of connections that were accepted since the start.
+    /// Returns the number of connections that were accepted since the start.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Relaxed)
     }
 
-    /// The number of connections that are open now.
+    /// Returns the number of connections that are open now.
     pub fn open(&self) -> u64 {
         self.accepted().saturating_sub(self.closed.load(Relaxed))
     }
 
-    /// The number of connections that were refused since the start.
+    /// Returns the number of connections that were refused since the start.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    /// The number of TLS handshakes that failed or took too long, since the start.
+    /// Returns the number of TLS handshakes that failed or took too long, since the start.
     pub fn tls_failed(&self) -> u64 {
         self.tls_failed.load(Relaxed)
     }
 
-    /// The number of headers of the PROXY protocol that were missing, malformed or took too long,
-    /// since the start.
+    /// Returns the number of headers of the PROXY protocol that were missing, malformed or took too
+    /// long, since the start.
     pub fn proxy_failed(&self) -> u64 {
         self.proxy_failed.load(Relaxed)
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 /// The first bound, in microseconds.
 const FIRST_US: u64 = 125;
-/// The number of bounds: 125 us, 250 us, ... 65.536 s.
+/// The number of bounds, which are 125 us, 250 us, ... 65.536 s.
 pub const BOUNDS: usize = 20;
 
-/// The bounds, in seconds. Longer durations are in a bucket of their own.
+/// Returns the bounds, in seconds. Longer durations are in a bucket of their own.
 pub fn bounds_seconds() -> impl Iterator<Item = f64> {
     (0..BOUNDS).map(|n| Duration::from_micros(FIRST_US << n).as_secs_f64())
 }
@@ -44,15 +44,15 @@ impl Histogram {
 /// The counts of one or several histograms.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
-    /// The counts by bucket, each without the smaller ones; the last counts durations above all
-    /// bounds.
+    /// The counts by bucket. A bucket does not include the durations of smaller buckets; the last
+    /// one has the durations above all bounds.
     pub buckets: [u64; BOUNDS + 1],
     /// The sum of all durations, in microseconds.
     pub sum_us: u64,
 }
 
 impl Counts {
-    /// The number of durations.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

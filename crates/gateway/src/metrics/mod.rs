@@ -29,7 +29,7 @@ pub struct Metrics {
     pub sweeps: Sweeps,
 }
 
-/// The numbers of things that sweeps removed since the start.
+/// The numbers of things that sweeps have removed since the start.
 #[derive(Debug, Default)]
 pub struct Sweeps {
     pub(crate) staging: AtomicU64,
@@ -37,12 +37,12 @@ pub struct Sweeps {
     pub(crate) uploads: AtomicU64,
     pub(crate) unswept: AtomicU64,
     pub(crate) failed: AtomicU64,
-    /// When the last sweep ended, in seconds since 1970; 0 before the first.
+    /// The time at which the last sweep ended, in seconds since 1970; 0 before the first.
     pub(crate) last: AtomicU64,
 }
 
 impl Sweeps {
-    /// Counts a sweep of all buckets; `None` if it failed.
+    /// Adds the report of a sweep of all buckets; `None` if the sweep failed.
     pub fn add(&self, report: Option<SweepReport>) {
         let Some(SweepReport { staging, completed, uploads, unswept }) = report else {
             self.failed.fetch_add(1, Relaxed);

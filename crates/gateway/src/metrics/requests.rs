@@ -9,7 +9,7 @@ use s3_wire::operation::{OPERATIONS, Operation};
 use super::histogram::Histogram;
 use crate::per_thread::PerThread;
 
-/// The classes of statuses, 1xx to 5xx.
+/// The number of classes of statuses, which are 1xx to 5xx.
 const CLASSES: usize = 5;
 
 /// The outcome of a request.
@@ -19,13 +19,13 @@ pub struct Outcome {
     pub operation: Option<Operation>,
     /// The answer's status.
     pub status: u16,
-    /// S3's code, if it is an error.
+    /// S3's code, if the answer is an error.
     pub code: Option<ErrorCode>,
-    /// Bytes of the request's body that were read, including framing.
+    /// The number of bytes of the request's body that were read, including framing.
     pub bytes_in: u64,
-    /// Bytes of the answer's body that were handed to the connection.
+    /// The number of bytes of the answer's body that were handed to the connection.
     pub bytes_out: u64,
-    /// The time from the head's arrival until the body was sent or given up.
+    /// The time from the head's arrival until the body was sent, or the client has left.
     pub elapsed: Duration,
 }
 
@@ -37,7 +37,7 @@ pub struct Requests {
 
 #[derive(Debug)]
 struct Counters {
-    /// The counters by [`Operation`]; the last is for requests without one.
+    /// The counters by [`Operation`]; the last one is for requests without one.
     operations: Vec<OfOperation>,
     /// The counters by [`ErrorCode`].
     errors: Vec<AtomicU64>,
@@ -65,7 +65,7 @@ pub struct Sums {
 }
 
 impl Requests {
-    /// Counters that are all zero.
+    /// Makes counters that are all zero.
     pub fn new() -> Self {
         let copies = PerThread::new(|| Counters {
             operations: (0..=OPERATIONS.len()).map(|_| OfOperation::default()).collect(),
@@ -88,7 +88,8 @@ impl Requests {
         }
     }
 
-    /// The sums for an operation, or for requests whose operation never became known.
+    /// Returns the sums for an operation, or (`None`) for requests whose operation never became
+    /// known.
     pub fn of(&self, operation: Option<Operation>) -> Sums {
         let mut sums = Sums::default();
         for copy in self.copies.all() {
@@ -103,7 +104,7 @@ impl Requests {
         sums
     }
 
-    /// The number of requests that were answered with this code.
+    /// Returns the number of requests that were answered with this code.
     pub fn errors(&self, code: ErrorCode) -> u64 {
         self.copies.all().map(|copy| copy.errors[code as usize].load(Relaxed)).sum()
     }

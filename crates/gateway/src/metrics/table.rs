@@ -1,20 +1,20 @@
-//! All metrics: the source of the text format and of `docs/METRICS.md`.
+//! The table of all metrics, from which the text format and `docs/METRICS.md` are made.
 
 use std::fmt::Write as _;
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, until a restart.
+    /// A value that only grows, until a restart.
     Counter,
-    /// Goes up and down.
+    /// A value that goes up and down.
     Gauge,
-    /// Counts values by upper bounds.
+    /// Counts of values by upper bounds.
     Histogram,
 }
 
 impl Kind {
-    /// The type's name in the text format.
+    /// Returns the type's name in the text format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -27,11 +27,11 @@ impl Kind {
 /// A metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name, unit included.
+    /// The name of the metric, including the unit.
     pub name: &'static str,
-    /// Its kind.
+    /// The kind of the metric.
     pub kind: Kind,
-    /// The labels of its series.
+    /// The names of the labels of the metric's series.
     pub labels: &'static [&'static str],
     /// The meaning of the metric.
     pub help: &'static str,
@@ -140,7 +140,7 @@ metrics! {
         "When the process started, in seconds since 1970."
 }
 
-/// `docs/METRICS.md`.
+/// Returns the text of `docs/METRICS.md`.
 pub fn reference() -> String {
     let mut text = String::from(
         "# Metrics\n\n\

@@ -1,4 +1,4 @@
-//! Writes all metrics.
+//! The text of all metrics.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,7 +20,7 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// The label of requests whose operation never became known.
 const NO_OPERATION: &str = "none";
 
-/// All metrics, in Prometheus' text format 0.0.4.
+/// Returns all metrics, in Prometheus' text format 0.0.4.
 pub async fn text(
     metrics: &Metrics,
     gateway: &Gateway,

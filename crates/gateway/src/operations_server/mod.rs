@@ -1,5 +1,5 @@
-//! The operations' listener (`--ops-listen`), only for monitoring, balancers and service managers.
-//! Requests here are not signed, and change nothing (decision 0019).
+//! The listener for operations (`--ops-listen`), which is only for monitoring, load balancers and
+//! service managers. Requests to it are not signed, and change nothing (decision 0019).
 
 mod families;
 mod page;
@@ -68,8 +68,8 @@ pub async fn run(listener: Listener, observed: Arc<Observed>) {
     }
 }
 
-/// Gives one answer per connection: a connection that is kept open would keep others out, and such
-/// clients ask so rarely that they can connect again.
+/// Gives one answer for each connection: a connection that is kept open would keep other clients
+/// out, and these clients ask so rarely that they can connect again.
 async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     observed: Arc<Observed>,
@@ -106,15 +106,16 @@ struct Connection {
     task: AbortHandle,
     /// The client's address.
     from: Option<IpAddr>,
-    /// True while it waits for this server, not for its client.
+    /// True while the connection waits for this server, not for its client.
     answering: Arc<AtomicBool>,
 }
 
 impl Connections {
-    /// If there are too many connections, closes the oldest that waits for its client, of the
-    /// address that has most of these. So a client that sends nothing, or does not read, excludes
-    /// no other client, and many connections at once exclude only their own address. A connection
-    /// that is being answered has its time limits, and is waited for.
+    /// Closes a connection if there are too many: of those that wait for their clients, the oldest
+    /// of the address that has most of them. So a client that sends nothing, or does not read,
+    /// excludes no other client, and many connections at once exclude only their own address.
+    /// Connections for which an answer is being made are not closed: they have time limits, and end
+    /// soon.
     async fn make_room(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         loop {
@@ -143,7 +144,8 @@ impl Connections {
     }
 }
 
-/// The first of the places whose address has the most places.
+/// Returns the first index of the address that occurs most often; each item has an index and an
+/// address.
 fn most_crowded(places: impl Iterator<Item = (usize, Option<IpAddr>)>) -> Option<usize> {
     let mut of_address = HashMap::<_, (usize, usize)>::new();
     for (at, from) in places {

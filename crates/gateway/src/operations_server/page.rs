@@ -10,12 +10,12 @@ use crate::metrics::table::Metric;
 pub struct Page(String);
 
 impl Page {
-    /// An empty page.
+    /// Makes an empty text.
     pub fn new() -> Self {
         Self(String::with_capacity(32 << 10))
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(self) -> String {
         self.0
     }
@@ -29,7 +29,7 @@ impl Page {
     }
 }
 
-/// Writes the samples of a metric.
+/// A writer for the samples of a metric.
 pub struct Family<'p> {
     text: &'p mut String,
     metric: &'static Metric,

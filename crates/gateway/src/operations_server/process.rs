@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Page, descriptors: Option<Descriptors>) {
     }
 }
 
-/// Converts the kernel's unit of time in /proc.
+/// Converts a time in /proc, which is in ticks of the kernel's clock.
 fn of_ticks(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / procfs::ticks_per_second().max(1))
 }

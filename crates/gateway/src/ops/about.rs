@@ -1,4 +1,4 @@
-//! The version and the conditions of a request, on which permissions depend.
+//! The version and the conditions that a request names, on which permissions depend.
 
 use std::borrow::Cow;
 
@@ -8,22 +8,23 @@ use s3_types::{ActionSet, Conditions, ETag, ETagCondition, S3Action, VersionId};
 /// The facts that a request states about its object, beyond the key.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct About<'v> {
-    /// The version that it names; `None` for the current one.
+    /// The version; `None` for the current one.
     pub version: Option<&'v VersionId>,
     /// The conditions of a write or a deletion.
     pub conditions: Option<&'v Conditions>,
 }
 
 impl<'v> About<'v> {
-    /// A request for the version that is named, or for the current one.
+    /// Makes the facts for a request about this version, or about the current one.
     pub fn version(version: Option<&'v VersionId>) -> Self {
         Self { version, conditions: None }
     }
 
-    /// The actions that must be allowed for `action`: it, or the one for versions. If a write or a
-    /// deletion is conditional on the object's ETag, its result reveals whether the object has this
-    /// ETag. So it also takes the permission to read the object ("How to enforce conditional
-    /// deletes on Amazon S3 buckets" and "... conditional writes" in the S3 User Guide).
+    /// Returns the actions that must be allowed for `action`: itself, or the action like it for
+    /// versions. If a write or a deletion is conditional on the object's ETag, its result reveals
+    /// whether the object has this ETag. So it also needs the permission to read the object ("How
+    /// to enforce conditional deletes on Amazon S3 buckets" and "... conditional writes" in the S3
+    /// User Guide).
     pub fn actions(self, action: S3Action) -> ActionSet {
         let of_version = |action: S3Action| if self.version.is_some() { action.of_version() } else { action };
         let own = of_version(action).into();
@@ -33,7 +34,8 @@ impl<'v> About<'v> {
         }
     }
 
-    /// The value of a condition key that concerns version or conditions.
+    /// Returns the value of a condition key about the version or the conditions; `None` for other
+    /// keys.
     pub fn value(self, key: ConditionKey) -> Option<Cow<'v, str>> {
         match key {
             ConditionKey::VersionId => self.version.map(|id| id.as_str().into()),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use iam::{Account, AccountId};
 use s3_wire::{ErrorCode, Result, S3Error};
 
-/// The account id that a header names; `InvalidBucketOwnerAWSAccountID` if it cannot be one.
+/// Reads the account id in a header; `InvalidBucketOwnerAWSAccountID` if it cannot be one.
 pub fn id(text: &str) -> Result<AccountId> {
     AccountId::new(text.trim()).map_err(|_| {
         let code = ErrorCode::InvalidBucketOwnerAWSAccountID;
@@ -13,7 +13,7 @@ pub fn id(text: &str) -> Result<AccountId> {
     })
 }
 
-/// `AccessDenied` if a header names another account than the bucket's owner.
+/// Fails with `AccessDenied` if a header names another account than the bucket's owner.
 pub fn check(expected: Option<Cow<'_, str>>, owner: &Account) -> Result<()> {
     match expected.map(|text| id(&text)).transpose()? {
         Some(expected) if expected != *owner.id() => Err(ErrorCode::AccessDenied.into()),

@@ -10,24 +10,25 @@ use crate::access::Authorized;
 use crate::call::Call;
 use crate::outcome::Outcome;
 
-/// Performs an operation: defines its typed input, the permissions that it needs, and the work.
+/// The implementation of an operation: its typed input, the permissions that it needs, and the
+/// work.
 pub trait Handler<'a>: Sized + Send {
-    /// Reads the input from query and headers, as tolerantly as S3 does.
+    /// Reads the input from the query and the headers, as tolerantly as S3 does.
     fn parse(call: &Call<'a>) -> Result<Self>;
 
-    /// The version that the request names, and its conditions.
+    /// Returns the version that the request names, and its conditions.
     fn about(&self) -> About<'_> {
         About::default()
     }
 
-    /// The actions that must be allowed on the target before anything is done: by default, the
-    /// operation's own. None for an operation that has to read its document first, and then asks
-    /// ([`Call::authorize`]).
+    /// Returns the actions that must be allowed on the target before anything is done: by default,
+    /// the operation's own. An operation that has to read its document first returns none, and asks
+    /// later ([`Call::authorize`]).
     fn needs(&self, call: &Call<'a>) -> ActionSet {
         self.about().actions(call.action())
     }
 
-    /// The value of a condition key, as the operation will act on it, except for keys of
+    /// Returns the value of a condition key that depends on the operation, except for the keys of
     /// [`Handler::about`]. `None` if the request has no value, or if the key does not concern this
     /// operation.
     fn value<'v>(&'v self, _call: &'v Call<'a>, _key: ConditionKey) -> Option<Cow<'v, str>> {

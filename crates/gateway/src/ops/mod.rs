@@ -1,4 +1,4 @@
-//! The operations, one file each, in folders for what they act on.
+//! The operations, one file each, in folders by the kind of thing that they act on.
 
 mod about;
 mod bucket;
@@ -37,7 +37,7 @@ fn begin<'a, H: Handler<'a> + 'a>(call: Call<'a>) -> Result<Work<'a>> {
     Ok(Box::pin(handler.perform(call, storage)))
 }
 
-/// Does all checks that precede the work.
+/// Makes all checks that precede the work.
 fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<(H, Authorized<'a>)> {
     let served = call.operation.info().support == Support::Served;
     if served {
@@ -55,7 +55,7 @@ fn prepare<'a, H: Handler<'a>>(call: &Call<'a>) -> Result<(H, Authorized<'a>)> {
     Ok((handler, storage))
 }
 
-/// Refuses trailing checksums, which only uploads may have, on other operations.
+/// Refuses trailing checksums on operations other than uploads.
 fn check_trailer(call: &Call<'_>) -> Result<()> {
     let trailer = matches!(call.payload, Some(PayloadMode::Streaming { trailer: true, .. }));
     if trailer && !matches!(call.operation, Operation::PutObject | Operation::UploadPart) {
@@ -96,7 +96,8 @@ mod handlers {
 
 macro_rules! dispatch {
     ($($name:ident $method:ident $shape:ident $selector:expr, $action:ident $support:ident)*) => {
-        /// Begins the operation that was asked for, with all checks that precede its work.
+        /// Makes all checks that precede the work, and begins the operation that the request asks
+        /// for.
         pub fn dispatch(call: Call<'_>) -> Result<Work<'_>> {
             match call.operation { $(Operation::$name => dispatch!(@ $support $name)(call),)* }
         }
@@ -108,9 +109,9 @@ macro_rules! dispatch {
 
 s3_wire::for_each_operation!(dispatch);
 
-/// `AccessDenied` unless the bucket belongs to the account that the client expects. The source of a
-/// copy is compared when its bucket is known. A value that cannot be an account id is
-/// `InvalidBucketOwnerAWSAccountID` for both.
+/// Fails with `AccessDenied` unless the bucket belongs to the account that the client expects. A
+/// value that cannot be an account id is `InvalidBucketOwnerAWSAccountID`, also for the source of a
+/// copy. The owner of the source is compared later, when its bucket is known.
 fn check_expected_owner(call: &Call<'_>) -> Result<()> {
     if !call.headers.keys().any(|name| name.as_str().ends_with("expected-bucket-owner")) {
         return Ok(());

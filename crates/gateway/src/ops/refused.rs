@@ -23,8 +23,8 @@ impl<'a> Handler<'a> for Refused {
         About::version(self.version.as_ref())
     }
 
-    /// None: a form has its signature in its body, so that its requester is unknown until the body
-    /// is read.
+    /// Returns no actions for a form: its signature is in its body, so that its requester is
+    /// unknown until the body is read.
     fn needs(&self, call: &Call<'a>) -> ActionSet {
         match call.operation {
             Operation::PostObject => ActionSet::NONE,

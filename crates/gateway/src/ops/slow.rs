@@ -1,4 +1,4 @@
-//! Answers that may take long: CompleteMultipartUpload and the copies.
+//! Answers that may take long: those of CompleteMultipartUpload and of copies.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use crate::reply::{self, Reply};
 
 /// The result of the work.
 pub struct Finished {
-    /// The document.
+    /// The document of the answer.
     pub document: String,
     /// The effects on objects.
     pub did: Did,
@@ -28,10 +28,11 @@ pub struct Finished {
     pub source_version: Option<VersionId>,
 }
 
-/// Answers with the document that `work` makes. If the client disconnects, the work continues.
+/// Returns the answer with the document that `work` makes. If the client disconnects, the work
+/// continues.
 ///
 /// If the work ends soon, the answer is an ordinary one. Otherwise `200` is sent, with white space
-/// at intervals until the work ends, and an error becomes the document, as S3 does for these
+/// at intervals until the work ends; a later error is sent as the document, as S3 does for these
 /// operations. Headers that name versions are only in the ordinary answer.
 pub async fn answer(
     call: &Call<'_>,

@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::outcome::Outcome;
 use crate::reply;
 
-/// A read of a configuration that cannot be set here.
+/// A request for a configuration that cannot be set on this server.
 pub struct Unset {
     version: Option<VersionId>,
 }

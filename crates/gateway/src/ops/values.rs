@@ -1,4 +1,4 @@
-//! Values of condition keys that several operations have.
+//! The values of condition keys that several operations share.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use iam::ConditionKey;
 
 use crate::call::Call;
 
-/// The values of condition keys for a request that makes an object.
+/// Returns the value of a condition key for a request that makes an object.
 pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
     match key {
         ConditionKey::ObjectCreationOperation => Some("true".into()),
@@ -14,7 +14,7 @@ pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, s
     }
 }
 
-/// The values of condition keys for a request that begins an upload.
+/// Returns the value of a condition key for a request that begins an upload.
 pub fn of_new_upload<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
     // Their case does not matter to what is done: a policy sees S3's.
     match key {
@@ -26,12 +26,12 @@ pub fn of_new_upload<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, s
     }
 }
 
-/// The values of condition keys for a request that makes a part.
+/// Returns the value of a condition key for a request that makes a part.
 pub fn of_part(key: ConditionKey) -> Option<Cow<'static, str>> {
     (key == ConditionKey::ObjectCreationOperation).then_some(Cow::Borrowed("false"))
 }
 
-/// The values of condition keys for a listing of keys.
+/// Returns the value of a condition key for a listing of keys.
 pub fn of_listing<'v>(
     call: &Call<'_>,
     prefix: &'v str,
@@ -48,7 +48,7 @@ pub fn of_listing<'v>(
     }
 }
 
-/// A header without the spaces around it.
+/// Returns a header without the spaces around it.
 pub fn header<'v>(call: &Call<'v>, name: &str) -> Option<&'v str> {
     call.headers.get(name)?.to_str().ok().map(str::trim)
 }

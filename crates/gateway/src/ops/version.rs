@@ -1,7 +1,7 @@
 use s3_types::VersionId;
 use s3_wire::{Result, S3Error};
 
-/// The version that a parameter `versionId` names; `None` for the current one.
+/// Returns the version that a parameter `versionId` names; `None` for the current one.
 pub fn version_id(text: Option<&str>) -> Result<Option<VersionId>> {
     let Some(text) = text else { return Ok(None) };
     let message = match VersionId::new(text) {

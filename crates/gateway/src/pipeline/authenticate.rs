@@ -1,4 +1,4 @@
-//! Finds out who makes a request, and how its body will be verified.
+//! Identifies the requester, and determines how the request's body will be verified.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ use crate::request::RequestContext;
 pub struct Authenticated<'a> {
     /// The requester.
     pub requester: Requester,
-    /// The way in which the body will be verified.
+    /// The method by which the body will be verified.
     pub payload: PayloadMode,
-    /// The headers, and the parameters of a presigned URL that stand for headers.
+    /// The headers, and the parameters of a presigned URL that replace headers.
     pub headers: Cow<'a, HeaderMap>,
     /// The place of the signature.
     pub signed: Signed,
@@ -78,8 +78,8 @@ pub async fn authenticate<'a>(
     Ok(Authenticated { requester, payload, headers: all, signed, signature })
 }
 
-/// S3's error for a key that has no session. S3 does not reveal that a key was disabled; for a
-/// wrong or outdated token, its error repeats the token.
+/// Returns S3's error for a key that has no session. S3 does not reveal that a key was disabled;
+/// for a wrong or outdated token, its error repeats the token.
 #[cold]
 fn unidentified(why: Unidentified, access_key: &str, token: Option<&str>) -> S3Error {
     static LOGGED: Seldom = Seldom::new(1);

@@ -1,4 +1,4 @@
-//! The different kinds of requests, which are told apart before they are routed.
+//! The kinds of requests, which are distinguished before requests are routed.
 
 use http::{HeaderMap, Method};
 use s3_wire::Query;
@@ -6,22 +6,23 @@ use s3_wire::auth::{SigningService, signed_service};
 use s3_wire::route::is_form;
 use s3_wire::target::Shape;
 
-/// A kind of request. Each has other rules for who asks, what for, and the form of errors.
+/// A kind of request. Each has its own rules for the identification of the requester, the operation
+/// and the form of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
     /// A browser asks whether a page may send a request to another origin; it is not signed.
     Preflight,
-    /// `POST /`, and a `GET /` with the parameter `Action` that is signed for IAM or STS: an action
-    /// of one of these.
+    /// An action of IAM or STS: `POST /`, or a `GET /` with the parameter `Action` that is signed
+    /// for one of them.
     Action,
-    /// An upload by a form of a page, which has its key, its policy and its signature in its body.
+    /// An upload by an HTML form, which has its key, its policy and its signature in its body.
     Form,
-    /// An operation of S3, which the table knows.
+    /// An operation in the table of S3's operations.
     Operation,
 }
 
 impl Fork {
-    /// The kind of a request; `shape` is `None` if its path names no bucket or key.
+    /// Returns the kind of a request; `shape` is `None` if its path names no bucket or key.
     pub fn of(method: &Method, shape: Option<Shape>, query: &Query<'_>, headers: &HeaderMap) -> Self {
         match (method, shape) {
             (&Method::OPTIONS, _) => Self::Preflight,

@@ -1,4 +1,4 @@
-//! A request's life, top to bottom.
+//! The pipeline of a request, from top to bottom.
 
 mod authenticate;
 mod fork;

@@ -1,4 +1,4 @@
-//! `OPTIONS`: browsers send it to ask whether a page may send a request to another origin.
+//! `OPTIONS`, which browsers send to ask whether a page may send a request to another origin.
 
 use http::HeaderMap;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
@@ -9,7 +9,7 @@ use s3_wire::{ErrorCode, S3Error};
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
-/// S3's refusal, since no bucket here has a CORS configuration. Browsers do not sign these
+/// Returns S3's refusal, since no bucket here has a CORS configuration. Browsers do not sign these
 /// requests.
 pub async fn preflight(
     gateway: &Gateway,

@@ -1,4 +1,4 @@
-//! One connection, from accept to close.
+//! A connection, from the time it is accepted until it is closed.
 
 use std::convert::Infallible;
 use std::future::{Future as _, poll_fn};
@@ -183,7 +183,7 @@ async fn serve_http<S: AsyncRead + AsyncWrite + Plain + Unpin + Send + 'static>(
     }
 }
 
-/// Returns [`STOP_TIME_MAX`] after the server began to stop.
+/// Waits until [`STOP_TIME_MAX`] has passed since the server began to stop.
 async fn stopped(draining: &mut watch::Receiver<bool>) {
     drained(draining).await;
     tokio::time::sleep(STOP_TIME_MAX).await;
@@ -191,10 +191,10 @@ async fn stopped(draining: &mut watch::Receiver<bool>) {
 
 /// Decides when a connection has been idle for long enough.
 struct Parking {
-    /// The timer; `None` to park at once.
+    /// The timer; `None` if connections are parked at once.
     tick: Option<Pin<Box<Sleep>>>,
     after: Duration,
-    /// True once the tick was polled: it wakes the task.
+    /// True once the timer was polled, so that it wakes the task.
     is_armed: bool,
     idle_before: Option<u32>,
 }
@@ -205,7 +205,7 @@ impl Parking {
         Self { tick, after, is_armed: false, idle_before: None }
     }
 
-    /// True if no request came from one tick to the next. So requests need not use the timer.
+    /// True if no request came between two ticks of the timer. So requests need not reset it.
     fn is_due(&mut self, cx: &mut Context<'_>, phase: &Phase) -> bool {
         let Some(tick) = &mut self.tick else { return phase.idle_after().is_some() };
         if self.is_armed && !tick.is_elapsed() {
@@ -225,8 +225,8 @@ impl Parking {
 }
 
 /// Serves requests until the connection ends, has been idle for a while, or has a head that is to
-/// be read again ([`Phase::many_lines`]). In the last two cases returns the connection without
-/// hyper's buffers of about 16 KiB, and what was read of the next request.
+/// be read again ([`Phase::many_lines`]). In the last two cases it returns the connection without
+/// hyper's buffers of about 16 KiB, and the bytes of the next request that were already read.
 async fn drive<S, V>(
     mut connection: Box<http1::Connection<TokioIo<ConnectionIo<S>>, V>>,
     phase: &Phase,
@@ -286,7 +286,7 @@ where
     Ok(Some((parts.io.into_inner(), parts.read_buf)))
 }
 
-/// True if the first byte can be that of a method, and so is not TLS.
+/// True if the first byte can be that of an HTTP method, and so not the first of TLS.
 async fn begins_as_http(stream: &Stream) -> bool {
     let Stream::Tcp(stream) = stream else { return false };
     let mut first = [0];
@@ -294,8 +294,8 @@ async fn begins_as_http(stream: &Stream) -> bool {
     matches!(stream.peek(&mut first).await, Ok(1)) && first[0].is_ascii_uppercase()
 }
 
-/// Answers a client with an error, and closes the connection: at once, or with `may_linger` after
-/// the client has had time to send its request and read the answer.
+/// Answers a client with an error, and closes the connection: at once, or if `may_linger` is true,
+/// after the client has had time to send its request and read the answer.
 pub async fn refuse(
     gateway: &Gateway,
     mut stream: Stream,

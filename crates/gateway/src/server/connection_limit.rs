@@ -17,7 +17,7 @@ pub struct ConnectionLimit {
 }
 
 impl ConnectionLimit {
-    /// A limit of at most `places_max` connections, with none so far.
+    /// Makes a limit of at most `places_max` connections, with none so far.
     pub fn new(places_max: usize) -> Self {
         let lingering = Arc::new(Semaphore::new(REFUSED_LINGERING_MAX));
         Self { places: Arc::new(Semaphore::new(places_max)), places_max, lingering }
@@ -29,7 +29,7 @@ impl ConnectionLimit {
     }
 
     /// Lets a refused connection stay open for a while, until the permit is dropped; `None` if too
-    /// many do.
+    /// many such connections are open.
     pub fn linger(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.lingering).try_acquire_owned().ok()
     }
@@ -46,7 +46,7 @@ impl ConnectionLimit {
         if self.connections() > CONNECTIONS_MANY { Duration::ZERO } else { PARK_AFTER }
     }
 
-    /// Returns the bytes that are read at a time.
+    /// Returns the number of bytes to read at a time, at the current number of connections.
     pub fn read_bytes_max(&self) -> u64 {
         if self.connections() <= CONNECTIONS_FEW { READ_BUFFER_BYTES as u64 } else { READ_BYTES_CROWDED }
     }

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// Names of sockets, from `FileDescriptorName=` in their units; the default is the name of the
+/// The names of sockets, from `FileDescriptorName=` in their units; the default is the name of the
 /// unit.
 const S3: &str = "s3";
 const OPERATIONS: &str = "ops";
@@ -79,7 +79,8 @@ impl Inherited {
 }
 
 impl Socket {
-    /// Takes a listening TCP or unix socket; anything else is refused with a reason.
+    /// Makes a socket from a descriptor that must be a listening TCP or Unix socket; the error is
+    /// the reason why it is not.
     fn new(descriptor: OwnedFd) -> Result<Self, String> {
         let cannot = |e: Errno| match e {
             Errno::NOTSOCK => "is not a socket: use ListenStream= in a socket unit".to_owned(),

@@ -36,26 +36,26 @@ pub struct ConnectionIo<S> {
     /// The stream, with a limit on each read.
     stream: Take<S>,
     connection_limit: ConnectionLimit,
-    /// Bytes that were already read from it.
+    /// The bytes that were already read from the stream, and come first.
     first: Bytes,
     phase: Arc<Phase>,
     timeouts: Timeouts,
     timer: Option<Pin<Box<Sleep>>>,
     timed: Timed,
-    /// The time since which a response has waited for its reader, and the number of bytes that the
+    /// The time since which a response has waited to be read, and the number of bytes that the
     /// client has read since then.
     reader: Option<(Instant, u64)>,
     linger: Option<Linger>,
     gateway: Arc<Gateway>,
     refusal: Option<Refusal>,
-    /// True if the hyper around this takes more header lines than it does by itself.
+    /// True if the hyper connection on this stream takes more header lines than by default.
     pub many_lines: bool,
 }
 
 /// A response that replaces the one that hyper writes for a head it cannot read.
 struct Refusal {
     response: Bytes,
-    /// The length of hyper's response.
+    /// The length of hyper's response in bytes.
     replaced: usize,
 }
 
@@ -98,7 +98,8 @@ impl<S: AsyncRead> ConnectionIo<S> {
         Pin::new(self.stream.get_mut())
     }
 
-    /// Called when `what` cannot continue: fails once this has lasted for `limit`.
+    /// Fails once an operation (`what`) has been unable to continue for `limit`. It is called each
+    /// time that the operation cannot continue.
     fn check_timer(&mut self, cx: &mut Context<'_>, what: Timed, limit: Duration) -> io::Result<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         if self.timed != what {
@@ -113,8 +114,8 @@ impl<S: AsyncRead> ConnectionIo<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
-    /// Waits without a buffer for the first bytes of a request. False if the connection ends
-    /// instead.
+    /// Waits without a buffer for the first bytes of a request. Returns false if the connection
+    /// ends instead.
     pub async fn has_more(&mut self) -> bool {
         if self.first.is_empty() {
             self.first = poll_fn(|cx| self.poll_first(cx)).await;
@@ -162,8 +163,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ConnectionIo<S> {
         Poll::Pending
     }
 
-    /// Writes, or pretends to: hyper itself refuses a head that it cannot read, with an answer that
-    /// lacks ids and document, which the gateway's refusal replaces.
+    /// Writes bytes, or replaces them: if hyper refuses a head that it cannot read, its answer
+    /// lacks ids and an error document, so that the gateway's refusal is written instead.
     fn poll_write_or_refuse(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         if self.refusal.is_none()
             && !self.phase.answering()

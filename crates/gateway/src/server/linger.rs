@@ -27,7 +27,7 @@ impl Linger {
         Self { bytes_left: LINGER_BYTES_MAX, timer, hurried: false }
     }
 
-    /// Ends the lingering within [`STOP_TIME_MAX`] of the first call.
+    /// Makes the lingering end within [`STOP_TIME_MAX`] of the first call.
     pub fn hurry(&mut self) {
         if !self.hurried {
             self.hurried = true;
@@ -36,7 +36,7 @@ impl Linger {
         }
     }
 
-    /// Ready once the client has closed the connection, or a limit is reached.
+    /// Returns `Ready` once the client has closed the connection, or a limit is reached.
     pub fn poll(&mut self, cx: &mut Context<'_>, mut stream: Pin<&mut impl AsyncRead>) -> Poll<()> {
         let mut scratch = [0u8; 4096];
         loop {

@@ -70,7 +70,7 @@ impl fmt::Display for ListenAddress {
 pub enum Listener {
     /// TCP.
     Tcp(TcpListener),
-    /// A unix socket, with its file if that is removed when this is dropped.
+    /// A Unix socket; with its file, if the file is to be removed when this is dropped.
     Unix(UnixListener, Option<SocketFile>),
 }
 
@@ -93,7 +93,7 @@ impl Listener {
         }
     }
 
-    /// A listener on a socket that was handed over.
+    /// Makes a listener from a socket that was handed over.
     pub fn inherited(socket: Socket) -> io::Result<Self> {
         match socket {
             Socket::Tcp(listener) => TcpListener::from_std(listener).map(Self::Tcp),
@@ -101,7 +101,7 @@ impl Listener {
         }
     }
 
-    /// The address as clients name it (`127.0.0.1:9000`, `unix:/run/s.sock`).
+    /// Returns the address in the form that clients use (`127.0.0.1:9000`, `unix:/run/s.sock`).
     pub fn name(&self) -> String {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(|a| a.to_string()).unwrap_or_default(),
@@ -114,12 +114,12 @@ impl Listener {
         }
     }
 
-    /// True if this listener makes another one on `address` impossible.
+    /// True if no other listener can be on `address` while this one exists.
     pub fn covers(&self, address: &ListenAddress) -> bool {
         ListenAddress::parse(&self.name()).is_ok_and(|own| own.meets(address))
     }
 
-    /// The next connection.
+    /// Waits for the next connection, and returns it with the client's address.
     pub async fn accept(&self) -> io::Result<(Stream, Option<SocketAddr>)> {
         match self {
             Self::Tcp(listener) => {

@@ -1,4 +1,4 @@
-//! A server: its listeners and connections, and how they end.
+//! A server: its listeners and connections, and its end.
 
 mod connection;
 mod connection_limit;
@@ -36,7 +36,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server without listeners.
+    /// Makes a server without listeners.
     pub fn new(settings: ConnectionSettings, max_connections: usize) -> Self {
         let (alive, ended) = mpsc::channel(1);
         Self {
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// Stops accepting, gives requests in progress `limit` to finish, then closes the remaining
-    /// connections. True if all finished.
+    /// connections. Returns true if all requests finished.
     pub async fn drain(self, limit: Duration) -> bool {
         let Self { settings, draining, alive, mut ended, .. } = self;
         draining.send_replace(true);

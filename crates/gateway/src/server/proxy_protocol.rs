@@ -1,4 +1,4 @@
-//! The PROXY protocol (versions 1 and 2, HAProxy's proxy-protocol.txt): how a proxy names the
+//! The PROXY protocol (versions 1 and 2, HAProxy's proxy-protocol.txt), by which a proxy names the
 //! client at the beginning of a connection.
 
 use std::io;
@@ -9,21 +9,22 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::peer::Peer;
 
-/// A number of bytes that each header has, of either version, and that are therefore read first.
+/// The number of bytes that are read first, since each header has at least as many, in either
+/// version.
 const FEWEST: usize = 13;
-/// The length of the longest header of version 1, including its end.
+/// The length of the longest header of version 1 in bytes, including its end.
 const V1_MAX: usize = 107;
-/// The length of the fixed part of version 2.
+/// The length of the fixed part of version 2, in bytes.
 const V2_FIXED: usize = 16;
-/// The longest variable part of version 2: addresses, and facts about TLS.
+/// The length of the longest variable part of version 2, in bytes: addresses, and facts about TLS.
 const V2_REST_MAX: usize = 4 << 10;
 /// The type of the facts about TLS in version 2.
 const SSL: u8 = 0x20;
-/// The bit in these facts that says that TLS is used.
+/// The bit in the facts about TLS that says that TLS is used.
 const SSL_IS_USED: u8 = 1;
 
-/// Reads the header, and nothing beyond it. Returns the client that it names; `peer` itself if the
-/// proxy speaks for itself, or does not know the client.
+/// Reads the header, and nothing beyond it. Returns the client that it names, or `peer` itself if
+/// the proxy speaks for itself or does not know the client.
 pub async fn read(stream: &mut (impl AsyncRead + Unpin), peer: Peer) -> io::Result<Peer> {
     let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut header = vec![0; FEWEST];

@@ -4,10 +4,10 @@ use s3_wire::{ErrorCode, S3Error};
 
 use crate::gateway::Gateway;
 
-/// A header that all responses of the gateway have.
+/// The beginning of a header that all responses of the gateway have.
 const ID_HEADER: &[u8] = b"\r\nx-amz-request-id:";
 
-/// A whole response with an error document, after which the connection is closed.
+/// Returns a whole response with an error document, after which the connection is closed.
 pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     let (id, host_id) = (gateway.request_ids.next(), gateway.host_id.as_str());
     let status = error.status();
@@ -28,8 +28,8 @@ pub fn response(gateway: &Gateway, error: &S3Error) -> String {
     head + "\r\n" + &body
 }
 
-/// S3's error for a request head that hyper could not read, if `written` is what hyper itself
-/// writes for such a head. `None` if it is something else: part of a response of the gateway.
+/// Returns S3's error for a request head that hyper could not read, if `written` is the answer that
+/// hyper itself writes to such a head. `None` if it is part of a response of the gateway.
 pub fn in_place_of(written: &[u8]) -> Option<S3Error> {
     let status = written.strip_prefix(b"HTTP/1.1 ").or_else(|| written.strip_prefix(b"HTTP/1.0 "))?;
     let code = match status.get(..3)? {

@@ -1,4 +1,5 @@
-//! TLS: one or more certificates, chosen by the client's SNI, read again by a reload.
+//! TLS with one or more certificates, which are chosen by the client's SNI and read again by a
+//! reload.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Reads each certificate chain with the key at the same place; `None` if there are none.
+    /// Reads each certificate chain with the key at the same index; `None` if there are none.
     pub fn read(chains: &[PathBuf], keys: &[PathBuf]) -> Result<Option<Arc<Self>>, String> {
         let read = read_all(chains, keys)?;
         Ok((!read.is_empty()).then(|| Arc::new(Self { current: ArcSwap::from_pointee(read) })))
@@ -55,7 +56,7 @@ impl Certificates {
         self.current.store(Arc::new(prepared.0));
     }
 
-    /// An acceptor that offers HTTP/1.1 with these certificates.
+    /// Makes an acceptor that offers HTTP/1.1 with these certificates.
     pub fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor, String> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = rustls::ServerConfig::builder_with_provider(provider)

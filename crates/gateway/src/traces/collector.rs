@@ -1,5 +1,5 @@
-//! The collector that spans are sent to, and the resource that they are from: `--traces`, and
-//! OpenTelemetry's variables for what has no option.
+//! The collector that spans are sent to, and the resource that they come from: `--traces`, and
+//! OpenTelemetry's variables for everything that has no option.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ const TRACES_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 const PROTOCOLS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const CERTIFICATES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "OTEL_EXPORTER_OTLP_CERTIFICATE"];
-/// Headers that say how a request is sent, and must not be set.
+/// The headers that say how a request is sent, and that the variables must not set.
 const OURS: [HeaderName; 7] = [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 /// The advice if the system has no list of certificate authorities.
 const WITHOUT_ROOTS: &str =
@@ -95,7 +95,7 @@ impl fmt::Debug for Collector {
 }
 
 impl Collector {
-    /// The collector that `to` names. `env` reads the variables.
+    /// Makes the collector that `to` names. `env` returns environment variables.
     pub fn new(to: &TracesTo, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         // A variable that is empty counts as none, says their specification.
         let env = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
@@ -184,7 +184,7 @@ fn read_headers(headers: &mut HeaderMap, list: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The resource that spans are from, as far as it is the same for all instances.
+/// Returns the resource that spans come from, except for the fields that differ between instances.
 fn resource(env: impl Fn(&str) -> Option<String>) -> Result<Vec<u8>, String> {
     let given = env(RESOURCE).unwrap_or_default();
     let mut attributes: Vec<(String, String)> = vec![

@@ -1,4 +1,4 @@
-//! Decides which trace a request belongs to, and whether it is sent: W3C's Trace Context.
+//! Decides which trace a request belongs to, and whether its span is sent: W3C's Trace Context.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,7 +17,7 @@ const SAMPLED: u8 = 1;
 /// The share of traces that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
-    /// Traces are sent whose random number of [`RANDOM_BITS`] is at least this.
+    /// The smallest random number, of [`RANDOM_BITS`], of traces that are sent.
     threshold: u64,
 }
 
@@ -53,14 +53,14 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// Sends this share of the traces that begin here. Continues those of requests that come `from`
-    /// these peers.
+    /// Makes the decision for these settings: traces that begin here are sent with this
+    /// probability, and traces of requests that come `from` these peers are continued.
     pub fn new(ratio: Ratio, from: Trusted) -> Self {
         let seed = |what: &str| RandomState::new().hash_one(what);
         Self { ratio, from, seeds: [seed("traces"), seed("sampling")], count: AtomicU64::new(0) }
     }
 
-    /// The span of a request, if the request belongs to a trace.
+    /// Returns the place of a request in a trace; `None` if the request belongs to no trace.
     pub fn of_request(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<SpanContext> {
         let span = SpanId(id.decoded());
         let trusted = !self.from.is_empty() && self.from.contains(peer.address.map(|address| address.ip()));
@@ -87,7 +87,7 @@ struct Parent {
     sampled: bool,
 }
 
-/// Parses `traceparent` (W3C Trace Context, section 3.2). `None` if it is malformed.
+/// Parses `traceparent` (W3C Trace Context, section 3.2). Returns `None` if it is malformed.
 fn parent(headers: &HeaderMap) -> Option<Parent> {
     let mut all = headers.get_all("traceparent").into_iter();
     let (value, None) = (all.next()?, all.next()) else { return None };

@@ -23,9 +23,9 @@ use crate::limits::{
 };
 use crate::version;
 
-/// `ExportTraceServiceRequest.resource_spans`.
+/// The number of the field `ExportTraceServiceRequest.resource_spans`.
 const RESOURCE_SPANS: u32 = 1;
-/// `ResourceSpans.scope_spans`.
+/// The number of the field `ResourceSpans.scope_spans`.
 const SCOPE_SPANS: u32 = 2;
 
 /// The state of the thread.
@@ -33,9 +33,9 @@ pub struct Exporter {
     shared: Arc<Shared>,
     end: watch::Receiver<bool>,
     collector: Collector,
-    /// The resource that the spans are from: `ResourceSpans.resource`.
+    /// The resource that the spans come from, as the field `ResourceSpans.resource`.
     resource: Vec<u8>,
-    /// The program that made them: `ScopeSpans.scope`, and its schema.
+    /// The program that made the spans, as the field `ScopeSpans.scope`, and its schema.
     scope: Vec<u8>,
     client: Client,
     request: Request,
@@ -47,7 +47,7 @@ pub struct Exporter {
 /// [`TRACES_WARN_INTERVAL`].
 #[derive(Debug, Default)]
 struct Trouble {
-    /// Spans that were lost since the log last said that they are accepted again.
+    /// The number of spans that were lost since the log last said that they are accepted again.
     lost: u64,
     /// True if the last log line about this says that spans are not accepted.
     is_told: bool,
@@ -66,7 +66,7 @@ impl Trouble {
         true
     }
 
-    /// The number of lost spans, if the log should say that spans are accepted again.
+    /// Returns the number of lost spans, if the log should say that spans are accepted again.
     fn ends(&mut self) -> Option<u64> {
         std::mem::take(&mut self.is_told).then(|| std::mem::take(&mut self.lost))
     }
@@ -76,12 +76,12 @@ impl Trouble {
 #[derive(Debug)]
 struct Refusal {
     why: String,
-    /// The time to wait before they are sent again; `None` if that would be useless.
+    /// The time to wait before the spans are sent again; `None` if that would be useless.
     again_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// A refusal for a reason that may pass, so that spans are sent again.
+    /// Makes a refusal for a reason that may pass, so that the spans are sent again.
     fn passing(error: &dyn Error) -> Self {
         let causes: Vec<_> =
             successors(Some(error), |&cause| cause.source()).map(ToString::to_string).collect();
@@ -89,7 +89,7 @@ impl Refusal {
     }
 }
 
-/// The spans that a collector refused of those in an accepted request.
+/// The spans in an accepted request that a collector refused nevertheless.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rejected {
     spans: u64,
@@ -133,7 +133,7 @@ impl Exporter {
         Self { shared, end, collector, resource, scope, client, request, trouble: Trouble::default() }
     }
 
-    /// Sends spans as they come, and the remaining ones at the end.
+    /// Sends spans as they are added, and the remaining ones at the end.
     pub async fn run(mut self) {
         loop {
             let end = self.wait().await;
@@ -144,7 +144,7 @@ impl Exporter {
         }
     }
 
-    /// Returns when it is time for a round; true if it is the last.
+    /// Waits until it is time for a round. Returns true if it is the last.
     async fn wait(&mut self) -> bool {
         tokio::select! {
             () = self.shared.wake.notified() => {}
@@ -237,7 +237,7 @@ impl Exporter {
         }
     }
 
-    /// The encoded `ExportTraceServiceRequest` with these spans.
+    /// Returns the encoded `ExportTraceServiceRequest` with these spans.
     fn body(&self, spans: &[u8]) -> Vec<u8> {
         let mut head = Vec::new();
         begin_message(&mut head, SCOPE_SPANS, self.scope.len() + spans.len());
@@ -257,12 +257,12 @@ impl Exporter {
     }
 }
 
-/// A reason, cut to a length that fits a log.
+/// Returns a reason, cut to a length that fits a log.
 fn shown(why: &str) -> &str {
     why.char_indices().nth(TRACES_WHY_CHARACTERS_MAX).map_or(why, |(end, _)| why.get(..end).unwrap_or(why))
 }
 
-/// Reads the collector's answer: which of the spans it refused.
+/// Reads the collector's answer, and returns which of the spans it refused.
 async fn read(mut answer: Answer) -> Result<Rejected, Refusal> {
     if answer.status.is_success() {
         return match answer.body.read(TRACES_ANSWER_BYTES_MAX).await {

@@ -1,8 +1,9 @@
 //! Traces: sends a span for each finished request to an OpenTelemetry collector (decision 0027).
 //!
-//! A request appends its span to a buffer in memory, one for each of a few groups of threads,
-//! encoded as OTLP is on the wire. A thread of its own sends the buffers to the collector. No
-//! request waits for that: if the collector does not keep up, spans are dropped and counted.
+//! A request appends its span to a buffer in memory, encoded in OTLP's wire format; there is one
+//! buffer for each of a few groups of threads. A separate thread sends the buffers to the
+//! collector. No request waits for that: if the collector is too slow, spans are dropped and
+//! counted.
 
 mod collector;
 mod context;
@@ -32,7 +33,7 @@ use crate::request_id::RequestId;
 use crate::trace_context::SpanContext;
 use shared::{Buffer, Shared, lock};
 
-/// `ScopeSpans.spans`.
+/// The number of the field `ScopeSpans.spans`.
 const SPANS: u32 = 2;
 
 /// Traces that are sent to a collector.
@@ -41,12 +42,13 @@ pub struct Traces {
     contexts: Contexts,
     shared: Arc<Shared>,
     end: watch::Sender<bool>,
-    /// Disconnected once the thread has ended.
+    /// A channel that is disconnected once the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Traces {
-    /// Starts sending spans to the collector, as from this instance of the service.
+    /// Starts sending spans to the collector. `instance` is the name of this instance of the
+    /// service.
     pub fn start(contexts: Contexts, collector: Collector, instance: &str) -> Result<Self, String> {
         let shared = Arc::new(Shared {
             buffers: PerThread::new(|| Mutex::new(Buffer::default())),
@@ -70,7 +72,7 @@ impl Traces {
         Ok(Self { contexts, shared, end, ended: Mutex::new(ended) })
     }
 
-    /// The span of a request, if the request belongs to a trace.
+    /// Returns the place of a request in a trace; `None` if the request belongs to no trace.
     pub fn begin(&self, id: RequestId, peer: Peer, headers: &HeaderMap) -> Option<Box<SpanContext>> {
         self.contexts.of_request(id, peer, headers).map(Box::new)
     }
@@ -91,12 +93,13 @@ impl Traces {
         }
     }
 
-    /// The numbers of spans so far.
+    /// Returns the numbers of spans that were sent and lost so far.
     pub fn counts(&self) -> &Counts {
         &self.shared.counts
     }
 
-    /// Sends the remaining spans, and waits for that up to `limit`; false if it took longer.
+    /// Sends the remaining spans, and waits at most `limit` for that. Returns false if it took
+    /// longer.
     pub fn finish(&self, limit: Duration) -> bool {
         self.end.send_replace(true);
         lock(&self.ended).recv_timeout(limit) != Err(RecvTimeoutError::Timeout)

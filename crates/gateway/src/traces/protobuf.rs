@@ -51,13 +51,14 @@ pub fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) 
     out[start..start + prefix.len()].copy_from_slice(&prefix);
 }
 
-/// Appends the beginning of a message. Its `length` bytes have to follow.
+/// Appends the beginning of a message. The caller then has to append its `length` bytes.
 pub fn begin_message(out: &mut Vec<u8>, field: u32, length: usize) {
     tag(out, field, BYTES);
     varint(out, length as u64);
 }
 
-/// Returns the bytes that a field with `length` bytes takes, if its number is at most 15.
+/// Returns the number of bytes that a field with a content of `length` bytes takes, if the field's
+/// number is at most 15.
 pub const fn field_bytes(length: usize) -> usize {
     1 + varint_bytes(length) + length
 }
@@ -91,7 +92,7 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message with their numbers, up to the first that is malformed.
+/// Returns the fields of a message with their numbers, up to the first that is malformed.
 pub fn fields(message: &[u8]) -> impl Iterator<Item = (u64, Value<'_>)> {
     let mut rest = message;
     std::iter::from_fn(move || {

@@ -25,7 +25,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Takes the spans. The buffer keeps capacity for as many, within a limit.
+    /// Returns the spans, and empties the buffer, which keeps capacity for as many, within a limit.
     pub fn take(&mut self) -> Self {
         let room = Vec::with_capacity(self.bytes.len().min(TRACES_WAKE_BYTES));
         std::mem::replace(self, Self { bytes: room, spans: 0 })
@@ -35,15 +35,15 @@ impl Buffer {
 /// The numbers of spans since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Spans that the collector accepted.
+    /// The number of spans that the collector accepted.
     pub exported: AtomicU64,
-    /// Spans that were lost because the buffers were full.
+    /// The number of spans that were lost because the buffers were full.
     pub dropped: AtomicU64,
-    /// Spans that were lost because the collector did not accept them.
+    /// The number of spans that were lost because the collector did not accept them.
     pub failed: AtomicU64,
 }
 
-/// Locks. A panic leaves what these locks protect complete, so poisoning is ignored.
+/// Locks a mutex. A panic leaves what these mutexes protect complete, so poisoning is ignored.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,10 +15,10 @@ use crate::limits::{TRACE_STATE_BYTES_MAX, TRACES_SPAN_BYTES};
 use crate::line::{Ended, Line};
 use crate::trace_context::SpanContext;
 
-/// The conventions that the names come from.
+/// The semantic conventions that the names come from.
 pub const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 
-/// `Span.attributes`.
+/// The number of the field `Span.attributes`.
 const ATTRIBUTES: u32 = 9;
 const KIND_SERVER: u64 = 2;
 const STATUS_ERROR: u64 = 2;
@@ -33,12 +33,12 @@ const IS_REMOTE: u32 = 0x200;
 #[derive(Debug)]
 pub struct BegunSpan {
     fields: Vec<u8>,
-    /// Nanoseconds since 1970.
+    /// The time of the request, in nanoseconds since 1970.
     start: u64,
 }
 
 impl BegunSpan {
-    /// The span of this request, at this place of a trace.
+    /// Makes the span of this request, at this place of a trace.
     pub fn new(line: &Line<'_>, context: &SpanContext) -> Self {
         let mut fields = Vec::with_capacity(TRACES_SPAN_BYTES);
         let out = &mut fields;
@@ -71,7 +71,7 @@ impl BegunSpan {
         Self { fields, start }
     }
 
-    /// Appends the whole span, as this field of a message.
+    /// Appends the whole span, as the field with the number `field` of a message.
     pub fn write(&self, out: &mut Vec<u8>, field: u32, ended: &Ended) {
         let mut end = Vec::with_capacity(64);
         fixed_64(&mut end, 8, after(self.start, ended.elapsed));
@@ -109,7 +109,8 @@ fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {
     text(out, ATTRIBUTES, name, value);
 }
 
-/// `S3.GetObject`, as SDKs name their spans; the method if the operation is not known.
+/// Appends the name of the span: `S3.GetObject`, as SDKs name their spans, or the method if the
+/// operation is not known.
 fn push_name(out: &mut Vec<u8>, line: &Line<'_>) {
     match line.known.operation {
         Some(operation) => {
@@ -218,7 +219,7 @@ fn of_s3(out: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-/// The `tracestate` header of the trace that is continued.
+/// Returns the `tracestate` header of the trace that is continued.
 fn trace_state<'l>(line: &Line<'l>) -> Option<&'l str> {
     let mut all = line.head.headers.get_all("tracestate").into_iter();
     let (state, None) = (all.next()?, all.next()) else { return None };

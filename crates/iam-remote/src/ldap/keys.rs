@@ -1,5 +1,5 @@
-//! What the directory said of access keys, for a moment, and how often it is asked about those that
-//! are nobody's: anybody can send one.
+//! A short-lived cache of the directory's answers about access keys, and a limit on questions about
+//! unknown keys, of which anybody can send any number.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -14,18 +14,18 @@ use crate::limits::{
     STRANGE_KEYS_BURST, STRANGE_KEYS_INTERVAL,
 };
 
-/// How many locks there are for those who ask: one question at a time for each key.
+/// The number of locks for questions: there is one question at a time for each key.
 const TURNS: usize = 64;
 
-/// How many questions about unknown keys may be asked now.
+/// The number of questions about unknown keys that may be asked now.
 #[derive(Debug)]
 struct Credit {
     left: u32,
-    /// Up to when it was counted.
+    /// The time up to which it was counted.
     at: Instant,
 }
 
-/// What is known of a key of a document.
+/// The result of comparing a key of a document with the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
     /// The directory was asked in this hour.
@@ -49,12 +49,12 @@ impl Turns {
     }
 }
 
-/// What the directory said of access keys.
+/// The directory's answers about access keys.
 #[derive(Debug)]
 pub struct Keys {
-    /// Those that were somebody's when they were asked about last.
+    /// The keys that had a holder when they were asked about last.
     found: Mutex<HashMap<Box<str>, Arc<KeyHolder>>>,
-    /// Those that were nobody's, and up to when that counts.
+    /// The keys that had no holder, with the time up to which that answer counts.
     nobodys: Mutex<HashMap<Box<str>, Instant>>,
     /// Unknown keys have turns of their own, so that they hold up no other.
     turns: [Turns; 2],

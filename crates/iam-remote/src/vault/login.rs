@@ -1,4 +1,4 @@
-//! Tokens of Vault: how they are got, and how long they are good.
+//! Tokens of Vault: logging in to get them, and renewing them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::secrets::{SecretsOf, read};
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
-/// Without it, agents and proxies of Vault refuse requests.
+/// The header without which agents and proxies of Vault refuse requests.
 const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
 
 /// The credentials with which a gateway logs in to Vault.
 #[derive(Clone)]
 pub enum VaultLogin {
-    /// A token that somebody else has got.
+    /// A token that the operator provides.
     Token(Zeroizing<String>),
-    /// The name and the password of a program.
+    /// The name and the password of a program (the method `approle`).
     AppRole {
-        /// The path where the method is mounted, below `auth/`.
+        /// The path below `auth/` where the method is mounted.
         mount: String,
         /// The id of the role.
         role_id: String,
@@ -41,7 +41,7 @@ pub enum VaultLogin {
     },
     /// A service account of Kubernetes.
     Kubernetes {
-        /// The path where the method is mounted, below `auth/`.
+        /// The path below `auth/` where the method is mounted.
         mount: String,
         /// The role of the method.
         role: String,
@@ -60,14 +60,14 @@ impl fmt::Debug for VaultLogin {
     }
 }
 
-/// A token, and until when it is good.
+/// A token, with the time for which it is valid.
 struct Token {
     value: HeaderValue,
     /// The time for which the token is valid, from its receipt; `None` for always.
     lease: Option<Duration>,
     got: Instant,
     may_renew: bool,
-    /// When the next attempt to renew it is due.
+    /// The time at which the next attempt to renew the token is due.
     due: Option<Instant>,
 }
 
@@ -87,11 +87,12 @@ impl Token {
 #[derive(Default)]
 struct State {
     token: Option<Arc<Token>>,
-    /// After a refusal: why, how often in a row, and when the next login may be tried.
+    /// The last login that was refused: the reason, the number of refusals in a row, and the time
+    /// of the next login.
     refused: Option<(String, u32, Instant)>,
 }
 
-/// A server of Vault, to which requests are sent with a token that is good.
+/// A Vault server, to which requests are sent with a valid token.
 pub struct LoggedInChannel {
     channel: Channel,
     namespace: Option<HeaderValue>,
@@ -129,7 +130,8 @@ impl LoggedInChannel {
         Ok(Self { channel, namespace, secrets, state: Mutex::default() })
     }
 
-    /// Sends a request with a token. If the token is refused, another one is got, once.
+    /// Sends a request with a token. If the token is refused, gets another one and sends the
+    /// request once more. The answer may have at most `bytes_max` bytes.
     pub async fn call(&self, call: &Call<'_>, bytes_max: usize) -> Result<Answer, StoreError> {
         let token = self.token().await?;
         let answer = self.send(call, Some(&token), bytes_max).await?;
@@ -147,7 +149,8 @@ impl LoggedInChannel {
         self.send(call, Some(&token), bytes_max).await
     }
 
-    /// True if Vault knows a token: then it is its policies that do not allow a request.
+    /// True if the token is valid: then a refusal means that the token's policies do not allow a
+    /// request.
     async fn knows(&self, token: &Token) -> Result<bool, StoreError> {
         let call = Call::get("auth/token/lookup-self".to_owned());
         Ok(self.send(&call, Some(token), STORE_ANSWER_BYTES_MAX).await?.status == StatusCode::OK)
@@ -172,7 +175,8 @@ impl LoggedInChannel {
         self.channel.send(&request, call.body.clone().unwrap_or_default(), bytes_max).await
     }
 
-    /// Returns a token that is good: the last one, renewed at two thirds of its time, or another.
+    /// Returns a valid token: the present one, which is renewed after two thirds of its time, or a
+    /// new one.
     async fn token(&self) -> Result<Arc<Token>, StoreError> {
         let mut state = self.state.lock().await;
         if let Some(token) = state.token.clone().filter(|token| token.is_good()) {
@@ -197,8 +201,8 @@ impl LoggedInChannel {
         Ok(token)
     }
 
-    /// Renews a token, or gets another one if it cannot be renewed, or not for as long as before:
-    /// tokens have a time that they cannot outlive.
+    /// Renews a token. Gets a new one instead if the token cannot be renewed, or was renewed for at
+    /// most half of its time: tokens have a maximum lifetime.
     async fn renewed(&self, token: &Token) -> Result<Token, StoreError> {
         let full = token.lease.unwrap_or_default().as_secs();
         if token.may_renew {
@@ -212,7 +216,8 @@ impl LoggedInChannel {
         self.log_in().await.map_err(|(error, _)| error)
     }
 
-    /// Logs in, but not again and again: Vault locks names out that are tried with wrong passwords.
+    /// Logs in, with growing pauses after refusals: Vault locks out names that are tried with wrong
+    /// passwords too often.
     async fn log_in_with_pauses(&self, state: &mut State) -> Result<Token, StoreError> {
         let (mut times, now) = (0, Instant::now());
         if let Some((why, refused, next)) = &state.refused {
@@ -238,7 +243,8 @@ impl LoggedInChannel {
         }
     }
 
-    /// Logs in with what there is now. Says of an error whether it is a refusal.
+    /// Reads the credentials and logs in. The flag of an error is true if the credentials cannot be
+    /// read or were refused.
     async fn log_in(&self) -> Result<Token, (StoreError, bool)> {
         let login = read(&self.secrets).await.map_err(|error| (error, true))?;
         let (mount, body) = match &login {
@@ -256,7 +262,7 @@ impl LoggedInChannel {
         of_auth(&logged_in.auth).map_err(|error| (error, true))
     }
 
-    /// Takes a token that was given, and asks how long it is good.
+    /// Makes a token of one that the operator provides, and asks Vault how long it is valid.
     async fn given(&self, value: &str) -> Result<Token, (StoreError, bool)> {
         let token = Token::new(value, 0, false).map_err(|error| (error, true))?;
         let call = Call::get("auth/token/lookup-self".to_owned());
@@ -272,7 +278,7 @@ fn of_auth(auth: &Auth) -> Result<Token, StoreError> {
     Token::new(&auth.client_token, auth.lease_duration, auth.renewable)
 }
 
-/// Reads an answer that has to be a success.
+/// Reads the content of an answer, which has to be a success.
 pub fn expect<T: DeserializeOwned>(answer: &Answer) -> Result<T, StoreError> {
     if answer.status != StatusCode::OK {
         return Err(refused(answer));
@@ -280,14 +286,14 @@ pub fn expect<T: DeserializeOwned>(answer: &Answer) -> Result<T, StoreError> {
     serde_json::from_slice(&answer.body).map_err(|error| unavailable(format!("Vault's answer: {error}")))
 }
 
-/// Makes the error of an answer that is none of those that are understood.
+/// Makes the error for an answer that is not understood.
 pub fn refused(answer: &Answer) -> StoreError {
     let why = errors(answer).join("; ");
     let why = if why.is_empty() { why } else { format!(": {}", shown(&why)) };
     unavailable(format!("Vault answered {}{why}", answer.status))
 }
 
-/// Returns what an answer says about an error.
+/// Returns the error messages in an answer.
 pub fn errors(answer: &Answer) -> Vec<String> {
     serde_json::from_slice::<Errors>(&answer.body).map(|errors| errors.errors).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Documents of identities in a KV engine (version 2) of Vault or OpenBao: a secret for each, whose
+//! Documents of identities in a KV engine (version 2) of Vault or OpenBao: each is a secret, whose
 //! version is compared at each write (docs/decisions/0041-where-identities-are-kept.md).
 
 mod login;
@@ -27,12 +27,12 @@ pub use login::VaultLogin;
 use login::{Call, LoggedInChannel, errors, expect, refused};
 use wire::{Content, Data, Listing, Metadata, Options, Secret, Version, Write};
 
-/// Documents in a KV engine.
+/// A store of documents in a KV engine.
 pub struct Vault {
     place: VaultPlace,
     channel: LoggedInChannel,
-    /// True if the server does not list metadata (which OpenBao does), so that each secret has to
-    /// be asked for.
+    /// True if the server cannot list metadata, as OpenBao can, so that each secret has to be
+    /// requested.
     lists_names_only: AtomicBool,
 }
 
@@ -42,14 +42,14 @@ impl fmt::Debug for Vault {
     }
 }
 
-/// The tag of a version. The time is in it since versions begin anew once a secret was removed with
-/// all that is known of it.
+/// Returns the tag of a version. The tag includes the time, since version numbers begin again once
+/// a secret was removed with all of its metadata.
 fn tag(number: u64, version: &Version) -> Tag {
     Tag::new(&format!("{number} {}", version.created_time))
 }
 
-/// The number of the version that has a tag; one that no secret has if it is no tag of ours. It is
-/// never 0, which Vault takes for "if there is none".
+/// Returns the version number in a tag. For a tag that is not one of ours, it is a number that no
+/// secret has. It is never 0, which Vault understands as "only if there is no secret".
 fn number(tag: &Tag) -> u64 {
     const NONE: u64 = 0xffff_ffff;
     let number = tag.as_str().split_once(' ').and_then(|(number, _)| number.parse().ok());
@@ -58,21 +58,23 @@ fn number(tag: &Tag) -> u64 {
 
 /// The state of a secret before it is written to.
 enum There {
-    /// No version is there: what the next one is compared with.
+    /// The secret has no document; the number is that of its present version, which a write is
+    /// compared with.
     Nothing(u64),
     Document,
 }
 
 impl Vault {
-    /// Reads the file of trusted certificates; asks nothing yet.
+    /// Makes the store from its place and the file of trusted certificates, and sends no request
+    /// yet.
     pub fn new(place: VaultPlace, trust: &Trust, secrets: SecretsOf<VaultLogin>) -> Result<Self, String> {
         let channel = Channel::new(&place.server, trust)?;
         let channel = LoggedInChannel::new(channel, place.namespace.as_deref(), secrets)?;
         Ok(Self { place, channel, lists_names_only: AtomicBool::new(false) })
     }
 
-    /// Tries whether the engine can be used: that it is one of version 2, by its answer about the
-    /// folder.
+    /// Checks that the engine can be used: its answer about the folder must show that it is a KV
+    /// engine of version 2.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.all().await.map(drop)
     }
@@ -86,13 +88,14 @@ impl Vault {
         self.channel.call(call, STORE_ANSWER_BYTES_MAX).await
     }
 
-    /// Asks for the names in the folder, and if possible for what is known of each.
+    /// Requests the names in the folder: with the kind `metadata` only these, with
+    /// `detailed-metadata` also the metadata of each.
     async fn listing(&self, kind: &str) -> Result<Answer, StoreError> {
         let call = Call { query: &[("list", "true")], ..Call::get(self.path(kind, "")) };
         self.call(&call).await
     }
 
-    /// The names and tags of all documents.
+    /// Returns the names and tags of all documents.
     async fn all(&self) -> Result<Vec<(DocumentName, Tag)>, StoreError> {
         if !self.lists_names_only.load(Relaxed) {
             let answer = self.listing("detailed-metadata").await?;
@@ -133,7 +136,7 @@ impl Vault {
         Ok(documents(all))
     }
 
-    /// Reads the secret of a document.
+    /// Reads the secret of a document; `None` if it does not exist.
     async fn secret(&self, name: &DocumentName) -> Result<Option<Secret>, StoreError> {
         let call = Call::get(self.path("data", name.as_str()));
         let answer = self.channel.call(&call, VAULT_SECRET_BYTES_MAX * 2).await?;
@@ -153,7 +156,7 @@ impl Vault {
         Ok(if is_there { There::Document } else { There::Nothing(secret.metadata.number) })
     }
 
-    /// Writes a version, if the one before has this number.
+    /// Writes a version, if the present version has the number `cas`.
     async fn write(&self, name: &DocumentName, cas: u64, content: &Content) -> Result<Version, StoreError> {
         let body = serde_json::to_vec(&Write { options: Options { cas }, data: content });
         let body = body.map_err(|error| unavailable(error.to_string()))?;
@@ -171,8 +174,9 @@ impl Vault {
         expect::<Data<Version>>(&answer).map(|written| written.data)
     }
 
-    /// Removes a document: writes a version without one, so that the number which others expect is
-    /// no longer there, and deletes that version, which no later one is.
+    /// Removes a document: writes a version without a document, so that other writers, which expect
+    /// the old number, fail. Then it deletes that version, which is certain to be the one without a
+    /// document.
     async fn remove(&self, name: &DocumentName, cas: u64) -> Result<(), StoreError> {
         let removed = self.write(name, cas, &Content::default()).await?;
         let body = json!({ "versions": [removed.number] }).to_string();
@@ -190,7 +194,7 @@ fn bytes(content: Option<Content>) -> Result<Option<Bytes>, StoreError> {
     Ok(bytes.map_err(|error| unavailable(format!("a secret is no document: {error}")))?.flatten())
 }
 
-/// The names and tags of the secrets that are documents and were not deleted.
+/// Returns the names and tags of the secrets that are documents and were not deleted.
 fn documents(all: impl IntoIterator<Item = (String, Metadata)>) -> Vec<(DocumentName, Tag)> {
     let there = all.into_iter().filter_map(|(name, metadata)| {
         let tag = tag(metadata.current_version, metadata.present()?);

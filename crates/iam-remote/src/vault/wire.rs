@@ -1,4 +1,4 @@
-//! The documents of Vault's API, as far as they matter here.
+//! The documents of Vault's API, with the members that matter here.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// Errors; empty for what is not there.
+/// The errors in an answer; empty if the thing that was asked for does not exist.
 #[derive(Debug, Deserialize)]
 pub struct Errors {
     #[serde(default)]
     pub errors: Vec<String>,
 }
 
-/// An answer that has something in it.
+/// An answer with data.
 #[derive(Debug, Deserialize)]
 pub struct Data<T> {
     pub data: T,
@@ -28,21 +28,21 @@ pub struct LoggedIn {
 #[derive(Deserialize)]
 pub struct Auth {
     pub client_token: Zeroizing<String>,
-    /// In seconds; 0 for always.
+    /// The time for which the token is valid, in seconds; 0 for always.
     pub lease_duration: u64,
     pub renewable: bool,
 }
 
-/// The facts of a token about itself.
+/// The facts that Vault tells about the token of the request.
 #[derive(Debug, Deserialize)]
 pub struct OwnToken {
-    /// In seconds; 0 for always.
+    /// The time for which the token is still valid, in seconds; 0 for always.
     pub ttl: u64,
     #[serde(default)]
     pub renewable: bool,
 }
 
-/// The names in a folder, with what OpenBao says of each when it is asked for that.
+/// The names in a folder, and from OpenBao on request the metadata of each.
 #[derive(Debug, Deserialize)]
 pub struct Listing {
     pub keys: Vec<String>,
@@ -65,13 +65,13 @@ pub struct Version {
     #[serde(rename = "version")]
     pub number: u64,
     pub created_time: String,
-    /// Empty if it is there.
+    /// The time at which the version was deleted; empty if it was not.
     pub deletion_time: String,
     pub destroyed: bool,
 }
 
 impl Metadata {
-    /// The version that is there, if it was not deleted.
+    /// Returns the current version, if it was not deleted.
     pub fn present(&self) -> Option<&Version> {
         self.versions.get(&self.current_version.to_string()).filter(|version| version.is_there())
     }
@@ -83,20 +83,20 @@ impl Version {
     }
 }
 
-/// A version of a secret, and what is in it.
+/// A version of a secret, with its content.
 #[derive(Debug, Deserialize)]
 pub struct Secret {
     pub data: Option<Content>,
     pub metadata: Version,
 }
 
-/// The content of a secret: a document, or nothing where one was removed.
+/// The content of a secret: a document, or nothing after a document was removed.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The document, if it is text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// The document in base64, if it is not.
+    /// The document in base64, if it is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
@@ -112,7 +112,7 @@ impl Content {
         Self { document: None, base64: Some(text) }
     }
 
-    /// Returns the document; `None` if one was removed.
+    /// Returns the document; `None` if it was removed.
     pub fn bytes(self) -> Result<Option<Bytes>, base64::DecodeError> {
         use base64::Engine as _;
         match (self.document, self.base64) {
@@ -125,7 +125,7 @@ impl Content {
     }
 }
 
-/// A write, if the secret has this version; 0 if there is none.
+/// A write that succeeds only if the secret has this version; 0 if it must not exist.
 #[derive(Serialize)]
 pub struct Write<'w> {
     pub options: Options,

@@ -1,4 +1,4 @@
-//! The account as a whole.
+//! The inputs and answers about the account as a whole.
 
 use crate::input::inputs;
 use crate::output::outputs;

@@ -1,4 +1,5 @@
-//! Ours: the accounts of the tree, and what IAM does not have (`Version=slipway-1`).
+//! The inputs and answers of actions that IAM does not have (`Version=slipway-1`), about the
+//! accounts of the tree and further settings.
 
 use super::key::{AccessKey, AccessKeyMetadata};
 use crate::input::inputs;
@@ -40,22 +41,23 @@ inputs! {
         account_id: &'f str = text("AccountId", &ACCOUNT_ID),
         access_key_id: &'f str = text("AccessKeyId", &ACCESS_KEY_ID),
     }
-    /// A user or a role is named; of the requester's account, if none is.
+    /// The input names either a user or a role, of the requester's account if it names no other.
     SetDisabled<'f> {
         account_id: Option<&'f str> = optional("AccountId", &ACCOUNT_ID),
         user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
         role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
         disabled: Option<bool> = flag("Disabled"),
     }
-    /// As [`SetDisabled`]; without an identity the one that is there is taken away.
+    /// The input names either a user or a role, as that of [`SetDisabled`] does. If it has no
+    /// identity, the present one is removed.
     SetPosixIdentity<'f> {
         account_id: Option<&'f str> = optional("AccountId", &ACCOUNT_ID),
         user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
         role_name: Option<&'f str> = optional("RoleName", &ROLE_NAME),
         identity: Option<&'f str> = optional("Identity", &POSIX_IDENTITY),
     }
-    /// Names the group of the directory whose members have the policies of a group of the
-    /// requester's account; without one, that which is there is taken away.
+    /// Sets the directory's group whose members get the policies of a group of the requester's
+    /// account. Without one, the present one is removed.
     SetGroupOfDirectory<'f> {
         group_name: &'f str = text("GroupName", &GROUP_NAME),
         directory_group: Option<&'f str> = optional("DirectoryGroup", &DIRECTORY_GROUP),
@@ -79,7 +81,7 @@ elements! {
         "Roles" roles: u32,
         "Policies" policies: u32,
     }
-    /// A group, and the group of the directory whose members have its policies.
+    /// A group, and the directory's group whose members get its policies.
     GroupOfDirectory<'a> {
         "GroupName" group_name: Text<'a>,
         "DirectoryGroup" directory_group: Text<'a>,

@@ -1,4 +1,4 @@
-//! Managed policies that are attached to users, groups and roles.
+//! The inputs and answers about managed policies that are attached to users, groups and roles.
 
 use crate::input::inputs;
 use crate::output::{elements, outputs};
@@ -57,22 +57,22 @@ inputs! {
 }
 
 elements! {
-    /// A managed policy that is attached.
+    /// A managed policy that is attached to something.
     AttachedPolicy<'a> {
         "PolicyName" policy_name: Text<'a>,
         "PolicyArn" policy_arn: Text<'a>,
     }
-    /// A group that has a policy.
+    /// A group to which a policy is attached.
     PolicyGroup<'a> {
         "GroupName" group_name: Text<'a>,
         "GroupId" group_id: Text<'a>,
     }
-    /// A user who has a policy.
+    /// A user to whom a policy is attached.
     PolicyUser<'a> {
         "UserName" user_name: Text<'a>,
         "UserId" user_id: Text<'a>,
     }
-    /// A role that has a policy.
+    /// A role to which a policy is attached.
     PolicyRole<'a> {
         "RoleName" role_name: Text<'a>,
         "RoleId" role_id: Text<'a>,

@@ -1,4 +1,4 @@
-//! Boundaries of users and roles.
+//! The inputs and answers about boundaries of users and roles.
 
 use crate::output::elements;
 use crate::xml::{Element, Text, Xml};
@@ -23,7 +23,7 @@ impl Element for BoundaryType {
 }
 
 impl<'a> AttachedPermissionsBoundary<'a> {
-    /// Makes the boundary of an ARN.
+    /// Makes a boundary from the ARN of its policy.
     pub fn new(arn: impl Into<Text<'a>>) -> Self {
         Self { permissions_boundary_type: BoundaryType, permissions_boundary_arn: arn.into() }
     }

@@ -1,4 +1,4 @@
-//! Ours: which accounts own buckets.
+//! The input and answer of our action about the owners of buckets.
 
 use s3_types::Timestamp;
 
@@ -19,7 +19,8 @@ inputs! {
 }
 
 elements! {
-    /// A bucket and its owner. What keeps all but root from it is said.
+    /// A bucket and its owner. The member `Closed` is present if only root may use the bucket, and
+    /// says why.
     BucketOwner<'a> {
         "BucketName" bucket_name: Text<'a>,
         "AccountId" account_id: Option<Text<'a>>,

@@ -1,4 +1,4 @@
-//! The account with all that is in it, in one list.
+//! The input and answer of the action that lists everything in an account.
 
 use s3_types::Timestamp;
 
@@ -49,7 +49,7 @@ elements! {
         "GroupPolicyList" group_policy_list: Vec<PolicyDetail<'a>>,
         "AttachedManagedPolicies" attached_managed_policies: Vec<AttachedPolicy<'a>>,
     }
-    /// A role with its policies. There are no instance profiles.
+    /// A role with its policies. The list of its instance profiles is always empty.
     RoleDetail<'a> {
         "Path" path: Text<'a>,
         "RoleName" role_name: Text<'a>,

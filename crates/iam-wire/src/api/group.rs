@@ -1,4 +1,4 @@
-//! Groups and their members.
+//! The inputs and answers about groups and their members.
 
 use s3_types::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Inline policies of users, groups and roles.
+//! The inputs and answers about inline policies of users, groups and roles.
 
 use crate::input::inputs;
 use crate::output::outputs;

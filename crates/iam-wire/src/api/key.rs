@@ -1,4 +1,4 @@
-//! Access keys.
+//! The inputs and answers about access keys.
 
 use s3_types::Timestamp;
 
@@ -33,7 +33,7 @@ inputs! {
 }
 
 elements! {
-    /// An access key with its secret, which is shown this once.
+    /// An access key with its secret, which is shown only in this answer.
     AccessKey<'a> {
         "UserName" user_name: Text<'a>,
         "AccessKeyId" access_key_id: Text<'a>,
@@ -41,15 +41,15 @@ elements! {
         "SecretAccessKey" secret_access_key: Secret<'a>,
         "CreateDate" create_date: Timestamp,
     }
-    /// An access key.
+    /// An access key without its secret.
     AccessKeyMetadata<'a> {
         "UserName" user_name: Text<'a>,
         "AccessKeyId" access_key_id: Text<'a>,
         "Status" status: KeyStatus,
         "CreateDate" create_date: Timestamp,
     }
-    /// When and for what a key was last used; service and region are `N/A` if it never was
-    /// (recorded).
+    /// The time and the service of a key's last use; service and region are `N/A` if it was never
+    /// used (recorded).
     AccessKeyLastUsed<'a> {
         "LastUsedDate" last_used_date: Option<Timestamp>,
         "ServiceName" service_name: Text<'a>,

@@ -1,5 +1,5 @@
-//! The inputs and answers of actions: a file for each noun. Names of types are those of the API
-//! models: `CreateUser` is an input, `CreateUserResult` the answer to it.
+//! The inputs and answers of actions: a file for each kind of thing. The types have the names of
+//! the API models: `CreateUser` is an input, `CreateUserResult` the answer to it.
 
 mod account;
 mod admin;
@@ -43,8 +43,8 @@ use crate::reader::Member;
 
 macro_rules! members {
     ($($name:ident $service:ident $permission:tt $effect:ident $secrets:ident $state:tt)*) => {
-        /// Returns the members of an action's input, with their constraints; `None` for actions
-        /// whose inputs are not read.
+        /// Returns the members of an action's input, with their constraints; `None` for an action
+        /// whose input is not read.
         pub fn members(action: Action) -> Option<Vec<Member>> {
             match action { $(Action::$name => members!(@row $name $state),)* }
         }

@@ -1,4 +1,4 @@
-//! Managed policies and their versions.
+//! The inputs and answers about managed policies and their versions.
 
 use s3_types::Timestamp;
 
@@ -67,8 +67,8 @@ inputs! {
 }
 
 elements! {
-    /// A policy. Recorded: CreatePolicy leaves out the description, and tags if there are none;
-    /// ListPolicies leaves out both; GetPolicy has tags also if there are none.
+    /// A policy. Recorded: CreatePolicy leaves out the description, and the tags if there are none;
+    /// ListPolicies leaves out both; GetPolicy has the element for tags even if there are none.
     Policy<'a> {
         "PolicyName" policy_name: Text<'a>,
         "PolicyId" policy_id: Text<'a>,
@@ -83,7 +83,7 @@ elements! {
         "UpdateDate" update_date: Timestamp,
         "Tags" tags: Option<Vec<Tag<'a>>>,
     }
-    /// A version of a policy. Only GetPolicyVersion has the document (recorded).
+    /// A version of a policy. Only GetPolicyVersion includes the document (recorded).
     PolicyVersion<'a> {
         "Document" document: Option<EncodedDocument<'a>>,
         "VersionId" version_id: Text<'a>,

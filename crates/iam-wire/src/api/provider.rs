@@ -1,4 +1,4 @@
-//! OpenID providers.
+//! The inputs and answers about OpenID providers.
 
 use s3_types::Timestamp;
 
@@ -51,7 +51,8 @@ inputs! {
 }
 
 inputs! {
-    /// Ours: what is not named is taken away.
+    /// The input of one of this server's own actions. A claim that the input does not name is
+    /// removed.
     SetOpenIDConnectProviderClaims<'f> {
         arn: &'f str = text("OpenIDConnectProviderArn", &ARN),
         role_claim: Option<&'f str> = optional("RoleClaim", &CLAIM),
@@ -74,7 +75,7 @@ outputs! {
         "RoleClaim" role_claim: Option<Text<'a>>,
         "PosixClaim" posix_claim: Option<Text<'a>>,
     }
-    /// Tags are there if some were given (recorded).
+    /// The answer has tags if the request had some (recorded).
     CreateOpenIDConnectProvider => CreateOpenIDConnectProviderResult<'a> {
         "OpenIDConnectProviderArn" arn: Text<'a>,
         "Tags" tags: Option<Vec<Tag<'a>>>,

@@ -1,4 +1,4 @@
-//! Roles, their boundaries and tags.
+//! The inputs and answers about roles, their boundaries and tags.
 
 use s3_types::Timestamp;
 
@@ -67,14 +67,15 @@ inputs! {
 }
 
 elements! {
-    /// When and where a role was last used; empty if it never was.
+    /// The time and the region of a role's last use; empty if it was never used.
     RoleLastUsed<'a> {
         "LastUsedDate" last_used_date: Option<Timestamp>,
         "Region" region: Option<Text<'a>>,
     }
-    /// A role. Recorded: CreateRole leaves out description, longest duration and last use,
-    /// UpdateRoleDescription the last two; ListRoles leaves out boundary, tags and last use;
-    /// GetRole has all, the last use also if there was none.
+    /// A role. Recorded: CreateRole leaves out the description, the longest duration and the last
+    /// use; UpdateRoleDescription leaves out the last two; ListRoles leaves out the boundary, the
+    /// tags and the last use; GetRole has all of them, and an empty element for the last use if
+    /// there was none.
     Role<'a> {
         "Path" path: Text<'a>,
         "RoleName" role_name: Text<'a>,

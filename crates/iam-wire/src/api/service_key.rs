@@ -1,4 +1,5 @@
-//! Ours: access keys of users that have a policy of their own.
+//! The inputs and answers of our actions about service keys: access keys of users that have a
+//! policy of their own.
 
 use s3_types::Timestamp;
 
@@ -11,7 +12,7 @@ use crate::words::KeyStatus;
 use crate::xml::{EncodedDocument, Text};
 
 inputs! {
-    /// Without a policy the key may do all that its user may.
+    /// The input without a policy makes a key that may do all that its user may.
     CreateServiceKey<'f> {
         user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
         policy_document: Option<&'f str> = optional("PolicyDocument", &SESSION_DOCUMENT),
@@ -25,7 +26,7 @@ inputs! {
 }
 
 elements! {
-    /// A service key with its secret, which is shown this once.
+    /// A service key with its secret, which is shown only in this answer.
     ServiceKey<'a> {
         "UserName" user_name: Text<'a>,
         "AccessKeyId" access_key_id: Text<'a>,
@@ -35,7 +36,7 @@ elements! {
         "Expires" expires: Option<Timestamp>,
         "Description" description: Option<Text<'a>>,
     }
-    /// A service key.
+    /// A service key without its secret.
     ServiceKeyMetadata<'a> {
         "UserName" user_name: Text<'a>,
         "AccessKeyId" access_key_id: Text<'a>,

@@ -1,4 +1,4 @@
-//! Sessions, by STS.
+//! The inputs and answers of STS, about sessions.
 
 use s3_types::Timestamp;
 
@@ -17,7 +17,7 @@ inputs! {
     GetAccessKeyInfo<'f> {
         access_key_id: &'f str = text("AccessKeyId", &ACCESS_KEY_ID),
     }
-    /// Codes of MFA devices are refused: there are no such devices here.
+    /// The input may not have the code of an MFA device, since this server has no such devices.
     GetSessionToken {
         duration_seconds: Option<u32> = number("DurationSeconds", USER_SECONDS),
         ; refused &["SerialNumber", "TokenCode", "MinimumSessionTokenSize"]
@@ -42,7 +42,8 @@ inputs! {
         source_identity: Option<&'f str> = optional("SourceIdentity", &SOURCE_IDENTITY),
         ; refused &["SerialNumber", "TokenCode", "ProvidedContexts", "MinimumSessionTokenSize"]
     }
-    /// `ProviderId` is for providers of OAuth 2.0, which are not OpenID's.
+    /// The input may not have `ProviderId`, which is for providers of OAuth 2.0 that do not speak
+    /// OpenID Connect.
     AssumeRoleWithWebIdentity<'f> {
         role_arn: &'f str = role_arn("RoleArn"),
         role_session_name: &'f str = text("RoleSessionName", &SESSION_NAME),
@@ -52,7 +53,7 @@ inputs! {
         duration_seconds: Option<u32> = number("DurationSeconds", ROLE_SECONDS),
         ; refused &["ProviderId", "MinimumSessionTokenSize"]
     }
-    /// MinIO's action, by whose name clients ask for it; the members are MinIO's.
+    /// The input of MinIO's action, which clients ask for by this name; the members are MinIO's.
     AssumeRoleWithLDAPIdentity<'f> {
         ldap_user_name: &'f str = text("LDAPUsername", &LDAP_USER_NAME),
         ldap_password: Secret<'f> = secret("LDAPPassword", &LDAP_PASSWORD),
@@ -63,14 +64,14 @@ inputs! {
 }
 
 elements! {
-    /// The key of a session.
+    /// The access key of a session, with its secret and token.
     Credentials<'a> {
         "AccessKeyId" access_key_id: Text<'a>,
         "SecretAccessKey" secret_access_key: Secret<'a>,
         "SessionToken" session_token: Secret<'a>,
         "Expiration" expiration: Timestamp,
     }
-    /// The identity of the holder of a role's session.
+    /// The identity of a role's session.
     AssumedRoleUser<'a> {
         "AssumedRoleId" assumed_role_id: Text<'a>,
         "Arn" arn: Text<'a>,
@@ -94,13 +95,13 @@ outputs! {
     GetSessionToken => GetSessionTokenResult<'a> {
         "Credentials" credentials: Credentials<'a>,
     }
-    /// `PackedPolicySize` is always there (recorded).
+    /// The answer always has `PackedPolicySize` (recorded).
     GetFederationToken => GetFederationTokenResult<'a> {
         "Credentials" credentials: Credentials<'a>,
         "FederatedUser" federated_user: FederatedUser<'a>,
         "PackedPolicySize" packed_policy_size: u32,
     }
-    /// `PackedPolicySize` is there if the session has policies or tags (recorded).
+    /// The answer has `PackedPolicySize` if the session has policies or tags (recorded).
     AssumeRole => AssumeRoleResult<'a> {
         "Credentials" credentials: Credentials<'a>,
         "AssumedRoleUser" assumed_role_user: AssumedRoleUser<'a>,
@@ -116,7 +117,7 @@ outputs! {
         "Audience" audience: Text<'a>,
         "SourceIdentity" source_identity: Option<Text<'a>>,
     }
-    /// MinIO's answer has the key alone.
+    /// The answer has only the credentials, as MinIO's.
     AssumeRoleWithLDAPIdentity => AssumeRoleWithLDAPIdentityResult<'a> {
         "Credentials" credentials: Credentials<'a>,
     }

@@ -1,4 +1,5 @@
-//! Asking what policies decide, without doing it.
+//! The inputs and answers of the actions that ask for the decision about an action without doing
+//! it.
 
 pub use crate::context_entry::ContextEntry;
 use crate::input::inputs;
@@ -50,14 +51,14 @@ elements! {
         "Line" line: u32,
         "Column" column: u32,
     }
-    /// A statement that decided.
+    /// A statement on which the decision rests.
     MatchedStatement<'a> {
         "SourcePolicyId" source_policy_id: Text<'a>,
         "SourcePolicyType" source_policy_type: PolicySource,
         "StartPosition" start_position: Option<Position>,
         "EndPosition" end_position: Option<Position>,
     }
-    /// Whether a boundary allows it.
+    /// The part of the boundary in the decision: whether it allows the action.
     PermissionsBoundaryDecisionDetail {
         "AllowedByPermissionsBoundary" allowed_by_permissions_boundary: bool,
     }

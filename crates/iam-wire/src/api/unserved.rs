@@ -1,4 +1,5 @@
-//! Things that there are none of here: MFA devices, certificates, passwords.
+//! The inputs and answers about things that this server does not have: MFA devices, certificates,
+//! passwords.
 
 use crate::action::{Action, State};
 use crate::input::inputs;

@@ -1,4 +1,4 @@
-//! Users, their boundaries and tags.
+//! The inputs and answers about users, their boundaries and tags.
 
 use s3_types::Timestamp;
 
@@ -17,7 +17,7 @@ inputs! {
         permissions_boundary: Option<&'f str> = optional_boundary("PermissionsBoundary"),
         tags: Vec<Tag<'f>> = optional_tags("Tags"),
     }
-    /// Without a name it is about whoever asks.
+    /// The input without a name asks about the requester.
     GetUser<'f> {
         user_name: Option<&'f str> = optional("UserName", &EXISTING_USER_NAME),
     }

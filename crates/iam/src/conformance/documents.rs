@@ -1,5 +1,5 @@
-//! Tests of what every [`Documents`] must do. Two handles lead to one store, as those of two
-//! gateways do: a test writes by one of them, and looks by the other.
+//! Tests of the behaviour that every [`Documents`] must have. Two handles lead to one store, as the
+//! handles of two gateways do: a test writes with one handle and looks with the other.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use futures_util::future::join_all;
 use crate::documents::{DocumentName, Documents, Mark, StoreError, Tag};
 use crate::model::limits::ACCOUNT_BYTES_MAX;
 
-/// Two handles of one store, which is empty but for documents of others.
+/// Two handles of one store, which has no documents but those that are not the tests'.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The handle that changes are made by.
+    /// The handle with which the tests make changes.
     pub one: Arc<dyn Documents>,
-    /// Another gateway's. It may be the same one.
+    /// The handle of another gateway, with which the tests look. It may be the same handle.
     pub other: Arc<dyn Documents>,
-    /// The size of the largest document that the store takes, if that is less than 16 MiB.
+    /// The size in bytes of the largest document that the store takes, if that is less than 16 MiB.
     pub bytes_max: Option<usize>,
 }
 
@@ -79,7 +79,7 @@ async fn life(Subject { one, other, .. }: &Subject) {
     }
 }
 
-/// A writer that expects another state than there is changes nothing.
+/// A write that expects another state than the document has is refused, and changes nothing.
 async fn wrong_tags(Subject { one, other, .. }: &Subject) {
     let name = name("conformance-tags");
     let body = |text: &'static str| Some(Bytes::from_static(text.as_bytes()));
@@ -116,7 +116,7 @@ async fn looks(Subject { one, other, .. }: &Subject) {
     }
 }
 
-/// Bytes come back as they were, also those that no text has.
+/// Bytes come back unchanged, also those that are not valid text.
 async fn odd_bytes(Subject { one, other, .. }: &Subject) {
     let name = name("conformance-odd-bytes");
     let all: Vec<u8> = (0..=255).collect();
@@ -129,7 +129,7 @@ async fn odd_bytes(Subject { one, other, .. }: &Subject) {
     remove(&**one, &name).await;
 }
 
-/// The largest document, and one that is larger.
+/// The largest document is kept, and one that is larger is refused.
 async fn sizes(Subject { one, other, bytes_max }: &Subject) {
     let name = name("conformance-sizes");
     let max = bytes_max.unwrap_or(ACCOUNT_BYTES_MAX);
@@ -170,7 +170,7 @@ async fn one_of_many(Subject { one, other, .. }: &Subject) {
     }
 }
 
-/// Eight that count up in one document lose nothing.
+/// Eight writers that count up in one document at once lose no increment.
 async fn no_change_is_lost(Subject { one, other, .. }: &Subject) {
     const ROUNDS: u32 = 10;
     let name = name("conformance-counter");

@@ -1,4 +1,4 @@
-//! Changes of an account as a whole.
+//! Changes of an account as a whole: its alias, its name, and whether it is disabled.
 
 use super::document::AccountDocument;
 use super::error::{IamCode, IamError};
@@ -11,7 +11,7 @@ use super::names::Alias;
 use super::rules::is_free;
 use crate::account::AccountId;
 
-/// Checks the name that people give an account.
+/// Checks the name that an administrator gives an account.
 pub(crate) fn check_account_name(name: &str) -> Result<(), IamError> {
     let refused = |why: &str| Err(IamError::new(IamCode::InvalidInput, why));
     if name.is_empty() || !is_free(name) {
@@ -30,7 +30,8 @@ pub(crate) fn check_account_name(name: &str) -> Result<(), IamError> {
 }
 
 impl AccountDocument {
-    /// GetAccountSummary: what there is, and the quotas. Names and order are IAM's.
+    /// Returns GetAccountSummary's entries: the numbers of things in the account, and the quotas.
+    /// Names and order are IAM's.
     pub fn summary(&self) -> Vec<(&'static str, usize)> {
         let versions = self.policies.values().map(|policy| policy.versions.len()).sum();
         vec![
@@ -71,8 +72,8 @@ impl AccountDocument {
         ]
     }
 
-    /// CreateAccountAlias: an account has one, so that another takes its place. Whoever has all
-    /// accounts before them sees that no other has it.
+    /// CreateAccountAlias: an account has one alias, so that a new one replaces the old. The
+    /// caller, who has all accounts, checks that no other account has it.
     pub fn set_alias(&mut self, alias: &Alias) {
         self.alias = Some(alias.clone());
     }

@@ -4,7 +4,7 @@ use super::names::{Name, Path};
 use crate::account::AccountId;
 use crate::text::as_text;
 
-/// The longest ARN that is read, in bytes: path, name and what stands before them.
+/// The longest ARN that is read, in bytes: prefix, path and name.
 const ARN_BYTES_MAX: usize = 700;
 
 /// Makes the ARN of an IAM entity of an account: `arn:aws:iam::ACCOUNT:user/a/NAME`.
@@ -50,7 +50,7 @@ impl PolicyArn {
         Self(arn_of(account, "policy", path, name).into())
     }
 
-    /// Returns the parts. `None` never happens: they were checked.
+    /// Returns the parts. It is never `None`, since [`Self::new`] checked them.
     pub fn parts(&self) -> Option<PolicyArnParts> {
         Self::split(&self.0).ok()
     }

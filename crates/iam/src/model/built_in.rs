@@ -1,9 +1,9 @@
-//! The managed policies of the account `aws`: their names and what they allow. They are what AWS's
-//! say, so far as it means something here.
+//! The managed policies of the account `aws`: their names, and what they allow. They say the same
+//! as AWS's policies, as far as that has a meaning here.
 
 use super::arn::PolicyArn;
 
-/// A policy that is there always, and cannot be changed.
+/// A policy that always exists, and cannot be changed.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     /// The ARN.
@@ -14,7 +14,7 @@ pub struct BuiltIn {
     pub document: &'static str,
 }
 
-/// All of them.
+/// All built-in policies.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn {
         arn: "arn:aws:iam::aws:policy/AdministratorAccess",
@@ -48,7 +48,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// Returns the built-in policy with an ARN.
+/// Returns the built-in policy with this ARN; `None` if there is none.
 pub fn built_in(arn: &PolicyArn) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|policy| policy.arn == arn.as_str())
 }

@@ -10,7 +10,8 @@ use super::names::Document;
 use crate::sealing::MasterKeys;
 use crate::unique_id::{Fill, IdKind, NoRandomNumbers, UniqueId};
 
-/// The number of times that an id is drawn until one is new. With random numbers the first one is.
+/// The number of times, at most, that a random id is drawn until an unused one is found. In
+/// practice the first one is unused.
 pub(super) const DRAWS_MAX: usize = 8;
 
 /// The use of a policy document.
@@ -31,8 +32,8 @@ pub enum PolicyUse {
 }
 
 impl PolicyUse {
-    /// Returns the most characters, white space not counted; of all inline policies of one identity
-    /// together.
+    /// Returns the largest size in characters, white space not counted. For inline policies it is
+    /// the limit of all policies of one identity together.
     pub const fn chars_max(self) -> usize {
         match self {
             Self::Managed => POLICY_CHARS_MAX,
@@ -47,15 +48,15 @@ impl PolicyUse {
 /// The reason why a policy document is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyFault {
-    /// It is not one; the sentence says why.
+    /// The text is not a policy document; the sentence says why.
     Malformed(String),
-    /// It is longer than [`PolicyUse::chars_max`].
+    /// The text is longer than [`PolicyUse::chars_max`].
     TooLong,
 }
 
 /// A checker of policy documents.
 pub trait PolicyCheck: Send + Sync {
-    /// Checks a document, and returns its characters without white space.
+    /// Checks a document, and returns the number of its characters without white space.
     fn check(&self, used_as: PolicyUse, document: &str) -> Result<usize, PolicyFault>;
 }
 
@@ -63,16 +64,16 @@ pub trait PolicyCheck: Send + Sync {
 pub struct Context<'c> {
     /// The time.
     pub now: Timestamp,
-    /// The random numbers.
+    /// The source of random numbers.
     pub fill: &'c Fill<'c>,
-    /// The language of policies.
+    /// The check of policy documents.
     pub policies: &'c dyn PolicyCheck,
     /// The master keys, without which no access key can be made.
     pub master_keys: Option<&'c MasterKeys>,
 }
 
 impl Context<'_> {
-    /// Returns the time in whole seconds, as it is written down.
+    /// Returns the time in whole seconds, the precision that documents keep.
     pub(super) fn second(&self) -> Timestamp {
         Timestamp::from_second(self.now.as_second()).unwrap_or(self.now)
     }
@@ -99,15 +100,16 @@ impl From<NoRandomNumbers> for IamError {
     }
 }
 
-/// A change of an account: pure, so that it can be made again on a newer document.
+/// A change of an account. It has no side effects, so that it can be made again on a newer
+/// document.
 pub type Change<'c, T> = dyn Fn(&mut AccountDocument, &Context<'_>) -> Result<T, IamError> + Send + Sync + 'c;
 
 /// The result of a change.
 #[derive(Debug)]
 pub struct Changed<T> {
-    /// The document.
+    /// The document after the change.
     pub document: AccountDocument,
-    /// Its bytes, to be kept; `None` if nothing was changed.
+    /// The JSON of the document, to be written; `None` if the change left it as it was.
     pub json: Option<Vec<u8>>,
     /// The return value of the change.
     pub value: T,
@@ -129,7 +131,7 @@ impl AccountDocument {
         Ok(Changed { document, json: Some(json), value })
     }
 
-    /// Draws a unique id that nothing has.
+    /// Draws a unique id that nothing in the account has.
     pub(super) fn new_id(&self, kind: IdKind, cx: &Context<'_>) -> Result<UniqueId, IamError> {
         for _ in 0..DRAWS_MAX {
             let id = UniqueId::random(kind, cx.fill)?;

@@ -11,27 +11,27 @@ use super::parts::{Group, Key, ManagedPolicy, Provider, Role, User};
 use crate::account::AccountId;
 use crate::text::unique;
 
-/// The version of the form that this program writes, and the only one that it reads.
+/// The version of the format that this program writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
 
-/// Everything that IAM knows of an account. What it says in one place of another (groups, policies,
-/// boundaries) is there, which [`AccountDocument::read`] checks, and every change keeps.
+/// Everything that IAM knows of an account. Whatever a part refers to (groups, policies,
+/// boundaries) exists in it: [`AccountDocument::read`] checks this, and every change keeps it so.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccountDocument {
-    /// The version of the form: [`FORMAT`].
+    /// The version of the format: [`FORMAT`].
     pub format: u32,
     /// The account.
     pub account: AccountId,
-    /// The name that people gave it.
+    /// The name that an administrator gave the account.
     pub name: Box<str>,
     /// The number of changes so far.
     pub revision: u64,
-    /// True if all its keys and sessions are refused.
+    /// True if all keys and sessions of the account are refused.
     pub disabled: bool,
     /// The alias.
     pub alias: Option<Alias>,
-    /// The keys of root.
+    /// The access keys of the account's root.
     pub root_keys: Vec<Key>,
     /// The users.
     #[serde(deserialize_with = "unique::deserialize")]
@@ -53,22 +53,22 @@ pub struct AccountDocument {
 /// The reason why bytes are not the document of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentError {
-    /// There are too many.
+    /// There are more bytes than a document may have.
     TooLarge,
-    /// Another version of this program wrote it.
+    /// The document has another format, which another version of this program wrote.
     Format(u64),
-    /// It is not JSON of this form.
+    /// The bytes are not JSON of this format.
     Json {
-        /// The line of the place.
+        /// The line of the fault.
         line: usize,
-        /// The column of the place.
+        /// The column of the fault.
         column: usize,
         /// A sentence about the error.
         why: String,
     },
-    /// It breaks a rule.
+    /// The document breaks a rule that concerns more than the form of one value.
     Rule {
-        /// The place, such as `users.alice.groups`.
+        /// The place in the document, such as `users.alice.groups`.
         place: String,
         /// The rule.
         rule: &'static str,
@@ -90,14 +90,14 @@ impl fmt::Display for DocumentError {
 
 impl std::error::Error for DocumentError {}
 
-/// The format alone, of a document that could not be read.
+/// The format alone, read from a document that could not be read as a whole.
 #[derive(Deserialize)]
 struct Head {
     format: u64,
 }
 
 impl AccountDocument {
-    /// Makes the document of an account in which nothing is.
+    /// Makes the document of an empty account.
     pub fn new(account: AccountId, name: &str) -> Self {
         Self {
             format: FORMAT,
@@ -115,7 +115,7 @@ impl AccountDocument {
         }
     }
 
-    /// Reads the JSON without the rules that concern more than one value.
+    /// Reads the JSON, and checks the form of each value but not the rules that concern several.
     pub(super) fn parse(json: &[u8]) -> Result<Self, DocumentError> {
         if json.len() > ACCOUNT_BYTES_MAX {
             return Err(DocumentError::TooLarge);
@@ -130,7 +130,7 @@ impl AccountDocument {
         }
     }
 
-    /// Writes the JSON. Equal documents are equal bytes.
+    /// Writes the JSON. Equal documents give equal bytes.
     pub fn to_json(&self) -> Result<Vec<u8>, DocumentError> {
         let json = serde_json::to_vec(self).map_err(|e| DocumentError::Json {
             line: e.line(),
@@ -140,7 +140,7 @@ impl AccountDocument {
         if json.len() > ACCOUNT_BYTES_MAX { Err(DocumentError::TooLarge) } else { Ok(json) }
     }
 
-    /// Finds a managed policy of this account by its ARN, in which case counts.
+    /// Finds a managed policy of this account by its ARN, whose case matters.
     pub fn policy(&self, arn: &PolicyArn) -> Option<(&Name, &ManagedPolicy)> {
         let parts = arn.parts()?;
         let (name, policy) = self.policies.get_key_value(&parts.name)?;
@@ -161,7 +161,8 @@ impl AccountDocument {
         PolicyArn::of(&self.account, &policy.path, name)
     }
 
-    /// Returns whose policies are attached, and the boundaries, of all users, groups and roles.
+    /// Returns, for each user, group and role, the ARNs of the attached policies and of the
+    /// boundary.
     pub(super) fn uses(&self) -> impl Iterator<Item = &PolicyArn> {
         let users = self.users.values().flat_map(|user| user.attached.iter().chain(&user.boundary));
         let groups = self.groups.values().flat_map(|group| &group.attached);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// The code of an error, as IAM names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IamCode {
-    /// A change was overtaken by others, again and again.
+    /// Other changes were made in between, again and again.
     ConcurrentModification,
     /// The entity to be deleted is in use, or is not empty.
     DeleteConflict,
@@ -15,26 +15,26 @@ pub enum IamCode {
     InvalidInput,
     /// A quota is used up.
     LimitExceeded,
-    /// A policy is not one.
+    /// The policy document is not valid.
     MalformedPolicyDocument,
-    /// The name leads nowhere.
+    /// Nothing has the name.
     NoSuchEntity,
-    /// It cannot be done here.
+    /// This server does not implement the operation.
     NotImplemented,
-    /// Policies and tags of a session take more than a token has room for.
+    /// The policies and tags of a session are larger than a token has room for.
     PackedPolicyTooLarge,
     /// Something failed that is not the client's fault.
     ServiceFailure,
-    /// The store cannot be asked.
+    /// The store cannot be reached.
     ServiceUnavailable,
     /// The entity to be changed is built in.
     UnmodifiableEntity,
-    /// A parameter is not of its form.
+    /// A parameter does not have the form that it must have.
     ValidationError,
 }
 
 impl IamCode {
-    /// Returns the code in answers.
+    /// Returns the code as it stands in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ConcurrentModification => "ConcurrentModification",
@@ -54,7 +54,7 @@ impl IamCode {
     }
 }
 
-/// The error of a change: IAM's code, and its sentence where one was recorded or is documented.
+/// The error of a change: IAM's code, and IAM's sentence if one was recorded or is documented.
 #[derive(Debug, Clone)]
 pub struct IamError {
     /// The code.
@@ -65,7 +65,7 @@ pub struct IamError {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// Errors are equal if they are for the client.
+/// Errors are equal if a client cannot tell them apart: code and message count, the cause does not.
 impl PartialEq for IamError {
     fn eq(&self, other: &Self) -> bool {
         (self.code, &self.message) == (other.code, &other.message)
@@ -80,7 +80,7 @@ impl IamError {
         Self { code, message: message.into(), cause: None }
     }
 
-    /// Adds what failed.
+    /// Adds the cause, for the log.
     #[must_use]
     pub(crate) fn caused_by(self, cause: impl Error + Send + Sync + 'static) -> Self {
         Self { cause: Some(Arc::new(cause)), ..self }
@@ -106,7 +106,7 @@ impl IamError {
         Self::new(IamCode::NoSuchEntity, format!("Policy {arn} does not exist or is not attachable."))
     }
 
-    /// Makes the error about a boundary that is not there.
+    /// Makes the error for a boundary that does not exist.
     pub(crate) fn not_a_boundary(arn: &dyn fmt::Display) -> Self {
         let message = format!("Scope ARN: {arn} does not exist or is not attachable.");
         Self::new(IamCode::NoSuchEntity, message)
@@ -116,7 +116,7 @@ impl IamError {
         Self::new(IamCode::NoSuchEntity, format!("OpenIDConnect Provider not found for arn {arn}"))
     }
 
-    /// Makes the error about a parameter that breaks one constraint of its form.
+    /// Makes the error for a parameter that breaks one constraint of its form.
     pub(crate) fn constraint(parameter: &str, rule: &str) -> Self {
         let message = format!(
             "1 validation error detected: Value at '{parameter}' failed to satisfy constraint: {rule}"

@@ -13,9 +13,9 @@ use crate::credential::{AccessKeyId, Credential, SecretKey};
 use crate::sealing::SealedFor;
 use crate::unique_id::NoRandomNumbers;
 
-/// The owner's name in the associated data of root's secrets.
+/// The owner's name in the associated data with which secrets of root are sealed.
 const ROOT_OWNER: &str = "root";
-/// The random bytes of a secret: 40 characters of base64, as AWS's have.
+/// The number of random bytes of a secret. They give 40 characters of base64, the length of AWS's.
 const SECRET_BYTES: usize = 30;
 
 /// The owner of a key.
@@ -32,9 +32,9 @@ pub enum KeyOwner {
 pub struct NewKey {
     /// The owner of the key.
     pub owner: KeyOwner,
-    /// When it ends (ours).
+    /// The time from which the key is not accepted any more (ours).
     pub expires: Option<Timestamp>,
-    /// The policy, which makes it a service key (ours).
+    /// The policy that limits the key; a key with one is a service key (ours).
     pub policy: Option<Document>,
     /// A text by which people recognize it (ours).
     pub description: Option<Description>,
@@ -51,7 +51,7 @@ fn no_key(id: &AccessKeyId) -> IamError {
     IamError::new(IamCode::NoSuchEntity, format!("The Access Key with id {id} cannot be found."))
 }
 
-/// Makes the error without a master key.
+/// Makes the error of a server that has no master key.
 pub(crate) fn no_master_key() -> IamError {
     let why = "Access keys and sessions cannot be made: the server has no master key to keep their secrets with. \
                `slipway master-key new FILE` makes one, and `slipway serve --master-key-file FILE` takes it.";
@@ -74,7 +74,7 @@ impl AccountDocument {
         }
     }
 
-    /// CreateAccessKey. The secret is returned here, and never again.
+    /// CreateAccessKey. Returns the key with its secret, which no later call returns.
     pub fn create_access_key(&mut self, new: &NewKey, cx: &Context<'_>) -> Result<Credential, IamError> {
         self.check_new_key(new, cx)?;
         let credential = Credential { access_key: self.new_access_key(cx)?, secret_key: new_secret(cx)? };
@@ -82,8 +82,8 @@ impl AccountDocument {
         Ok(credential)
     }
 
-    /// Takes over an access key with its secret, which another server gave out (ours). Whether
-    /// another account has it is for the caller to find out.
+    /// Takes over an access key with its secret from another server (ours). The caller checks that
+    /// no other account has the key.
     pub fn import_access_key(
         &mut self,
         new: &NewKey,
@@ -171,8 +171,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Seals every secret anew, with the newest master key (ours). Those that do not open are left
-    /// as they are. Returns how many were sealed anew.
+    /// Seals every secret anew, with the newest master key (ours). Secrets that cannot be opened
+    /// stay as they are. Returns how many were sealed anew.
     pub fn reseal(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
         let keys = cx.master_keys.ok_or_else(no_master_key)?;
         let account = self.account.clone();
@@ -187,8 +187,8 @@ impl AccountDocument {
         })
     }
 
-    /// Gives up the secrets whose master key is not among those that are there (ours): the keys
-    /// become inactive. Returns how many.
+    /// Gives up the secrets whose master key this server does not have (ours): their keys become
+    /// inactive. Returns how many.
     pub fn forget_secrets(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
         let keys = cx.master_keys.ok_or_else(no_master_key)?;
         self.each_key_mut(|_, key| {
@@ -202,8 +202,8 @@ impl AccountDocument {
         })
     }
 
-    /// Calls `change` with each key, and its owner as secrets are sealed for it. Counts the keys
-    /// for which it says true.
+    /// Calls `change` with each key, and with the name of the key's owner that its secret is sealed
+    /// for. Returns the number of calls that returned true.
     fn each_key_mut(
         &mut self,
         mut change: impl FnMut(&str, &mut Key) -> Result<bool, IamError>,
@@ -220,7 +220,7 @@ impl AccountDocument {
         Ok(count)
     }
 
-    /// Opens the secret of a key of this account.
+    /// Opens the secret of a key of this account; `None` if the secret was given up.
     pub fn secret_of(
         &self,
         owner: &KeyOwner,
@@ -243,9 +243,9 @@ impl AccountDocument {
 /// The reason why the secret of a key cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretError {
-    /// There is no such key.
+    /// The key does not exist.
     NoKey(IamError),
-    /// The secret does not open.
+    /// The secret cannot be opened.
     Shut(crate::sealing::SealedShut),
 }
 

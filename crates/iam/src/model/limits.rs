@@ -1,5 +1,5 @@
-//! The quotas of IAM, and ours. Source: "IAM and AWS STS quotas" in the IAM User Guide; the names
-//! in `LimitExceeded` are those of IAM's answers.
+//! The quotas of IAM, and those of this server. Source: "IAM and AWS STS quotas" in the IAM User
+//! Guide; the names in `LimitExceeded` are those of IAM's answers.
 
 /// The characters of a name of a user or role.
 pub const USER_NAME_CHARS_MAX: usize = 64;
@@ -11,11 +11,11 @@ pub const PATH_CHARS_MAX: usize = 512;
 pub const DESCRIPTION_CHARS_MAX: usize = 1_000;
 /// The tags of a user, role, policy or provider.
 pub const TAGS_MAX: usize = 50;
-/// The characters of a tag's key, and of its value.
+/// The characters of a tag's key.
 pub const TAG_KEY_CHARS_MAX: usize = 128;
-/// The same of the value.
+/// The characters of a tag's value.
 pub const TAG_VALUE_CHARS_MAX: usize = 256;
-/// The characters of a policy document with all its white space.
+/// The characters of a policy document, white space included.
 pub const DOCUMENT_CHARS_MAX: usize = 131_072;
 
 /// The accounts of a tree (ours).
@@ -30,8 +30,8 @@ pub const ROLES_MAX: usize = 1_000;
 pub const POLICIES_MAX: usize = 1_500;
 /// The versions of a managed policy.
 pub const VERSIONS_MAX: usize = 5;
-/// The versions of all managed policies, which IAM's account summary shows; 1,500 policies of 5
-/// versions do not come to it.
+/// The versions of all managed policies together, which IAM's account summary shows. It is never
+/// reached: 1,500 policies of 5 versions are fewer.
 pub const VERSIONS_IN_USE_MAX: usize = 10_000;
 /// The OpenID providers of an account.
 pub const PROVIDERS_MAX: usize = 100;
@@ -60,11 +60,11 @@ pub const ACCOUNT_BYTES_MAX: usize = 16 << 20;
 
 /// The characters of all inline policies of a user, without white space.
 pub const USER_POLICIES_CHARS_MAX: usize = 2_048;
-/// The same of a group.
+/// The characters of all inline policies of a group, without white space.
 pub const GROUP_POLICIES_CHARS_MAX: usize = 5_120;
-/// The same of a role.
+/// The characters of all inline policies of a role, without white space.
 pub const ROLE_POLICIES_CHARS_MAX: usize = 10_240;
-/// The characters of a managed policy.
+/// The characters of a managed policy, without white space.
 pub const POLICY_CHARS_MAX: usize = 6_144;
-/// The characters of a trust policy.
+/// The characters of a trust policy, without white space.
 pub const TRUST_CHARS_MAX: usize = 2_048;

@@ -1,10 +1,10 @@
 //! Accounts with their users, groups, roles, policies and providers, as documents
 //! (docs/decisions/0040-accounts-and-users.md).
 //!
-//! An [`AccountDocument`] is all of an account. Each operation of IAM that changes something is one
-//! of its methods: it checks everything before it changes anything, and answers with IAM's own
-//! errors. [`AccountDocument::changed`] makes a change in a copy, which a store then puts in place
-//! of the document, if no other gateway was faster.
+//! An [`AccountDocument`] has everything of one account. Each operation of IAM that changes
+//! something is one of its methods: it checks everything before it changes anything, and fails with
+//! IAM's own errors. [`AccountDocument::changed`] makes a change in a copy. A store then puts the
+//! copy in place of the document, unless another gateway has changed that in between.
 
 mod account;
 mod arn;

@@ -45,8 +45,8 @@ impl fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
-/// The name of a user, group, role or policy. Names that differ in case alone are one name, and are
-/// shown as they were given; they are ordered as lists of them are.
+/// The name of a user, group, role or policy. Names that differ only in case are equal, but a name
+/// is shown as it was given. Names sort in the order of IAM's lists.
 #[derive(Debug, Clone)]
 pub struct Name(Box<str>);
 
@@ -107,7 +107,7 @@ macro_rules! texts {
                 if is_valid(text) { Ok(Self(text.into())) } else { Err(InvalidText::$error) }
             }
 
-            /// Returns the text, letter for letter.
+            /// Returns the text exactly as it was given.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -129,7 +129,7 @@ texts! {
         let is_framed = text == "/" || (text.len() >= 3 && text.starts_with('/') && text.ends_with('/'));
         is_framed && text.len() <= PATH_CHARS_MAX && text.bytes().all(|b| (0x21..0x7f).contains(&b))
     };
-    /// A policy document, letter for letter as it was given.
+    /// The text of a policy document, exactly as it was given.
     Document, Document, |text| {
         let allowed = |c| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{ff}');
         // Two bytes a character at most.
@@ -150,7 +150,7 @@ texts! {
 }
 
 impl Path {
-    /// Returns the path of things that were given none.
+    /// Returns `/`, the path of things that were given none.
     pub fn root() -> Self {
         Self("/".into())
     }

@@ -14,12 +14,12 @@ use crate::sealing::Sealed;
 use crate::text::{optional_time, time, unique};
 use crate::unique_id::UniqueId;
 
-/// Whether an access key may be used.
+/// The status of an access key: active or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeyStatus {
-    /// It may.
+    /// The key may be used.
     Active,
-    /// It was switched off, and may be switched on again.
+    /// The key was switched off, and may be switched on again.
     Inactive,
 }
 
@@ -29,17 +29,17 @@ pub enum KeyStatus {
 pub struct Key {
     /// The public half.
     pub id: AccessKeyId,
-    /// The secret half; `None` once the master key that sealed it was lost and given up.
+    /// The secret half; `None` once it was given up, because the master key that sealed it is lost.
     pub secret: Option<Sealed>,
-    /// Whether it may be used.
+    /// The status.
     pub status: KeyStatus,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// The time from which it is not accepted any more.
+    /// The time from which the key is not accepted any more.
     #[serde(with = "optional_time", default)]
     pub expires: Option<Timestamp>,
-    /// The session policy, by which a key is a service key.
+    /// The policy that limits the key; a key with one is a service key.
     pub policy: Option<Document>,
     /// A text by which people recognize it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ impl Key {
         self.expires.is_some_and(|expires| expires <= now)
     }
 
-    /// True if the key is a service key: it has a policy of its own, and is counted apart.
+    /// True if the key is a service key: it has a policy of its own, and a quota of its own.
     pub const fn is_of_service(&self) -> bool {
         self.policy.is_some()
     }
@@ -62,18 +62,18 @@ impl Key {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "PosixFields", into = "PosixFields")]
 pub enum Posix {
-    /// These ids.
+    /// Numeric ids.
     Ids {
-        /// The user and the first group.
+        /// The user id and the primary group id.
         account: UnixAccount,
         /// The supplementary groups.
         groups: Vec<u32>,
     },
-    /// The ids that the system has for this name, at the time of a request.
+    /// A user name, whose ids the system looks up at the time of a request.
     Name(Box<str>),
 }
 
-/// The form of a [`Posix`] in JSON: `name`, or the other three.
+/// The form of a [`Posix`] in JSON: either `name`, or the other three fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PosixFields {
@@ -88,8 +88,8 @@ struct PosixFields {
 }
 
 impl Posix {
-    /// Makes an identity of ids. Root and its group are refused, and so is a number that is not an
-    /// id.
+    /// Makes an identity of numeric ids. Root, root's group and numbers that are not ids are
+    /// refused.
     pub fn ids(uid: u32, gid: u32, groups: Vec<u32>) -> Result<Self, &'static str> {
         let account = UnixAccount::new(uid, gid).ok_or("4294967295 is not an id")?;
         if uid == 0 || gid == 0 || groups.contains(&0) {
@@ -101,7 +101,7 @@ impl Posix {
         Ok(Self::Ids { account, groups })
     }
 
-    /// Makes an identity by name.
+    /// Makes an identity of a user name.
     pub fn name(name: &str) -> Result<Self, &'static str> {
         let allowed = |b: u8| (b' '..0x7f).contains(&b) && b != b':' && b != b'/';
         if (1..=256).contains(&name.len()) && name.bytes().all(allowed) && name != "root" {
@@ -131,8 +131,8 @@ impl fmt::Display for Posix {
 }
 
 impl Posix {
-    /// The identity as requests have it: ids are known, and a name is looked up by the system when
-    /// it is needed.
+    /// Returns the identity in the form that requests use: ids are known, and a name is looked up
+    /// by the system when its ids are needed.
     pub fn unix_name(&self) -> UnixName {
         match self {
             Self::Ids { account, groups } => {
@@ -180,21 +180,21 @@ pub struct User {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// True if all keys and sessions are refused (ours).
+    /// True if all keys and sessions of the user are refused (ours).
     pub disabled: bool,
-    /// The groups.
+    /// The groups that the user is in.
     pub groups: Vec<Name>,
-    /// The managed policy that limits it.
+    /// The boundary: the managed policy that limits the role.
     pub boundary: Option<PolicyArn>,
-    /// The tags; keys differ in more than case.
+    /// The tags; two keys must differ in more than case.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
-    /// The managed policies that it has.
+    /// The managed policies that are attached.
     pub attached: Vec<PolicyArn>,
-    /// The policies of its own.
+    /// The inline policies.
     #[serde(deserialize_with = "unique::deserialize")]
     pub inline: Inline,
     /// The POSIX identity.
@@ -211,15 +211,15 @@ pub struct Group {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// The managed policies that it has.
+    /// The managed policies that are attached.
     pub attached: Vec<PolicyArn>,
-    /// The policies of its own.
+    /// The inline policies.
     #[serde(deserialize_with = "unique::deserialize")]
     pub inline: Inline,
-    /// The DN of the directory's group whose members have the policies too.
+    /// The DN of a group in the directory (LDAP), whose members get the policies of this group.
     pub external: Option<Box<str>>,
 }
 
@@ -231,25 +231,25 @@ pub struct Role {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// The description.
     pub description: Option<Description>,
-    /// The policy that says who may assume it.
+    /// The trust policy, which says who may assume the role.
     pub trust: Document,
     /// The longest time that a session may last, in seconds.
     pub max_session: u32,
-    /// True if all sessions are refused, and none is given out (ours).
+    /// True if sessions that came through the provider are refused, and none are issued (ours).
     pub disabled: bool,
-    /// The managed policies that it has.
+    /// The managed policies that are attached.
     pub attached: Vec<PolicyArn>,
-    /// The policies of its own.
+    /// The inline policies.
     #[serde(deserialize_with = "unique::deserialize")]
     pub inline: Inline,
-    /// The managed policy that limits it.
+    /// The boundary: the managed policy that limits the role.
     pub boundary: Option<PolicyArn>,
-    /// The tags; keys differ in more than case.
+    /// The tags; two keys must differ in more than case.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
     /// The POSIX identity.
@@ -262,12 +262,12 @@ pub struct Role {
 pub struct PolicyVersion {
     /// The document.
     pub document: Document,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
 }
 
-/// A managed policy. Version 3 is `v3` to clients.
+/// A managed policy, with its numbered versions. Clients see version 3 as `v3`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManagedPolicy {
@@ -275,22 +275,22 @@ pub struct ManagedPolicy {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// When the last version was made.
+    /// The time at which the last version was made.
     #[serde(with = "time")]
     pub updated: Timestamp,
     /// The description.
     pub description: Option<Description>,
-    /// The version that counts.
+    /// The number of the default version, the one that decides.
     pub default: u32,
-    /// The number that the next version gets: numbers are not given twice.
+    /// The number of the next version: a number is never used twice.
     pub next: u32,
-    /// The versions.
+    /// The versions by number.
     #[serde(deserialize_with = "unique::deserialize")]
     pub versions: BTreeMap<u32, PolicyVersion>,
-    /// The tags; keys differ, in case or otherwise.
+    /// The tags; two keys may differ in case alone.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
 }
@@ -302,31 +302,31 @@ pub struct Provider {
     /// The unique id, which no answer shows: sessions name it, so that those of a provider that was
     /// deleted do not come back with another one of its URL.
     pub id: UniqueId,
-    /// True if its URL has the scheme `http`, as it may on the machine itself.
+    /// True if the scheme of its URL is `http`, which is allowed for an address of this machine.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_http: bool,
     /// The audiences that are accepted.
     pub client_ids: Vec<Box<str>>,
-    /// Thumbprints of certificates, which are kept and shown, and not used.
+    /// The thumbprints of certificates, which are kept and shown but not used.
     pub thumbprints: Vec<Box<str>>,
-    /// When it was made.
+    /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// True if all sessions are refused, and none is given out (ours).
+    /// True if sessions that came through the provider are refused, and none are issued (ours).
     pub disabled: bool,
-    /// The claim with the name of the POSIX identity (ours).
+    /// The claim that has the user name for the file system (ours).
     pub posix_claim: Option<Box<str>>,
-    /// The claim with the roles that somebody may have (ours); `None` if any that trusts the
-    /// provider may be had.
+    /// The claim that lists the roles that a person may assume (ours); `None` if a person may
+    /// assume any role that trusts the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role_claim: Option<Box<str>>,
-    /// The tags; keys differ, in case or otherwise.
+    /// The tags; two keys may differ in case alone.
     #[serde(deserialize_with = "unique::deserialize")]
     pub tags: Tags,
 }
 
 impl Provider {
-    /// Returns what its tokens have as their issuer (`iss`); `url` is its name.
+    /// Returns the issuer (`iss`) of the provider's tokens; `url` is the provider's name.
     pub fn issuer(&self, url: &str) -> String {
         let scheme = if self.is_http { "http" } else { "https" };
         format!("{scheme}://{url}")

@@ -40,7 +40,7 @@ fn check_managed(document: &Document, cx: &Context<'_>) -> Result<(), IamError> 
 }
 
 impl AccountDocument {
-    /// Finds a managed policy that may be changed.
+    /// Finds a managed policy of the account, to change it. A built-in policy is an error.
     pub(super) fn policy_mut(&mut self, arn: &PolicyArn) -> Result<&mut ManagedPolicy, IamError> {
         if built_in(arn).is_some() {
             let message = format!("Policy {arn} is built in, and cannot be changed.");
@@ -50,7 +50,7 @@ impl AccountDocument {
         self.policies.get_mut(&name).ok_or_else(|| IamError::no_policy(arn))
     }
 
-    /// CreatePolicy.
+    /// CreatePolicy. Returns the ARN of the new policy.
     pub fn create_policy(&mut self, new: &NewPolicy, cx: &Context<'_>) -> Result<PolicyArn, IamError> {
         check_tags(&Tags::new(), &new.tags, false)?;
         check_managed(&new.document, cx)?;
@@ -80,7 +80,8 @@ impl AccountDocument {
         Ok(arn)
     }
 
-    /// DeletePolicy: one that is attached to nothing and has its default version alone.
+    /// DeletePolicy: the policy must not be attached to anything, and have no version but the
+    /// default.
     pub fn delete_policy(&mut self, arn: &PolicyArn) -> Result<(), IamError> {
         let versions = self.policy_mut(arn)?.versions.len();
         let conflict = |message: &str| Err(IamError::new(IamCode::DeleteConflict, message));
@@ -99,7 +100,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// CreatePolicyVersion. Returns the number of the version.
+    /// CreatePolicyVersion. Returns the number of the new version.
     pub fn create_policy_version(
         &mut self,
         arn: &PolicyArn,
@@ -128,7 +129,7 @@ impl AccountDocument {
         Ok(number)
     }
 
-    /// DeletePolicyVersion: one that is not the default.
+    /// DeletePolicyVersion: the version must not be the default.
     pub fn delete_policy_version(&mut self, arn: &PolicyArn, version: u32) -> Result<(), IamError> {
         let policy = self.policy_mut(arn).map_err(|e| of_version(e, arn, version))?;
         if !policy.versions.contains_key(&version) {
@@ -153,7 +154,7 @@ impl AccountDocument {
     }
 }
 
-/// The error about a version of a policy that is not there: it names the version, too.
+/// Makes the error for a version that does not exist, which names the version, too.
 fn of_version(error: IamError, arn: &PolicyArn, version: u32) -> IamError {
     if error.code == IamCode::NoSuchEntity { no_version(arn, version) } else { error }
 }

@@ -15,13 +15,13 @@ impl fmt::Display for InvalidProviderUrl {
 
 impl std::error::Error for InvalidProviderUrl {}
 
-/// The URL of an OpenID provider without its scheme, as ARNs and condition keys have it: a host,
-/// perhaps a port, perhaps a path.
+/// The URL of an OpenID provider without its scheme, as it stands in ARNs and condition keys: a
+/// host, with an optional port and path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProviderUrl(Box<str>);
 
 impl ProviderUrl {
-    /// Reads a URL. Its scheme is `https`; on the machine itself it may be `http`.
+    /// Reads a URL. Its scheme must be `https`; for an address of this machine it may be `http`.
     pub fn new(url: &str) -> Result<Self, InvalidProviderUrl> {
         let (rest, is_secure) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(rest), _) => (rest, true),
@@ -73,7 +73,7 @@ pub struct ProviderArn {
 }
 
 impl ProviderArn {
-    /// Reads an ARN.
+    /// Reads an ARN; `None` if it is not the ARN of a provider.
     pub fn new(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("arn:aws:iam::")?;
         let (account, url) = rest.split_once(":oidc-provider/")?;

@@ -1,4 +1,4 @@
-//! OpenID providers.
+//! The operations on OpenID providers.
 
 use super::change::Context;
 use super::document::AccountDocument;
@@ -16,7 +16,7 @@ use crate::unique_id::IdKind;
 pub struct NewProvider {
     /// The URL.
     pub url: ProviderUrl,
-    /// True if its scheme is `http`.
+    /// True if the scheme of the URL is `http`.
     pub is_http: bool,
     /// The audiences that are accepted.
     pub client_ids: Vec<Box<str>>,
@@ -55,7 +55,7 @@ fn check_client_id(id: &str) -> Result<(), IamError> {
     Err(IamError::constraint("clientIDList", &rule))
 }
 
-/// Returns each text once, where it is first.
+/// Returns the texts without repetitions, in the order of their first occurrences.
 fn once(texts: &[Box<str>]) -> Vec<Box<str>> {
     let mut all: Vec<Box<str>> = Vec::new();
     for text in texts {
@@ -91,7 +91,7 @@ impl AccountDocument {
         self.providers.get_mut(arn.url().as_str()).ok_or_else(|| IamError::no_provider(arn))
     }
 
-    /// CreateOpenIDConnectProvider.
+    /// CreateOpenIDConnectProvider. Returns the ARN of the new provider.
     pub fn create_provider(&mut self, new: &NewProvider, cx: &Context<'_>) -> Result<ProviderArn, IamError> {
         new.client_ids.iter().try_for_each(|id| check_client_id(id))?;
         check_thumbprints(&new.thumbprints)?;
@@ -122,7 +122,7 @@ impl AccountDocument {
         Ok(self.provider_arn(&new.url))
     }
 
-    /// DeleteOpenIDConnectProvider. Roles that trust it stay as they are.
+    /// DeleteOpenIDConnectProvider. Roles that trust the provider stay as they are.
     pub fn delete_provider(&mut self, arn: &ProviderArn) -> Result<(), IamError> {
         if self.provider(arn).is_err() {
             let message = format!("OpenId connect Provider {arn} cannot be found.");
@@ -132,7 +132,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// AddClientIDToOpenIDConnectProvider, also of one that is there.
+    /// AddClientIDToOpenIDConnectProvider. It succeeds also if the provider has the id already.
     pub fn add_client_id(&mut self, arn: &ProviderArn, id: &str) -> Result<(), IamError> {
         check_client_id(id)?;
         let there = &mut self.provider_mut(arn)?.client_ids;
@@ -146,13 +146,14 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// RemoveClientIDFromOpenIDConnectProvider, also of one that is not there.
+    /// RemoveClientIDFromOpenIDConnectProvider. It succeeds also if the provider does not have the
+    /// id.
     pub fn remove_client_id(&mut self, arn: &ProviderArn, id: &str) -> Result<(), IamError> {
         self.provider_mut(arn)?.client_ids.retain(|there| **there != *id);
         Ok(())
     }
 
-    /// UpdateOpenIDConnectProviderThumbprint: the list takes the place of the one before.
+    /// UpdateOpenIDConnectProviderThumbprint: the new list replaces the old one.
     pub fn update_thumbprints(
         &mut self,
         arn: &ProviderArn,
@@ -163,14 +164,14 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Refuses all sessions that came by a provider, and gives out none, or does so again (ours).
+    /// Refuses all sessions that came through a provider and issues no more, or ends this (ours).
     pub fn set_provider_disabled(&mut self, arn: &ProviderArn, disabled: bool) -> Result<(), IamError> {
         self.provider_mut(arn)?.disabled = disabled;
         Ok(())
     }
 
-    /// Names the claims with the roles of a session and with its user name on the file system
-    /// (ours); what is not named is taken away.
+    /// Sets the names of the claims that hold the roles of a session and its user name on the file
+    /// system (ours); `None` removes a name.
     pub fn set_provider_claims(
         &mut self,
         arn: &ProviderArn,

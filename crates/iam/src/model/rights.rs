@@ -1,4 +1,5 @@
-//! The policies of users, groups and roles: inline, attached, boundaries.
+//! The operations on the policies of users, groups and roles: inline policies, attached policies
+//! and boundaries.
 
 use super::arn::PolicyArn;
 use super::change::{Context, PolicyUse};
@@ -20,7 +21,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Returns the kind in small letters, and the name.
+    /// Returns the kind in lower case, and the name.
     const fn parts(&self) -> (&'static str, &Name) {
         match self {
             Self::User(name) => ("user", name),
@@ -61,7 +62,8 @@ impl AccountDocument {
         }
     }
 
-    /// PutUserPolicy, PutGroupPolicy, PutRolePolicy. All inline policies of one share a limit.
+    /// PutUserPolicy, PutGroupPolicy, PutRolePolicy. All inline policies of one user, group or role
+    /// share a limit.
     pub fn put_inline_policy(
         &mut self,
         of: &Holder,
@@ -100,7 +102,8 @@ impl AccountDocument {
         inline.remove(name).map(|_| ()).ok_or_else(|| IamError::new(IamCode::NoSuchEntity, message()))
     }
 
-    /// AttachUserPolicy, AttachGroupPolicy, AttachRolePolicy, also of one that is attached.
+    /// AttachUserPolicy, AttachGroupPolicy, AttachRolePolicy. They succeed also if the policy is
+    /// attached already.
     pub fn attach_policy(&mut self, to: &Holder, arn: &PolicyArn) -> Result<(), IamError> {
         let exists = self.has_policy(arn);
         let (_, attached) = self.rights_mut(to)?;
@@ -125,8 +128,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// PutUserPermissionsBoundary, PutRolePermissionsBoundary; without one, Delete. Groups have
-    /// none.
+    /// PutUserPermissionsBoundary and PutRolePermissionsBoundary; with `None`, the operations that
+    /// delete a boundary. Groups have none.
     pub fn set_boundary(&mut self, of: &Holder, arn: Option<&PolicyArn>) -> Result<(), IamError> {
         let exists = arn.is_none_or(|arn| self.has_policy(arn));
         let boundary = match of {

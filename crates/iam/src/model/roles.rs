@@ -1,4 +1,4 @@
-//! Roles.
+//! The operations on roles.
 
 use super::arn::PolicyArn;
 use super::change::{Context, PolicyUse};
@@ -19,11 +19,11 @@ pub struct NewRole {
     pub name: Name,
     /// The path.
     pub path: Path,
-    /// The policy that says who may assume it.
+    /// The trust policy, which says who may assume the role.
     pub trust: Document,
     /// The description.
     pub description: Option<Description>,
-    /// The longest time that a session may last, in seconds; an hour if it is not said.
+    /// The longest time that a session may last, in seconds; `None` stands for an hour.
     pub max_session: Option<u32>,
     /// The boundary.
     pub boundary: Option<PolicyArn>,
@@ -64,7 +64,7 @@ impl AccountDocument {
         self.roles.get_mut(name).ok_or_else(|| IamError::no_role(name))
     }
 
-    /// CreateRole.
+    /// CreateRole. Returns the unique id of the new role.
     pub fn create_role(&mut self, new: &NewRole, cx: &Context<'_>) -> Result<UniqueId, IamError> {
         check_role_name(&new.name)?;
         let max_session = new.max_session.unwrap_or(*MAX_SESSION_SECONDS.start());
@@ -99,7 +99,7 @@ impl AccountDocument {
         Ok(id)
     }
 
-    /// UpdateRole, UpdateRoleDescription: what is not given stays as it is.
+    /// UpdateRole, UpdateRoleDescription: a value that is `None` stays as it is.
     pub fn update_role(
         &mut self,
         name: &Name,
@@ -117,7 +117,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// UpdateAssumeRolePolicy. Sessions that were given out already go on.
+    /// UpdateAssumeRolePolicy. Sessions that were issued already stay valid.
     pub fn update_trust(&mut self, name: &Name, trust: &Document, cx: &Context<'_>) -> Result<(), IamError> {
         self.role(name)?;
         check_trust(trust, cx)?;
@@ -125,7 +125,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// DeleteRole: one that has no policies any more. Its sessions end with it.
+    /// DeleteRole: the role must have no policies. Its sessions end with it.
     pub fn delete_role(&mut self, name: &Name) -> Result<(), IamError> {
         let role = self.role(name)?;
         for (is_empty, first) in
@@ -139,13 +139,13 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Refuses all sessions of a role, and gives out none, or does so again (ours).
+    /// Refuses all sessions of a role and issues no more, or ends this (ours).
     pub fn set_role_disabled(&mut self, name: &Name, disabled: bool) -> Result<(), IamError> {
         self.role_mut(name)?.disabled = disabled;
         Ok(())
     }
 
-    /// Says whom the sessions of a role are on the file system (ours).
+    /// Sets the identity that sessions of a role have on the file system (ours).
     pub fn set_role_posix(&mut self, name: &Name, posix: Option<&Posix>) -> Result<(), IamError> {
         self.role_mut(name)?.posix = posix.cloned();
         Ok(())

@@ -1,4 +1,4 @@
-//! The rules of a document beyond the form of each value.
+//! The rules that an account's document has to fulfil beyond the form of each value.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -16,10 +16,11 @@ use super::provider_url::ProviderUrl;
 use super::tags::Tags;
 use crate::unique_id::{IdKind, UniqueId};
 
-/// The seconds that the sessions of a role may last at most. Source: `MaxSessionDuration` of
-/// CreateRole.
+/// The range in which the longest time of a role's sessions may be set, in seconds. Source:
+/// `MaxSessionDuration` of CreateRole.
 pub const MAX_SESSION_SECONDS: std::ops::RangeInclusive<u32> = 3_600..=43_200;
-/// The letters of what people and providers name freely: names of accounts, DNs, URLs, audiences.
+/// The length limit of texts that people and providers choose freely, in characters: names of
+/// accounts, DNs, URLs, audiences.
 const FREE_CHARS_MAX: usize = 512;
 
 type Checked = Result<(), DocumentError>;
@@ -28,18 +29,18 @@ fn rule(holds: bool, place: impl Display, rule: &'static str) -> Checked {
     if holds { Ok(()) } else { Err(DocumentError::Rule { place: place.to_string(), rule }) }
 }
 
-/// True if nothing is there twice.
+/// True if no two of the values are equal.
 fn differ<T: std::hash::Hash + Eq>(all: impl IntoIterator<Item = T>) -> bool {
     let mut seen = HashSet::new();
     all.into_iter().all(|one| seen.insert(one))
 }
 
-/// True for text that can be shown in one line.
+/// True for a text that has no control characters, and is no longer than [`FREE_CHARS_MAX`].
 pub(super) fn is_free(text: &str) -> bool {
     text.chars().count() <= FREE_CHARS_MAX && !text.chars().any(char::is_control)
 }
 
-/// True if tags of users or roles differ in more than case.
+/// True if no two keys of the tags differ only in case, as users and roles require.
 pub(super) fn differ_without_case(tags: &Tags) -> bool {
     differ(tags.keys().map(super::tags::TagKey::without_case))
 }

@@ -1,4 +1,4 @@
-//! Tags of users, roles, policies and providers.
+//! The operations on tags of users, roles, policies and providers.
 
 use super::arn::PolicyArn;
 use super::document::AccountDocument;
@@ -23,14 +23,14 @@ pub enum Tagged {
 }
 
 impl Tagged {
-    /// True if keys that differ in case alone are one. Source: "Tags for IAM resources" in the IAM
-    /// User Guide.
+    /// True if keys that differ only in case count as one. Source: "Tags for IAM resources" in the
+    /// IAM User Guide.
     const fn without_case(&self) -> bool {
         matches!(self, Self::User(_) | Self::Role(_))
     }
 }
 
-/// Returns `there` with `new` in it, or the error that this would be.
+/// Returns the tags `there` with `new` added, or an error if the result would not be allowed.
 pub(super) fn check_tags(there: &Tags, new: &Tags, without_case: bool) -> Result<Tags, IamError> {
     if without_case && !differ_without_case(new) {
         let message = "Duplicate tag keys found. Please note that Tag keys are case insensitive.";
@@ -63,7 +63,7 @@ impl AccountDocument {
         }
     }
 
-    /// TagUser and its likes: a key that is there gets the new value.
+    /// TagUser and the operations like it: a key that exists gets the new value.
     pub fn tag(&mut self, of: &Tagged, new: &Tags) -> Result<(), IamError> {
         let without_case = of.without_case();
         let tags = self.tags_mut(of)?;
@@ -71,7 +71,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// UntagUser and its likes: keys that are not there are passed over.
+    /// UntagUser and the operations like it: keys that do not exist are ignored.
     pub fn untag(&mut self, of: &Tagged, keys: &[TagKey]) -> Result<(), IamError> {
         let without_case = of.without_case();
         let is_one = |there: &TagKey| {

@@ -20,19 +20,20 @@ impl fmt::Display for InvalidTag {
 
 impl std::error::Error for InvalidTag {}
 
-/// True for the characters that IAM allows (`[\p{L}\p{Z}\p{N}_.:/=+\-@]`). Marks that belong to
-/// letters of some alphabets are allowed besides.
+/// True for the characters that IAM allows (`[\p{L}\p{Z}\p{N}_.:/=+\-@]`). Combining marks, which
+/// the letters of some alphabets need, are allowed besides.
 fn is_allowed(c: char) -> bool {
     let is_separator = (c.is_whitespace() && !c.is_control()) || c == '\u{200b}';
     c.is_alphanumeric() || is_separator || "_.:/=+-@".contains(c)
 }
 
-/// The key of a tag. Keys of users and roles differ in more than case, others do not have to.
+/// The key of a tag. Two keys of a user or role must differ in more than case, those of other
+/// things need not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TagKey(Box<str>);
 
 impl TagKey {
-    /// Checks characters and length. Keys that begin with `aws:` are AWS's own.
+    /// Checks characters and length. Keys that begin with `aws:` are reserved for AWS, and refused.
     pub fn new(text: &str) -> Result<Self, InvalidTag> {
         let is_short = (1..=TAG_KEY_CHARS_MAX).contains(&text.chars().count());
         let is_reserved = text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("aws:"));
@@ -48,9 +49,9 @@ impl TagKey {
         &self.0
     }
 
-    /// Returns the key by which users and roles compare it: without the case of ASCII letters, as
-    /// conditions find a tag. With more than these, a key that no condition finds would replace one
-    /// that conditions decide by (the Kelvin sign is a `k` in lower case).
+    /// Returns the form in which users and roles compare the key: with ASCII letters in lower case,
+    /// as conditions find a tag. If other letters were changed, too, a key that no condition finds
+    /// could replace one that conditions decide by (the Kelvin sign becomes a `k` in lower case).
     pub fn without_case(&self) -> String {
         self.0.to_ascii_lowercase()
     }
@@ -87,7 +88,7 @@ impl fmt::Display for TagValue {
 
 as_text!(TagKey, TagValue);
 
-/// The tags of a thing, in the order in which IAM lists them.
+/// The tags of one thing, in the order in which IAM lists them.
 pub type Tags = BTreeMap<TagKey, TagValue>;
 
 #[cfg(test)]

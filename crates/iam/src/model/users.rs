@@ -1,4 +1,4 @@
-//! Users and groups.
+//! The operations on users and groups.
 
 use super::arn::PolicyArn;
 use super::change::Context;
@@ -46,7 +46,7 @@ impl AccountDocument {
         self.groups.get(name).ok_or_else(|| IamError::no_group(name))
     }
 
-    /// CreateUser.
+    /// CreateUser. Returns the unique id of the new user.
     pub fn create_user(&mut self, new: &NewUser, cx: &Context<'_>) -> Result<UniqueId, IamError> {
         check_user_name(&new.name)?;
         check_tags(&Tags::new(), &new.tags, true)?;
@@ -77,7 +77,7 @@ impl AccountDocument {
         Ok(id)
     }
 
-    /// UpdateUser: another name, another path. The id stays.
+    /// UpdateUser: sets another name or another path. The id stays.
     pub fn update_user(
         &mut self,
         name: &Name,
@@ -102,7 +102,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// DeleteUser: one that has nothing any more.
+    /// DeleteUser: the user must have no policies, keys and groups any more.
     pub fn delete_user(&mut self, name: &Name) -> Result<(), IamError> {
         let user = self.user(name)?;
         for (is_empty, first) in [
@@ -125,13 +125,13 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Says whom a user is on the file system (ours).
+    /// Sets the identity that a user has on the file system (ours).
     pub fn set_user_posix(&mut self, name: &Name, posix: Option<&Posix>) -> Result<(), IamError> {
         self.user_mut(name)?.posix = posix.cloned();
         Ok(())
     }
 
-    /// CreateGroup.
+    /// CreateGroup. Returns the unique id of the new group.
     pub fn create_group(&mut self, name: &Name, path: &Path, cx: &Context<'_>) -> Result<UniqueId, IamError> {
         if self.groups.contains_key(name) {
             return Err(IamError::exists("Group", name));
@@ -152,7 +152,7 @@ impl AccountDocument {
         Ok(id)
     }
 
-    /// UpdateGroup: another name, another path. Members stay members.
+    /// UpdateGroup: sets another name or another path. Members stay members.
     pub fn update_group(
         &mut self,
         name: &Name,
@@ -179,7 +179,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// DeleteGroup: one without members and policies.
+    /// DeleteGroup: the group must have no members and policies.
     pub fn delete_group(&mut self, name: &Name) -> Result<(), IamError> {
         let group = self.group(name)?;
         let has_members = self.users.values().any(|user| user.groups.contains(name));
@@ -196,7 +196,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Names the directory's group whose members have the policies of a group (ours).
+    /// Sets the DN of the group in the directory (LDAP) whose members get the policies of a group
+    /// (ours).
     pub fn set_group_external(&mut self, name: &Name, dn: Option<&str>) -> Result<(), IamError> {
         if dn.is_some_and(|dn| dn.is_empty() || !is_free(dn)) {
             let why = "The DN of a group of the directory has 1 to 512 characters, in one line.";
@@ -207,7 +208,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// AddUserToGroup. IAM looks for the user first; a member may be added again.
+    /// AddUserToGroup. It succeeds also for a member. As in IAM, an unknown user is reported before
+    /// an unknown group.
     pub fn add_user_to_group(&mut self, group: &Name, user: &Name) -> Result<(), IamError> {
         let member = self.user(user)?;
         let (group, _) = self.groups.get_key_value(group).ok_or_else(|| IamError::no_group(group))?;
@@ -222,7 +224,7 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// RemoveUserFromGroup, also of one who is not in it.
+    /// RemoveUserFromGroup. It succeeds also for a user who is not a member.
     pub fn remove_user_from_group(&mut self, group: &Name, user: &Name) -> Result<(), IamError> {
         self.user(user)?;
         self.group(group)?;

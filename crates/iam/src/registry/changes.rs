@@ -1,4 +1,4 @@
-//! Changes of accounts, and the giving out of sessions.
+//! Changes of accounts, and the issuing of sessions.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::state::{AccountState, Entry, Keys, Snapshot};
 use crate::tokens::{Claims, Issued, SealError};
 use crate::unique_id::{Fill, system_random};
 
-/// The number of attempts at a change, if other gateways are faster.
+/// The number of attempts at a change, if other gateways change the same document in between.
 const ATTEMPTS: usize = 10;
 /// The number of times that the id of an account is drawn until one is free. In practice the first
 /// one is.
@@ -43,7 +43,8 @@ pub(super) fn refused_by_store(error: StoreError) -> IamError {
     }
 }
 
-/// Source: `ConcurrentModificationException` in IAM's API model.
+/// Makes the error for a change that failed in every attempt, since other gateways had changed the
+/// document in between. Source: `ConcurrentModificationException` in IAM's API model.
 pub(super) fn overtaken() -> IamError {
     IamError::new(
         IamCode::ConcurrentModification,
@@ -66,8 +67,8 @@ pub(super) fn name_is_taken(name: &str) -> IamError {
     IamError::new(IamCode::EntityAlreadyExists, format!("Account with name {name} already exists."))
 }
 
-/// Refuses a name that another account has. What other gateways are about to give is in
-/// `names.json` (`names.rs`).
+/// Refuses a name that another account has. It does not see names that other gateways are giving at
+/// this moment: for these there is `names.json` (`names.rs`).
 pub(super) fn check_name_is_free(
     state: &Snapshot,
     name: &str,
@@ -91,9 +92,9 @@ impl Registry {
         turn.map_err(|_| unavailable().caused_by(TooSlow(self.look_limit)))
     }
 
-    /// Changes an account: on its present document, and again on a newer one if another gateway was
-    /// faster. When this returns, requests here are decided by the new state, and within a second
-    /// everywhere.
+    /// Changes an account. If another gateway has changed the document in between, the change is
+    /// made again on the newer one. When this returns, requests here are decided by the new state,
+    /// and within a second those to all gateways.
     pub async fn change<T: Send>(&self, account: &AccountId, change: &Change<'_, T>) -> Result<T, IamError> {
         let _turn = self.turn().await?;
         for _ in 0..ATTEMPTS {
@@ -112,14 +113,14 @@ impl Registry {
         Err(overtaken())
     }
 
-    /// Says what a change would give back, and makes none.
+    /// Returns what a change would return, and writes nothing.
     pub async fn preview<T: Send>(&self, account: &AccountId, change: &Change<'_, T>) -> Result<T, IamError> {
         let state = self.look().await?;
         let changed = open(&state, account)?.document().changed(change, &self.context(&self.keys.load()))?;
         Ok(changed.value)
     }
 
-    /// Writes a document, and takes it over. False if another gateway was faster.
+    /// Writes a document, and takes it into the state. Returns false if another gateway was faster.
     async fn write(
         &self,
         account: &AccountId,
@@ -145,7 +146,7 @@ impl Registry {
         }
     }
 
-    /// CreateAccountAlias: no other account may have it.
+    /// CreateAccountAlias: fails if another account has the alias.
     pub async fn set_alias(&self, account: &AccountId, alias: &Alias) -> Result<(), IamError> {
         let state = self.look().await?;
         let is_taken = state
@@ -162,13 +163,13 @@ impl Registry {
         .await
     }
 
-    /// Makes an account, with a name that people know it by (ours).
+    /// Makes an account with a name (ours), and returns its id.
     pub async fn create_account(&self, name: &str) -> Result<AccountId, IamError> {
         self.create_account_with(name, &|_, _| Ok(())).await.map(|(id, ())| id)
     }
 
-    /// Makes an account, and changes it before it is there for others (ours): so it has the first
-    /// key of its root from the beginning, or is not made.
+    /// Makes an account, and makes a change in it before others see it (ours). So the account has
+    /// the first key of its root from the beginning, or is not made at all.
     pub async fn create_account_with<T: Send>(
         &self,
         name: &str,
@@ -201,8 +202,9 @@ impl Registry {
         Err(overtaken())
     }
 
-    /// Writes the document of a new account, whose name is claimed. False if another account has
-    /// its number by now, or its claim was too old: then there is no account.
+    /// Writes the document of a new account, whose name was claimed before. Returns false if
+    /// another account has taken the id, or if the claim was too old and has been lost: then the
+    /// account does not exist.
     async fn write_account(&self, document: &AccountDocument) -> Result<bool, IamError> {
         let (id, name) = (&document.account, &document.name);
         let json = document.to_json().map_err(|why| {
@@ -233,9 +235,8 @@ impl Registry {
         renamed
     }
 
-    /// Refuses all keys and sessions of an account, or accepts them again (ours).
-    /// That of the tree is not disabled: its administrators would be refused, and all who were made
-    /// before there were other accounts.
+    /// Refuses all keys and sessions of an account, or accepts them again (ours). The account that
+    /// the tree was made with cannot be disabled: administrators would be locked out.
     pub async fn set_account_disabled(&self, id: &AccountId, disabled: bool) -> Result<(), IamError> {
         if disabled && self.look().await?.root().principal.account.id() == id {
             let why = "The account that the tree was made with cannot be disabled.";
@@ -248,8 +249,8 @@ impl Registry {
         .await
     }
 
-    /// Deletes an account (ours): a disabled one, so that none of its keys makes a bucket
-    /// meanwhile. Whether it owns buckets is to be found out before, once it is disabled.
+    /// Deletes an account (ours). It must be disabled, so that none of its keys makes a bucket
+    /// meanwhile. The caller checks before, once it is disabled, that the account owns no buckets.
     pub async fn delete_account(&self, id: &AccountId) -> Result<(), IamError> {
         let conflict = |why: &str| Err(IamError::new(IamCode::DeleteConflict, why));
         let _turn = self.turn().await?;
@@ -271,7 +272,7 @@ impl Registry {
         Err(overtaken())
     }
 
-    /// Gives out a session.
+    /// Issues a session with these claims.
     pub fn issue(&self, claims: &Claims) -> Result<Issued, IamError> {
         let keys = self.keys.load();
         let tokens = keys.tokens.as_ref().ok_or_else(no_master_key)?;

@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use s3_types::Timestamp;
 
-/// The time, from outside, so that tests can step it.
+/// A source of time, which tests can replace by one that they set.
 pub trait Clock: Debug + Send + Sync {
     /// Returns the time of day, by which keys and sessions end.
     fn now(&self) -> Timestamp;
 
-    /// Returns the time since some moment. It never goes back; by it the age of a state is known.
+    /// Returns the time since some fixed moment. It never goes back; the age of a state is measured
+    /// by it.
     fn ticking(&self) -> Duration;
 }

@@ -1,4 +1,4 @@
-//! The keys of requests.
+//! The lookup of the access keys of requests.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::state::Snapshot;
 use crate::tokens::{Claims, SessionKind, SessionToken, Who};
 
 impl Registry {
-    /// Returns the session of the key that the server was started with, for which no store is
-    /// asked.
+    /// Returns root's session if `access_key` is the key that the server was started with; the
+    /// store is not asked for it.
     fn of_root(&self, access_key: &str, token: Option<&str>) -> Option<SessionResult> {
         let root = self.root.load();
         if root.credential.access_key.as_str() != access_key {
@@ -25,13 +25,14 @@ impl Registry {
         Some(if token.is_none() { Ok(Arc::clone(&root)) } else { Err(Unidentified::InvalidToken) })
     }
 
-    /// True if a session is that of a state, and what the directory said of it may be used still.
+    /// True if a session was made from this state, and the directory's description of its person
+    /// may still be used.
     fn is_present(&self, opened: &Opened, state: &Snapshot) -> bool {
         let may_use = |person: &Arc<Person>| self.directory.get().is_some_and(|of| of.is_present(person));
         opened.generation == state.generation() && opened.person.as_ref().is_none_or(may_use)
     }
 
-    /// Opens a token, and compares what it says with a state.
+    /// Opens a token, and makes its session from a state, or takes it from the cache.
     async fn open_token(&self, state: &Snapshot, access_key: &str, token: &str) -> SessionResult {
         let (now, keys) = (self.clock.now(), self.keys.load_full());
         let cached = self.tokens.get(access_key, token).filter(|opened| Arc::ptr_eq(&opened.keys, &keys));
@@ -62,7 +63,7 @@ impl Registry {
         Ok(session)
     }
 
-    /// Asks the directory whose session it is; `None` for a session of another kind.
+    /// Asks the directory for the person who has a session; `None` for a session of another kind.
     async fn person_of(&self, claims: &Claims) -> Result<Option<Arc<Person>>, Unidentified> {
         let entry = match (claims.kind, &claims.principal) {
             (SessionKind::Ldap, Who::Entry(entry)) => entry,

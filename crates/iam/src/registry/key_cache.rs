@@ -15,7 +15,7 @@ pub(crate) struct FoundKey {
     pub session: Arc<Session>,
     /// The number of that state.
     pub generation: u64,
-    /// What the directory said.
+    /// The holder of the key, as the directory answered.
     pub holder: Arc<KeyHolder>,
 }
 

@@ -1,5 +1,5 @@
-//! `keys.json`: which master keys secrets and tokens are sealed with, so that a gateway with others
-//! does not start.
+//! `keys.json`: the ids of the master keys that secrets and tokens are sealed with. By it a gateway
+//! that has other master keys is kept from starting.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::documents::{DocumentName, Documents, StoreError, Tag};
 use crate::sealing::{KeyId, MasterKeys};
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 1;
 /// The number of attempts, if other gateways are faster.
 const ATTEMPTS: usize = 10;
@@ -26,13 +26,13 @@ struct KeysDocument {
 /// The reason why a registry is not opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The store cannot be asked.
+    /// The store cannot be reached.
     Store(StoreError),
     /// The document about the master keys cannot be read.
     Keys(String),
-    /// There is no master key here, and these are in use.
+    /// This gateway has no master key, but the store uses the keys with these ids.
     NoMasterKey(Vec<KeyId>),
-    /// None of the master keys here is in use.
+    /// None of this gateway's master keys is in use in the store.
     OtherMasterKeys {
         /// The keys in use.
         used: Vec<KeyId>,
@@ -85,8 +85,8 @@ fn read(json: &[u8]) -> Result<KeysDocument, OpenError> {
     Err(OpenError::Keys(format!("it has the format {found}, and this version of slipway reads {FORMAT}")))
 }
 
-/// Checks that one of the master keys that are in use is here, and adds the one that seals here to
-/// the list. The first gateway with a master key makes the list.
+/// Checks that one of the master keys in use is among `keys`, and adds the key that this gateway
+/// seals with to the document. If there is no document yet, it is made.
 pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Result<(), OpenError> {
     let name = DocumentName::of_keys();
     let given: Vec<KeyId> = keys.into_iter().flat_map(MasterKeys::ids).collect();
@@ -124,7 +124,7 @@ async fn write(
     Ok(())
 }
 
-/// Makes the list one of these keys, each once.
+/// Replaces the list of the keys in use by `keys`.
 pub async fn keep(documents: &dyn Documents, keys: &BTreeSet<KeyId>) -> Result<(), OpenError> {
     for _ in 0..ATTEMPTS {
         let read = documents.read(&DocumentName::of_keys()).await?;

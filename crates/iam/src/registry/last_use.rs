@@ -1,5 +1,6 @@
-//! When keys were last used, to the hour: kept in memory, and written now and then to a document
-//! that all gateways share. What a gateway had not written when it crashed is lost.
+//! The times at which keys were last used, to the hour. They are kept in memory, and written now
+//! and then to a document that all gateways share. If a gateway crashes, what it had not written is
+//! lost.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +16,7 @@ use crate::model::IamError;
 use crate::session::{KeyKind, PrincipalKind, Session};
 use crate::unique_id::UniqueId;
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 1;
 /// The number of attempts, if other gateways are faster. What was not written is tried again the
 /// next time.
@@ -31,8 +32,8 @@ struct UsesDocument {
     keys: BTreeMap<Box<str>, LastUse>,
 }
 
-/// Returns by what a use is noted: the key, or the unique id of the role; `None` for root, and for
-/// sessions of users, whose keys are not theirs.
+/// Returns the name under which a use is noted: the access key, or the unique id of the role.
+/// `None` for root, and for sessions of users, whose keys are only temporary.
 fn used(session: &Session) -> Option<&str> {
     match session.key_kind {
         KeyKind::User | KeyKind::Service => Some(session.credential.access_key.as_str()),
@@ -43,7 +44,7 @@ fn used(session: &Session) -> Option<&str> {
     }
 }
 
-/// The later of two uses of a key.
+/// Returns the later of two uses of a key.
 fn later(one: Option<LastUse>, other: Option<LastUse>) -> Option<LastUse> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if other.hour > one.hour { other } else { one }),
@@ -62,9 +63,8 @@ fn read(json: &[u8]) -> Result<UsesDocument, StoreError> {
 }
 
 impl Registry {
-    /// Notes that a key was used, if it is a lasting one of a user, or that a role was, whose
-    /// session it is. Costs nothing more than a comparison but for the first time in an hour and
-    /// service.
+    /// Notes the use of a lasting key of a user, or of a role by one of its sessions. Only the
+    /// first use in an hour and service costs more than a comparison.
     pub fn note_use(&self, session: &Session, now: Timestamp, service: UsedService, region: &str) {
         let Some(used) = used(session) else { return };
         let hour = now.as_second().div_euclid(HOUR_SECONDS);
@@ -89,13 +89,13 @@ impl Registry {
         }
     }
 
-    /// Returns when a key was last used, as far as it is known here or was written by any gateway;
-    /// `None` for never.
+    /// Returns the last use of a key, as far as it was noted here or written by any gateway; `None`
+    /// if there was none.
     pub async fn last_use(&self, key: &AccessKeyId) -> Result<Option<LastUse>, IamError> {
         self.last_use_of(key.as_str()).await
     }
 
-    /// Returns when a session of a role was last used, as [`Self::last_use`] does of a key.
+    /// Returns the last use of a role's session, as [`Self::last_use`] does for a key.
     pub async fn last_use_of_role(&self, role: &UniqueId) -> Result<Option<LastUse>, IamError> {
         self.last_use_of(role.as_str()).await
     }
@@ -107,8 +107,8 @@ impl Registry {
         Ok(later(here, keys.remove(used)))
     }
 
-    /// Writes the uses that were noted, for all gateways. If it fails they are kept for the next
-    /// time.
+    /// Writes the noted uses to the document that all gateways share. If that fails, they are kept
+    /// for the next time.
     pub async fn write_uses(&self) -> Result<(), StoreError> {
         let uses = std::mem::take(&mut *self.uses.lock());
         if uses.is_empty() {

@@ -1,4 +1,5 @@
-//! Identities in documents that several gateways share, as requests and administrators see them.
+//! Identities in documents that several gateways share, in the form that requests and
+//! administrators use.
 
 mod changes;
 mod clock;

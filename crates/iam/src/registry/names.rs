@@ -1,10 +1,10 @@
-//! `names.json`: which account has which name, so that two gateways do not give one name to two
+//! `names.json`: the account of each account name, so that two gateways do not give one name to two
 //! accounts in the same moment.
 //!
-//! Each account is a document of its own, and compare-and-swap is of one document. So whoever makes
-//! or renames an account first claims the name here, where the claim of another gateway is seen,
-//! and then writes the account. A claim counts while its account has the name, and for a minute
-//! after it was made, since a gateway may have ended in between.
+//! Each account has a document of its own, and compare-and-swap concerns one document only. So a
+//! gateway that makes or renames an account first claims the name here, where other gateways see
+//! the claim, and then writes the account. A claim counts while its account has the name, and
+//! otherwise for a minute after it was made, since a gateway may have stopped in between.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ use crate::model::IamError;
 use crate::state::Snapshot;
 use crate::text::{time, unique};
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 1;
 /// The number of attempts, if other gateways are faster.
 const ATTEMPTS: usize = 10;
-/// The time in which a gateway writes the account whose name it has claimed: many times what a
-/// store may take.
+/// The number of seconds that a gateway has to write the account whose name it has claimed: many
+/// times as long as a store takes.
 const CLAIM_SECONDS: i64 = 60;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Registry {
         Ok((read, Some(tag)))
     }
 
-    /// Writes the document. False if another gateway was faster.
+    /// Writes the document. Returns false if another gateway was faster.
     async fn write_names(&self, document: &NamesDocument, tag: Option<&Tag>) -> Result<bool, IamError> {
         let json = serde_json::to_vec(document).map_err(|why| unread(why.to_string()))?;
         match self.documents.replace(&DocumentName::of_names(), tag, Some(Bytes::from(json))).await {
@@ -86,7 +86,7 @@ impl Registry {
         }
     }
 
-    /// Claims a name for an account, which no other account may have, nor be about to get.
+    /// Claims a name for an account. Fails if another account has the name, or has claimed it.
     pub(super) async fn claim_name(&self, name: &str, account: &AccountId) -> Result<(), IamError> {
         let (key, now) = (key_of(name), self.clock.now());
         let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
@@ -108,13 +108,13 @@ impl Registry {
         Err(overtaken())
     }
 
-    /// Says whether an account still has the claim to a name, after it was written.
+    /// True if an account still has the claim to a name, after the account was written.
     pub(super) async fn has_claim(&self, name: &str, account: &AccountId) -> Result<bool, IamError> {
         let (document, _) = self.names().await?;
         Ok(document.names.get(&*key_of(name)).is_some_and(|claim| claim.account == *account))
     }
 
-    /// Gives up the claim to a name. If that fails, nobody gets the name for a minute.
+    /// Gives up the claim to a name. If that fails, no other account can get the name for a minute.
     pub(super) async fn release_name(&self, name: &str, account: &AccountId) {
         let key = key_of(name);
         for _ in 0..ATTEMPTS {

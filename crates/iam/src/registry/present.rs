@@ -22,15 +22,15 @@ use crate::sealing::MasterKeys;
 use crate::session::Session;
 use crate::state::{Compiler, Entry, Keys, Snapshot};
 
-/// The age up to which a state answers requests. It counts from the beginning of the look by which
-/// the state was found to be the present one.
+/// The age up to which a state may answer requests. It counts from the beginning of the look that
+/// found the state to be the present one.
 pub const FRESH: Duration = Duration::from_secs(1);
 /// The time that a caller waits for a look.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// The looks at the store in a second for the sake of access keys that are not known.
+/// The largest number of looks in a second that requests with unknown access keys may cause.
 const UNKNOWN_LOOKS_MAX: u32 = 20;
 
-/// The reason why the present state is not known.
+/// The error if the present state is not known.
 #[derive(Debug, Clone)]
 pub struct Unavailable(Arc<StoreError>);
 
@@ -54,7 +54,7 @@ impl From<Unavailable> for IamError {
     }
 }
 
-/// Makes the error of a store that cannot be asked.
+/// Makes IAM's error for a store that cannot be reached.
 pub(super) fn unavailable() -> IamError {
     IamError::new(
         IamCode::ServiceUnavailable,
@@ -62,7 +62,7 @@ pub(super) fn unavailable() -> IamError {
     )
 }
 
-/// The error when a look takes too long.
+/// The error if a look takes longer than this time.
 #[derive(Debug)]
 pub(super) struct TooSlow(pub Duration);
 
@@ -77,25 +77,27 @@ impl std::error::Error for TooSlow {}
 /// The state that one look at a time uses.
 #[derive(Debug)]
 struct Looking {
-    /// `None` if a look was cut off while it used it.
+    /// The compiler of policies; `None` if a look that used it was cancelled.
     compiler: Option<Compiler>,
-    /// The mark of the present state; `None` if the documents have to be listed whatever it is.
+    /// The store's mark for the present state; `None` if the next look has to list the documents in
+    /// any case.
     mark: Option<Mark>,
-    /// The number of the last look that came to an end.
+    /// The number of the last look that ended.
     last: u64,
-    /// The reason why it failed.
+    /// The reason why the last look failed; `None` if it succeeded.
     failed: Option<Unavailable>,
 }
 
-/// An account, as it was read.
+/// The result of a look for one account.
 enum Read {
-    /// As it was before, or closed.
+    /// An entry whose document was not read: the entry of the state before, or that of an account
+    /// whose document could not be read.
     Kept(Entry),
-    /// The bytes of its document.
+    /// The bytes of the account's document, which has changed, and their tag.
     Anew(Bytes, Tag),
 }
 
-/// All that the next state is made of.
+/// Everything that the next state is made from.
 struct Making {
     before: Arc<Snapshot>,
     root: Arc<Session>,
@@ -122,11 +124,11 @@ impl Making {
     }
 }
 
-/// The identities of a tree, which several gateways change, in documents
+/// The identities of a tree, in documents that several gateways change
 /// (docs/decisions/0041-where-identities-are-kept.md).
 ///
-/// Each gateway has all of them in memory, as a [`Snapshot`]. Somebody calls [`Registry::look`]
-/// twice a second; a state older than [`FRESH`] answers nothing.
+/// Each gateway has all of them in memory, as a [`Snapshot`]. The program calls [`Registry::look`]
+/// twice a second; a state older than [`FRESH`] answers no request.
 pub struct Registry {
     pub(super) documents: Arc<dyn Documents>,
     pub(super) clock: Arc<dyn Clock>,
@@ -137,13 +139,13 @@ pub struct Registry {
     pub(super) directory: OnceLock<Arc<dyn Directory>>,
     /// The sessions of access keys of the directory.
     pub(super) directory_keys: KeyCache,
-    /// Held by whoever changes something, so that the changes of a gateway do not race each other.
+    /// The lock that a change holds, so that the changes of this gateway do not race each other.
     pub(super) changing: tokio::sync::Mutex<()>,
     pub(super) look_limit: Duration,
     pub(super) uses: Uses,
     snapshot: ArcSwap<Snapshot>,
-    /// When the look began that confirmed the present state, in nanoseconds, and one; 0 before the
-    /// first one.
+    /// The time at which the look began that confirmed the present state, in nanoseconds, plus 1; 0
+    /// before the first look.
     confirmed: AtomicU64,
     /// The number of looks that have begun.
     begun: AtomicU64,
@@ -151,7 +153,7 @@ pub struct Registry {
     /// True if a document was found to be another one than the state has: the next look lists all,
     /// whatever the mark says.
     pub(super) is_outdated: AtomicBool,
-    /// A second, and the looks in it for the sake of unknown access keys.
+    /// A second, and the number of looks in it that unknown access keys have caused.
     unknown: Mutex<(u64, u32)>,
 }
 
@@ -162,8 +164,8 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// Opens a store, and reads all of it. `keys` are the master keys, of which one has to be in
-    /// use; `root` has the key that the server was started with.
+    /// Opens a store, and reads all documents. One of the master keys (`keys`) has to be in use;
+    /// `root` has the key that the server was started with.
     pub async fn open(
         documents: Arc<dyn Documents>,
         keys: Option<MasterKeys>,
@@ -177,8 +179,8 @@ impl Registry {
         }
     }
 
-    /// Makes a registry that has read nothing yet: whoever needs a state reads it first. Whether
-    /// the master keys are those in use is not checked.
+    /// Makes a registry that has read nothing yet: a caller that needs a state calls
+    /// [`Registry::look`] first. It is not checked that the master keys are those in use.
     pub fn unread(
         documents: Arc<dyn Documents>,
         keys: Option<MasterKeys>,
@@ -236,7 +238,7 @@ impl Registry {
         self.snapshot.load_full()
     }
 
-    /// Returns the present state, if it is young enough to answer requests.
+    /// Returns the present state; `None` if it is too old to answer requests.
     pub(super) fn fresh(&self) -> Option<Guard<Arc<Snapshot>>> {
         // Before the state: whichever state is loaded then was confirmed at that time, or later.
         self.age().filter(|age| *age <= FRESH).map(|_| self.snapshot.load())
@@ -248,8 +250,8 @@ impl Registry {
         Some(self.clock.ticking().saturating_sub(Duration::from_nanos(confirmed)))
     }
 
-    /// Looks at the store, and returns the state as it is after the call: one look for all who
-    /// wait, and at most five seconds.
+    /// Looks at the store, and returns a state that is not older than the call. Callers that wait
+    /// at the same time share a look. It takes at most five seconds.
     pub async fn look(&self) -> Result<Arc<Snapshot>, Unavailable> {
         let begun = self.begun.load(Ordering::Acquire);
         let waited = timeout(self.look_limit, self.look_after(begun)).await;
@@ -269,7 +271,7 @@ impl Registry {
         }
     }
 
-    /// Waits for a look that began after the one with a number, or looks.
+    /// Waits for a look with a higher number than `number`, or performs one.
     async fn look_after(&self, number: u64) -> Result<Arc<Snapshot>, Unavailable> {
         let mut looking = self.looking.lock().await;
         if looking.last <= number {
@@ -310,7 +312,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the accounts that are others than before. Says whether all could be read.
+    /// Reads the accounts that have changed. Returns the accounts, and whether all could be read.
     async fn read_all(
         &self,
         before: &Snapshot,
@@ -335,7 +337,7 @@ impl Registry {
         Ok((all, all_read))
     }
 
-    /// Says whether the store may be looked at for the sake of an access key that is not known.
+    /// True if the store may be looked at because of an unknown access key.
     pub(super) fn may_look_for_unknown(&self) -> bool {
         let second = self.clock.ticking().as_secs();
         let mut looks = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -346,26 +348,26 @@ impl Registry {
         looks.1 <= UNKNOWN_LOOKS_MAX
     }
 
-    /// Takes another key of the server's, or another account, as root's. Root's requests are
-    /// decided by it at once, all others from the next look on.
+    /// Replaces root's key or account. Requests of root are decided by the new one at once, all
+    /// others from the next look on.
     pub fn set_root(&self, root: &RootIdentity) {
         self.root.store(Arc::clone(root.session()));
     }
 
-    /// Takes the directory, once, whose people may have sessions.
+    /// Sets the directory whose people may have sessions. It can be set once.
     pub fn set_directory(&self, directory: Arc<dyn Directory>) {
         // The first one counts.
         let _ = self.directory.set(directory);
     }
 
-    /// True if it has these master keys, in this order.
+    /// True if the registry has these master keys, in this order.
     pub fn has_master_keys(&self, keys: Option<&MasterKeys>) -> bool {
         let present = self.keys.load();
         let ids = |keys: Option<&MasterKeys>| keys.into_iter().flat_map(MasterKeys::ids).collect::<Vec<_>>();
         ids(present.master.as_ref()) == ids(keys)
     }
 
-    /// Takes other master keys: one of them has to be in use. Secrets are opened anew.
+    /// Replaces the master keys. One of the new ones has to be in use. Secrets are opened anew.
     pub async fn set_master_keys(&self, keys: Option<MasterKeys>) -> Result<(), OpenError> {
         agree(&*self.documents, keys.as_ref()).await?;
         self.keys.store(Arc::new(Keys::new(keys)));

@@ -1,4 +1,4 @@
-//! The change of one master key for another.
+//! The replacement of one master key by another.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::model::{AccountDocument, Context, IamError, KeyOwner, no_master_key};
 use crate::sealing::{KeyId, MasterKeys, Sealed};
 use crate::state::Snapshot;
 
-/// The accounts, if all of them can be read.
+/// Returns the ids of all accounts. Fails if one of them cannot be read.
 fn all_open(state: &Snapshot) -> Result<Vec<AccountId>, IamError> {
     if let Some(closed) = state.closed().next() {
         return Err(unavailable().caused_by(closed.clone()));
@@ -23,7 +23,7 @@ fn all_open(state: &Snapshot) -> Result<Vec<AccountId>, IamError> {
 pub struct LostKey {
     /// Its account.
     pub account: AccountId,
-    /// Whose it is.
+    /// The owner of the key.
     pub owner: KeyOwner,
     /// Its id.
     pub id: AccessKeyId,
@@ -57,15 +57,15 @@ impl Registry {
         Ok(state.accounts().flat_map(|account| lost_keys_of(account.document(), keys)).collect())
     }
 
-    /// Seals all secrets anew with the first master key, account by account, and takes those that
-    /// no secret needs any more from the list of those in use. Every gateway must have the first
-    /// one by now. Returns how many secrets were sealed anew.
+    /// Seals all secrets anew with the first master key, account by account. Then it takes the keys
+    /// that no secret needs any more from the list of keys in use. By now every gateway must have
+    /// the first key. Returns how many secrets were sealed anew.
     pub async fn reseal(&self) -> Result<usize, IamError> {
         self.change_keys(&|document, cx| document.reseal(cx)).await
     }
 
-    /// Gives up all secrets whose master key is not here: their keys become inactive. Returns how
-    /// many.
+    /// Gives up all secrets whose master key this gateway does not have: their access keys become
+    /// inactive. Returns how many.
     pub async fn forget_secrets(&self) -> Result<usize, IamError> {
         self.change_keys(&|document, cx| document.forget_secrets(cx)).await
     }

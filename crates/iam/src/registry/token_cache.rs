@@ -8,31 +8,32 @@ use crate::session::Session;
 use crate::state::Keys;
 use crate::tokens::{Claims, SessionToken, TOKEN_CHARS_MAX};
 
-/// The memory that the sessions of tokens may take, in bytes, as far as it is counted.
+/// The memory in bytes that cached sessions may take, as far as it is counted.
 const CACHE_BYTES_MAX: u64 = 16 << 20;
 /// The bytes of an entry besides its token and claims.
 const ENTRY_OVERHEAD_BYTES: usize = 1_600;
-/// The number of the smallest entries that there is room for.
+/// The number of entries that there is room for if all have the smallest size.
 const ENTRIES_MAX: usize = 10_000;
 
-/// A session that a token stands for.
+/// A session that was made from a token.
 pub(crate) struct Opened {
     /// The token that came with the access key.
     pub token: SessionToken,
-    /// The claims in it.
+    /// The claims in the token.
     pub claims: Claims,
-    /// The session, as the state with the number has it.
+    /// The session, made from the state with the number `generation`.
     pub session: Arc<Session>,
     /// The number of that state.
     pub generation: u64,
-    /// The keys that it was opened with: with others it may not open.
+    /// The keys that the token was opened with: with others it may not open.
     pub keys: Arc<Keys>,
     /// The answer of the directory about the person whose session it is; `None` if it was not
     /// asked.
     pub person: Option<Arc<Person>>,
 }
 
-/// Sessions of tokens that were opened, by access key. Tokens that do not open are not remembered.
+/// The sessions of tokens that were opened, by access key. Tokens that could not be opened are not
+/// remembered.
 pub(crate) struct TokenCache(Cache<Box<str>, Arc<Opened>, Weighter>);
 
 impl fmt::Debug for TokenCache {
@@ -57,7 +58,7 @@ impl TokenCache {
         Self(Cache::with_weighter(ENTRIES_MAX, CACHE_BYTES_MAX, Weighter))
     }
 
-    /// Returns what is known of an access key with this very token.
+    /// Returns the session of an access key, if it was opened with this very token.
     pub fn get(&self, access_key: &str, token: &str) -> Option<Arc<Opened>> {
         self.0.get(access_key).filter(|opened| opened.token.matches(token))
     }
@@ -66,7 +67,7 @@ impl TokenCache {
         self.0.insert(access_key.into(), Arc::new(opened));
     }
 
-    /// Forgets all, since the keys of tokens are others now.
+    /// Forgets all sessions, since the keys of tokens have changed.
     pub fn clear(&self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! The last uses of keys, as they are noted in memory.
+//! The last uses of keys that a gateway has noted in memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use s3_types::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The service that a key was used with.
+/// A service that a key can be used with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsedService {
@@ -19,7 +19,7 @@ pub enum UsedService {
 }
 
 impl UsedService {
-    /// Returns the name, as answers have it.
+    /// Returns the name as it stands in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::S3 => "s3",
@@ -33,7 +33,7 @@ impl UsedService {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LastUse {
-    /// The beginning of the hour.
+    /// The beginning of the hour of the use.
     #[serde(with = "crate::text::time")]
     pub hour: Timestamp,
     /// The service.
@@ -42,7 +42,7 @@ pub struct LastUse {
     pub region: Box<str>,
 }
 
-/// The uses that are not written yet.
+/// The uses that were not written yet.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(Mutex<HashMap<Box<str>, LastUse>>);
 
@@ -52,7 +52,7 @@ impl Uses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what could not be written.
+    /// Adds uses that could not be written, so that they are written later.
     pub fn put_back(&self, uses: HashMap<Box<str>, LastUse>) {
         let mut there = self.lock();
         for (key, one) in uses {

@@ -22,12 +22,12 @@ use crate::sealing::SealedShut;
 use crate::session::{KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, Session, SessionTag};
 use crate::unique_id::UniqueId;
 
-/// Something in a document that is not as it should be, for the operator.
+/// A fault in a document, reported to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// The document.
+    /// The name of the document.
     pub document: DocumentName,
-    /// The place in it; empty for all of it.
+    /// The place in the document; empty for all of it.
     pub place: String,
     /// A sentence about the error and its consequence.
     pub why: String,
@@ -45,52 +45,52 @@ impl fmt::Display for Trouble {
 pub struct Identity {
     /// The name.
     pub name: Name,
-    /// The actor: a user, or the role itself, whose sessions have names of their own.
+    /// The principal: the user, or the role itself, whose sessions have names of their own.
     pub principal: Principal,
     /// The policies and the boundary.
     pub permissions: Permissions,
     /// The tags.
     pub tags: Box<[SessionTag]>,
-    /// True if all its keys and sessions are refused.
+    /// True if all keys and sessions of the user or role are refused.
     pub disabled: bool,
-    /// The policy that says who may assume the role; `None` for a user, and for a role whose policy
-    /// cannot be read, which nobody may assume.
+    /// The trust policy of the role; `None` for a user, and for a role whose trust policy cannot be
+    /// read, which nobody may assume.
     pub trust: Option<Arc<Policy>>,
 }
 
 /// The result of looking up an access key of a document.
 #[derive(Debug, Clone)]
 pub(crate) enum Held {
-    /// A session.
+    /// The session of the key.
     Session(Arc<Session>),
-    /// Nothing: it was switched off, or its user or account was.
+    /// No session: the key, its user or its account was disabled.
     Inactive,
-    /// Nothing, since its secret cannot be opened.
+    /// No session, since the secret cannot be opened.
     Shut(SealedShut),
-    /// Nothing, since two documents have it.
+    /// No session, since two documents have the key.
     Twice,
 }
 
-/// An account, with what was made of its document.
+/// An account, with everything that was made from its document.
 #[derive(Debug)]
 pub struct AccountState {
     /// The document.
     document: AccountDocument,
     /// The document's tag; `None` if there is none yet.
     tag: Option<Tag>,
-    /// The keys that secrets were opened with.
+    /// The keys with which the secrets were opened.
     opened_with: Arc<Keys>,
     account: Arc<Account>,
     keys: Vec<(AccessKeyId, Held)>,
     identities: HashMap<UniqueId, Identity>,
     managed: HashMap<PolicyArn, Arc<Policy>>,
-    /// The rights of groups that name one of the directory's, by its DN, folded.
+    /// The rights of the groups that name a group of the directory, by the folded DN of the latter.
     of_directory: HashMap<Box<str>, GroupRights>,
     built_in: Arc<BuiltIns>,
     troubles: Vec<Trouble>,
 }
 
-/// Policies, and their names.
+/// Policies with their names.
 type GroupRights = (Vec<Arc<Policy>>, PolicyNames);
 
 /// Leaves each policy out that is there before, under the name that it has there: one that a user
@@ -105,12 +105,13 @@ fn each_once((policies, names): GroupRights) -> GroupRights {
     (identity, PolicyNames { identity: kept, ..names })
 }
 
-/// The tags as sessions have them.
+/// Returns tags in the form that sessions have.
 fn session_tags(tags: &Tags) -> Box<[SessionTag]> {
     tags.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-/// The owner of keys: a user, or root, to whom all of its account is allowed without a policy.
+/// The owner of access keys: a user, or root, which may do everything in its account without a
+/// policy.
 struct Bearer<'b> {
     owner: &'b KeyOwner,
     principal: &'b Principal,
@@ -119,7 +120,7 @@ struct Bearer<'b> {
     disabled: bool,
 }
 
-/// Makes the state of an account.
+/// The intermediate results, while the state of an account is made.
 struct Making<'m> {
     document: &'m AccountDocument,
     compiler: &'m mut Compiler,
@@ -154,7 +155,7 @@ impl Making<'_> {
         }
     }
 
-    /// Finds a managed policy. References lead somewhere, since the document was checked.
+    /// Finds a managed policy. It exists, since the document was checked.
     fn by_arn(&self, arn: &PolicyArn) -> Arc<Policy> {
         let found = self.managed.get(arn).cloned();
         found
@@ -248,7 +249,8 @@ impl Making<'_> {
         }
     }
 
-    /// Puts the policies of groups together that name a group of the directory.
+    /// Puts together the policies of all groups that name a group of the directory, by its folded
+    /// DN.
     fn groups_of_directory(&mut self) -> HashMap<Box<str>, GroupRights> {
         let (mut all, document) = (HashMap::new(), self.document);
         for (name, group) in &document.groups {
@@ -259,7 +261,7 @@ impl Making<'_> {
         all
     }
 
-    /// Makes what a key leads to.
+    /// Opens the secret of a key, and returns the key's session, or the reason why it has none.
     fn key(&mut self, bearer: &Bearer<'_>, key: &Key, keys: &Keys) -> Held {
         if self.document.disabled || bearer.disabled || key.status == KeyStatus::Inactive {
             return Held::Inactive;
@@ -302,7 +304,7 @@ impl Making<'_> {
 }
 
 impl AccountState {
-    /// Reads a document, and makes of it what requests need.
+    /// Reads a document, and makes the state that requests need from it.
     pub(crate) fn read(
         account: &AccountId,
         json: &[u8],
@@ -375,7 +377,8 @@ impl AccountState {
         }
     }
 
-    /// True if nothing would come out differently if it were made again.
+    /// True if the document and the keys are the same, so that reading it again would give the same
+    /// state.
     pub(crate) fn is_of(&self, tag: &Tag, keys: &Arc<Keys>) -> bool {
         self.tag.as_ref() == Some(tag) && Arc::ptr_eq(&self.opened_with, keys)
     }
@@ -385,7 +388,7 @@ impl AccountState {
         &self.document
     }
 
-    /// Returns the document's tag; `None` if it was never written.
+    /// Returns the document's tag; `None` if the document was never written.
     pub(crate) const fn tag(&self) -> Option<&Tag> {
         self.tag.as_ref()
     }
@@ -395,23 +398,24 @@ impl AccountState {
         &self.account
     }
 
-    /// Finds a user or role.
+    /// Finds a user or role by its unique id.
     pub fn identity(&self, id: &UniqueId) -> Option<&Identity> {
         self.identities.get(id)
     }
 
-    /// Finds a managed policy, of the account or built in.
+    /// Finds a managed policy, either of the account or built in.
     pub fn policy(&self, arn: &PolicyArn) -> Option<&Arc<Policy>> {
         self.managed.get(arn).or_else(|| self.built_in.get(arn.as_str()))
     }
 
-    /// True if a group names one of these groups of the directory, given by their folded DNs.
+    /// True if a group of the account names one of these groups of the directory, which are given
+    /// by their folded DNs.
     pub fn knows_a_group(&self, of_directory: &[Box<str>]) -> bool {
         of_directory.iter().any(|dn| self.of_directory.contains_key(dn))
     }
 
-    /// Puts the rights together that groups give to whoever is in these groups of the directory,
-    /// given by their folded DNs, each once.
+    /// Returns the rights of a person who is in these groups of the directory: those of all groups
+    /// of the account that name one of them. `of_directory` has the folded DNs.
     pub(crate) fn permissions_of_groups(&self, of_directory: &[Box<str>]) -> Permissions {
         let (mut identity, mut names) = (Vec::new(), PolicyNames::default());
         for (policies, their_names) in of_directory.iter().filter_map(|dn| self.of_directory.get(dn)) {
@@ -430,8 +434,8 @@ impl AccountState {
         &self.troubles
     }
 
-    /// Finds an active key that is no service key, of a user or (`None`) of root, and returns when
-    /// it ends.
+    /// Finds an active key, which is not a service key, of a user or (`None`) of root, and returns
+    /// when it ends.
     pub(crate) fn end_of_active_key(
         &self,
         user: Option<&UniqueId>,

@@ -7,24 +7,24 @@ use policy::{Kind, Malformed, Policy, Version};
 
 use crate::model::BUILT_IN;
 
-/// The policy in place of one that cannot be read: it might have denied anything.
+/// The policy that replaces one that cannot be read, since that might have denied anything.
 const DENIES_ALL: &str =
     r#"{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}"#;
 
-/// The kind that a policy is compiled as. Policies of identities differ in nothing but their sizes,
-/// which were checked when they were put.
+/// The kind of policy that a text is compiled as. Policies of identities differ only in their size
+/// limits, which were checked when they were put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// A policy of an identity, or of a session.
+    /// A policy of a user, group, role or session.
     Identity,
-    /// The policy that says who may assume a role.
+    /// A trust policy, which says who may assume a role.
     Trust,
 }
 
 /// The built-in policies, compiled.
 pub(crate) type BuiltIns = HashMap<&'static str, Arc<Policy>>;
 
-/// Compiles policies: each text once, as long as anything uses it.
+/// Compiles policies. A text is compiled once, and kept as long as something uses it.
 pub(crate) struct Compiler {
     /// The compiled policies by a hash of form and text.
     known: HashMap<[u8; 32], Weak<Policy>>,
@@ -48,7 +48,7 @@ impl Compiler {
         this
     }
 
-    /// Compiles a document, or finds it.
+    /// Compiles a document, or returns the policy that was compiled from it before.
     pub fn compile(&mut self, form: Form, text: &str) -> Result<Arc<Policy>, Malformed> {
         let hash = hash(form, text);
         if let Some(policy) = hash.and_then(|hash| self.known.get(&hash)).and_then(Weak::upgrade) {
@@ -77,13 +77,13 @@ impl Compiler {
     }
 }
 
-/// Returns the hash by which a document is known. `None` never happens: hashes have 32 bytes.
+/// Returns the hash that stands for a document. It is never `None`, since hashes have 32 bytes.
 fn hash(form: Form, text: &str) -> Option<[u8; 32]> {
     let form: &[u8] = if form == Form::Trust { b"trust\0" } else { b"identity\0" };
     digest(&SHA256, &[form, text.as_bytes()].concat()).as_ref().try_into().ok()
 }
 
-/// Compiles a document of which there is one.
+/// Compiles a document, without keeping the result.
 pub(crate) fn parse(form: Form, text: &str) -> Result<Policy, Malformed> {
     // The largest of the policies of identities.
     let kind = if form == Form::Trust { Kind::Trust } else { Kind::Role };

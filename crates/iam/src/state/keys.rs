@@ -1,13 +1,13 @@
 use crate::sealing::MasterKeys;
 use crate::tokens::TokenKeys;
 
-/// The keys that secrets and tokens are sealed with. What was made of a document is made of them,
-/// too.
+/// The keys that secrets and tokens are sealed with. If they change, the states of accounts are
+/// made anew.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     /// The master keys; `None` if the server has none.
     pub master: Option<MasterKeys>,
-    /// The keys of tokens.
+    /// The keys of tokens; `None` if the server has no master key.
     pub tokens: Option<TokenKeys>,
 }
 

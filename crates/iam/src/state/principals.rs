@@ -1,6 +1,6 @@
-//! The principals that documents name: by ARN to whoever writes and reads them, by unique id where
-//! they are stored, so that a name that is made again has none of the rights of the old one
-//! (docs/decisions/0058-principals-are-stored-as-ids.md).
+//! The principals that documents name. Clients write and read them as ARNs; in stored documents
+//! they are unique ids, so that a user or role that is made again under an old name has none of the
+//! old one's rights (docs/decisions/0058-principals-are-stored-as-ids.md).
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::account::AccountId;
 use crate::model::Name;
 use crate::unique_id::{IdKind, UniqueId};
 
-/// The error for a document with a principal that is not there, with IAM's sentence.
+/// The error for a document that names a principal that does not exist, with IAM's sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPrincipal(pub String);
 
@@ -24,9 +24,9 @@ impl fmt::Display for UnknownPrincipal {
 impl std::error::Error for UnknownPrincipal {}
 
 impl Snapshot {
-    /// Puts unique ids in place of the ARNs of users, roles and roles' sessions that a document
-    /// names as principals. Accounts, federated users and ids that are there stay, also accounts
-    /// that are not there. Returns `None` if the document stays as it is.
+    /// Replaces the ARNs of users, roles and sessions of roles, which a document names as
+    /// principals, by unique ids. Accounts stay, whether they exist or not, and so do federated
+    /// users and unique ids. Returns `None` if nothing was replaced.
     pub fn with_ids(&self, document: &str) -> Result<Option<String>, UnknownPrincipal> {
         policy::rename(document, &mut |name| {
             let unknown = || UnknownPrincipal(name.chars().take(200).collect());
@@ -45,8 +45,8 @@ impl Snapshot {
         })
     }
 
-    /// Puts ARNs in place of the unique ids that a stored document has as principals. The id of
-    /// what is no longer there stays. Returns `None` if the document stays as it is.
+    /// Replaces the unique ids of principals in a stored document by ARNs. An id that belongs to
+    /// nothing any more stays. Returns `None` if nothing was replaced.
     pub fn with_arns(&self, document: &str) -> Option<String> {
         if ![IdKind::User, IdKind::Role].iter().any(|kind| document.contains(kind.prefix())) {
             return None;
@@ -65,7 +65,7 @@ impl Snapshot {
         renamed.unwrap_or_else(|never| match never {})
     }
 
-    /// Finds a user or role by its ARN, in which case and path count.
+    /// Finds a user or role by its ARN, in which case and path matter.
     pub fn by_arn(&self, arn: &str) -> Option<(&Arc<AccountState>, &Identity)> {
         let (account, rest) = arn.strip_prefix("arn:aws:iam::")?.split_once(':')?;
         let account = self.account(&AccountId::new(account).ok()?)?;
@@ -80,7 +80,7 @@ impl Snapshot {
         (*identity.principal.arn == *arn).then_some((account, identity))
     }
 
-    /// Finds the id of a role by its name, in which case counts.
+    /// Finds the unique id of a role by its name, whose case matters.
     fn role_named(&self, account: &str, name: &str) -> Option<&UniqueId> {
         let document = self.account(&AccountId::new(account).ok()?)?.document();
         let (found, role) = document.roles.get_key_value(&Name::new(name).ok()?)?;
@@ -95,7 +95,7 @@ fn session_of_role(arn: &str) -> Option<(&str, &str, &str)> {
     Some((account, role, session))
 }
 
-/// Splits a principal that is a unique id from the name of a session.
+/// Splits a principal that is a unique id, perhaps with the name of a session, into the two.
 fn id_of(name: &str) -> Option<(UniqueId, Option<&str>)> {
     let (id, session) = name.split_once(':').map_or((name, None), |(id, session)| (id, Some(session)));
     Some((UniqueId::new(id).ok()?, session))

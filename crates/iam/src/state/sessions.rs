@@ -1,4 +1,4 @@
-//! Sessions that stand in tokens, compared with the present state.
+//! Sessions, made from the claims of a token and the present state.
 
 use std::sync::Arc;
 
@@ -20,14 +20,15 @@ use crate::session::{
 use crate::tokens::{Claims, PosixClaim, PosixOf, SessionKind, WebIdentity, Who};
 use crate::unique_id::{IdKind, UniqueId};
 
-/// The policy that root's federated users have before their session policies: all of the account.
+/// The managed policy that federated users of root have. It allows everything in the account; their
+/// session policies limit it.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
 
 impl Snapshot {
-    /// Makes the session that a token stands for, as the present state has it
-    /// (docs/decisions/0042-session-tokens.md). Whether it has ended is not looked at, but for that
-    /// it ends no later than the key that asked for it. `person` is what the directory says of who
-    /// has the session, if it is one of the directory.
+    /// Makes the session that a token stands for, by the present state
+    /// (docs/decisions/0042-session-tokens.md). It ends no later than the access key with which it
+    /// was asked for, but whether it has ended is not checked. `person` is the directory's
+    /// description of the person, for a session of the directory.
     pub fn session_of(
         &self,
         claims: &Claims,
@@ -99,7 +100,7 @@ impl Snapshot {
         }
     }
 
-    /// A session of GetSessionToken: the user itself, or root.
+    /// Makes a session of GetSessionToken, which has the rights of the user or of root.
     fn of_user<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
         let limits = limits(claims, account);
         let Asked { identity, ends } = self.asked(claims, account)?;
@@ -112,8 +113,8 @@ impl Snapshot {
         Ok(Made { principal: identity.principal.clone(), permissions, tags: &identity.tags, ends })
     }
 
-    /// A session of GetFederationToken: never more than the user who asked, and nothing but what
-    /// buckets grant without a session policy.
+    /// Makes a session of GetFederationToken. It never has more rights than the user who asked for
+    /// it; without a session policy, it has only those that buckets grant it.
     fn of_federated<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, Unidentified> {
         let limits = limits(claims, account).unwrap_or_else(|| [].into());
         let Asked { identity, ends } = self.asked(claims, account)?;
@@ -136,8 +137,8 @@ impl Snapshot {
         Ok(Made { principal, permissions, tags: identity.map(|user| &*user.tags).unwrap_or_default(), ends })
     }
 
-    /// Finds whoever asked for a session whose rights it has: the user (`None`: root) has to be
-    /// there, and so does the key that signed for it.
+    /// Finds the user (`None`: root) who asked for a session and whose rights it has. Both the user
+    /// and the access key that signed for it must still exist.
     fn asked<'s>(&self, claims: &Claims, account: &'s AccountState) -> Result<Asked<'s>, Unidentified> {
         let Some(by_key) = &claims.by_key else { return Err(Unidentified::InvalidToken) };
         let (user, identity) = match &claims.principal {
@@ -174,13 +175,14 @@ fn unix_of(claims: &Claims, account: &AccountState) -> Option<UnixName> {
     }
 }
 
-/// A session, but for what all have from their token.
+/// The parts of a session that depend on its kind. Those that come from the token are the same for
+/// all kinds.
 struct Made<'s> {
     principal: Principal,
     permissions: Permissions,
     /// The tags of the user or role.
     tags: &'s [SessionTag],
-    /// When it ends, if that is before its own end.
+    /// The time at which the session ends, if it is earlier than that in the token.
     ends: Option<Timestamp>,
 }
 
@@ -188,7 +190,7 @@ struct Made<'s> {
 struct Asked<'s> {
     /// The user; `None` for root.
     identity: Option<&'s Identity>,
-    /// When the key ends that signed.
+    /// The time at which the access key ends that signed for it; `None` if it does not end.
     ends: Option<Timestamp>,
 }
 
@@ -228,9 +230,9 @@ fn of_role<'s>(claims: &Claims, account: &'s AccountState) -> Result<Made<'s>, U
     Ok(Made { principal, permissions, tags: &role.tags, ends: None })
 }
 
-/// A session of somebody who has logged in by the directory: the rights of the account's groups
-/// that name a group of the directory's which they are in. It is a federated user, whose name is
-/// the directory's.
+/// Makes a session of a person who has logged in through the directory. It has the rights of those
+/// groups of the account that name a group of the directory in which the person is. Its ARN is that
+/// of a federated user with the person's name.
 fn of_directory<'s>(
     claims: &Claims,
     account: &'s AccountState,
@@ -260,7 +262,7 @@ fn directory_principal(account: &AccountState, person: &Person) -> Principal {
     }
 }
 
-/// All of an account, for the federated users of its root.
+/// Returns the permissions of root's federated users: everything in the account.
 fn all_of(account: &AccountState) -> Permissions {
     let arn = PolicyArn::new(ADMINISTRATOR).ok();
     let all = arn.and_then(|arn| account.policy(&arn).cloned());
@@ -268,8 +270,8 @@ fn all_of(account: &AccountState) -> Permissions {
     Permissions { identity: all.into_iter().collect(), names: Arc::new(names), ..Permissions::default() }
 }
 
-/// The policies that limit the session: its own, and managed ones as they are now. One that is gone
-/// allows nothing.
+/// Returns the policies that limit the session: its own, and managed ones as they are now. A
+/// managed policy that was deleted is left out, so that it allows nothing.
 fn limits(claims: &Claims, account: &AccountState) -> Option<Arc<[Arc<Policy>]>> {
     if claims.policy.is_none() && claims.managed.is_empty() {
         return None;
@@ -282,15 +284,15 @@ fn limits(claims: &Claims, account: &AccountState) -> Option<Arc<[Arc<Policy>]>>
     Some(own.into_iter().chain(managed).collect())
 }
 
-/// Returns the tags of a session that go on to the next one.
+/// Returns the tags that the session passes on if it assumes another role.
 fn transitive(claims: &Claims) -> Box<[SessionTag]> {
     let goes_on = |key: &&TagKey| claims.transitive.contains(*key);
     let tags = claims.tags.iter().filter(|(key, _)| goes_on(key));
     tags.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
-/// Returns the tags of the user or role, with those of the session in their place: keys that differ
-/// in case alone are one.
+/// Returns the tags of the user or role together with those of the session. A tag of the session
+/// replaces one whose key differs at most in case.
 fn merged(of_identity: &[SessionTag], of_session: &Tags) -> Box<[SessionTag]> {
     let is_set = |key: &str| {
         let folded = key.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The whole state of identities, as it was at a look.
+//! The whole state of identities, as a look found it.
 
 use std::collections::btree_map::{BTreeMap, Entry as MapEntry};
 use std::collections::hash_map::{Entry as KeyEntry, HashMap};
@@ -16,12 +16,12 @@ use crate::sealing::{KeyId, SealedShut};
 use crate::session::Session;
 use crate::unique_id::UniqueId;
 
-/// The reason why nothing is known of an account: its document cannot be read.
+/// An account whose document cannot be read, and the reason. Nothing is known of such an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
     /// The account.
     pub account: AccountId,
-    /// The document's tag; `None` if its bytes could not be read, which is tried again.
+    /// The document's tag; `None` if the bytes could not be read, which is tried again.
     tag: Option<Tag>,
     /// A sentence about the error.
     pub why: String,
@@ -43,7 +43,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Makes the state of an account.
+    /// Makes the entry of an account from the bytes of its document.
     pub fn read(
         account: &AccountId,
         json: &[u8],
@@ -61,7 +61,8 @@ impl Entry {
         Self::Closed(Arc::new(Closed { account: account.clone(), tag, why }))
     }
 
-    /// True if nothing would come out differently if it were made again.
+    /// True if the document and the keys are the same, so that reading it again would give the same
+    /// entry.
     pub fn is_of(&self, tag: &Tag, keys: &Arc<Keys>) -> bool {
         match self {
             Self::Open(state) => state.is_of(tag, keys),
@@ -69,17 +70,17 @@ impl Entry {
         }
     }
 
-    /// True if its bytes could not be read, so that it has to be tried again.
+    /// True if the bytes could not be read, so that reading has to be tried again.
     pub fn is_unread(&self) -> bool {
         matches!(self, Self::Closed(closed) if closed.tag.is_none())
     }
 }
 
-/// The identities of a tree, as they were at a look: all accounts, with the sessions of their keys.
-/// It is never changed; a new one takes its place.
+/// The identities of a tree in the state that a look at the store found: all accounts, with the
+/// sessions of their keys. A snapshot is never changed, only replaced by a new one.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// The number of the state: another one is another state.
+    /// The number of the state, which differs between any two states.
     generation: u64,
     root: Arc<Session>,
     made_with: Arc<Keys>,
@@ -89,8 +90,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Puts accounts together. The account of `root`, who is the server's, is there also if it has
-    /// no document yet.
+    /// Makes a state from the entries of accounts. The account of `root`, the server's own, is in
+    /// it even if it has no document yet.
     pub(crate) fn new(
         generation: u64,
         root: &Arc<Session>,
@@ -149,7 +150,7 @@ impl Snapshot {
         self.generation
     }
 
-    /// True if it was made for this root, with these keys.
+    /// True if the state was made for this root, with these keys.
     pub(crate) fn is_of(&self, root: &Arc<Session>, keys: &Arc<Keys>) -> bool {
         Arc::ptr_eq(&self.root, root) && Arc::ptr_eq(&self.made_with, keys)
     }
@@ -162,7 +163,7 @@ impl Snapshot {
         &self.root
     }
 
-    /// Returns an account; `None` if there is none, or it is closed.
+    /// Returns an account; `None` if it does not exist, or is closed.
     pub fn account(&self, id: &AccountId) -> Option<&Arc<AccountState>> {
         match self.accounts.get(id)? {
             Entry::Open(state) => Some(state),
@@ -186,12 +187,12 @@ impl Snapshot {
         })
     }
 
-    /// Returns the number of accounts, closed ones among them.
+    /// Returns the number of accounts, including closed ones.
     pub fn accounts_count(&self) -> usize {
         self.accounts.len()
     }
 
-    /// Returns what is not as it should be in the documents.
+    /// Returns the faults in the documents.
     pub fn troubles(&self) -> &[Trouble] {
         &self.troubles
     }
@@ -221,13 +222,13 @@ impl Snapshot {
         missing
     }
 
-    /// True if several documents have an access key.
+    /// True if several documents have this access key.
     pub(crate) fn is_twice(&self, id: &str) -> bool {
         matches!(self.keys.get(id), Some(Held::Twice))
     }
 
-    /// Returns the reason why an access key that is in no document has no session: if an account is
-    /// closed, it may be one of its.
+    /// Returns the reason why an access key that is in no document has no session: the key is
+    /// unknown, or it may be a key of a closed account.
     pub fn unknown_key(&self) -> Unidentified {
         let closed = self.accounts.values().find_map(|entry| match entry {
             Entry::Closed(closed) => Some(closed),

@@ -1,31 +1,32 @@
-//! The actions of the services that a gateway has.
+//! The actions of the services that a gateway provides.
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use s3_types::S3Action;
 
-/// The kind of target of an action of S3.
+/// The kind of resource that an action of S3 is done with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneWith {
     /// A bucket.
     Bucket,
     /// An object.
     Object,
-    /// A bucket, or something that is neither bucket nor object.
+    /// Something that is neither a bucket nor an object. For some of these actions it may also be a
+    /// bucket.
     Other,
 }
 
-/// Actions of one service that are done with the same kind of thing.
+/// The actions of one service that are done with the same kind of resource.
 struct Group {
     service: &'static str,
     with: DoneWith,
     names: &'static str,
 }
 
-/// Source: Service Authorization Reference, "Actions, resources, and condition keys" for AWS
-/// Identity and Access Management, Amazon S3, Amazon S3 Express and AWS Security Token Service, of
-/// September 2026.
+/// The actions. Source: Service Authorization Reference, "Actions, resources, and condition keys"
+/// for AWS Identity and Access Management, Amazon S3, Amazon S3 Express and AWS Security Token
+/// Service, of September 2026.
 const GROUPS: &[Group] = &[
     Group {
         service: "iam",
@@ -207,14 +208,14 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// An action, as a place in the list of all.
+/// An action, as an index into the list of all actions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Action(u16);
 
 struct Known {
     service: &'static str,
     name: &'static str,
-    /// The name in small letters.
+    /// The name in lower case.
     lower: String,
     with: DoneWith,
 }
@@ -228,12 +229,12 @@ static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
     GROUPS.iter().flat_map(names).collect()
 });
 
-/// The actions of [`S3Action`], in its order.
+/// The actions of [`S3Action`], in the order of its variants.
 static OF_S3: LazyLock<Vec<Option<Action>>> =
     LazyLock::new(|| S3Action::ALL.iter().map(|action| Action::named(action.as_str())).collect());
 
 impl Action {
-    /// Finds an action by its whole name, such as `s3:GetObject`, in which case does not matter.
+    /// Finds an action by its full name, such as `s3:GetObject`, without regard to case.
     pub fn named(name: &str) -> Option<Self> {
         let (service, name) = name.split_once(':')?;
         let is_it = |known: &Known| {
@@ -242,7 +243,8 @@ impl Action {
         KNOWN.iter().position(is_it).and_then(|at| u16::try_from(at).ok()).map(Self)
     }
 
-    /// Returns an action that operations ask for. All of them are in the list, which a test holds.
+    /// Returns the action of policies for an action that S3's operations need. A test ensures that
+    /// none of them is missing, so that it is never `None`.
     pub fn of_s3(action: S3Action) -> Option<Self> {
         OF_S3.get(action as usize).copied().flatten()
     }
@@ -271,12 +273,12 @@ impl Action {
         self.known().name
     }
 
-    /// Returns the name without the service, in small letters.
+    /// Returns the name without the service, in lower case.
     pub fn name_lower(self) -> &'static str {
         &self.known().lower
     }
 
-    /// Returns what the action is done with.
+    /// Returns the kind of resource that the action is done with.
     pub fn done_with(self) -> DoneWith {
         self.known().with
     }
@@ -288,7 +290,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// True if there are actions of the service in the list, so that others of it do not exist.
+/// True if the list has actions of this service: it has all of them then, and others do not exist.
 pub fn is_known_service(service: &str) -> bool {
     GROUPS.iter().any(|group| group.service.eq_ignore_ascii_case(service))
 }
@@ -305,7 +307,7 @@ impl ActionSet {
         Action::all().collect()
     }
 
-    /// Returns the actions that are not in this set.
+    /// Returns the set of the actions that are not in this set.
     #[must_use]
     pub fn inverted(self) -> Self {
         Action::all().filter(|action| !self.has(*action)).collect()

@@ -1,4 +1,4 @@
-//! The condition keys of the services that a gateway has, and of all services.
+//! The condition keys of the services that a gateway provides, and those of all services.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 /// The description of a condition key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeySpec {
-    /// The name in AWS's spelling; ends with `/` for one that is followed by the key of a tag.
+    /// The name in AWS's spelling. It ends with `/` if the key of a tag follows.
     pub name: &'static str,
-    /// True if a request may have several values.
+    /// True if a request may have several values for the key.
     pub many: bool,
 }
 
-/// Source: "AWS global condition context keys" in the IAM User Guide.
+/// The global condition keys. Source: "AWS global condition context keys" in the IAM User Guide.
 const GLOBAL: &str = "
     aws:AssumedRoot aws:CalledVia[] aws:CalledViaAWSMCP aws:CalledViaFirst aws:CalledViaLast
     aws:ChatbotSourceArn aws:CurrentTime aws:Ec2InstanceSourcePrivateIPv4
@@ -29,7 +29,8 @@ const GLOBAL: &str = "
     aws:VpcSourceIp aws:VpceAccount aws:VpceOrgID aws:VpceOrgPaths[] aws:userid aws:username
 ";
 
-/// Source of this and the following: Service Authorization Reference, of September 2026.
+/// The condition keys of S3. Source of these and the following keys: Service Authorization
+/// Reference, of September 2026.
 const OF_S3: &str = "
     s3:AccessGrantScope s3:AccessGrantsInstanceArn s3:AccessGrantsLocationScope
     s3:AccessPointNetworkOrigin s3:AccessPointTag/ s3:BucketTag/ s3:DataAccessPointAccount
@@ -73,7 +74,7 @@ const OF_OTHERS: &str = "
     s3express:x-amz-server-side-encryption-aws-kms-key-id
 ";
 
-/// The services whose keys are all in the list.
+/// The services of which the list has all condition keys.
 const SERVICES: [&str; 5] = ["aws", "s3", "s3express", "iam", "sts"];
 
 static SPECS: LazyLock<Vec<KeySpec>> = LazyLock::new(|| {
@@ -96,20 +97,20 @@ pub fn all_keys() -> &'static [KeySpec] {
     &SPECS
 }
 
-/// A condition key, as a document names it.
+/// A condition key that a document names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// A key of the list, by its place there.
+    /// A key in the list, by its index.
     Known(u16),
-    /// A key of the list that is followed by the key of a tag.
+    /// A key in the list that is followed by the key of a tag: the index, and the tag's key.
     Tagged(u16, Box<str>),
-    /// A key of another service or of an identity provider, in small letters.
+    /// A key of another service or of an identity provider, in lower case.
     Foreign(Box<str>),
 }
 
 impl Key {
-    /// Finds a key by its name, in which case does not matter. `None` if there is none: the name
-    /// has no service, or is one of a service whose keys are all known.
+    /// Finds a key by its name, without regard to case. `None` if the key does not exist: the name
+    /// has no service, or it is unknown and the list has all keys of its service.
     pub fn named(name: &str) -> Option<Self> {
         let lower = name.to_ascii_lowercase();
         if let Some(at) = BY_NAME.get(&lower).filter(|at| !SPECS[usize::from(**at)].name.ends_with('/')) {
@@ -126,7 +127,7 @@ impl Key {
         is_name.then(|| Self::Foreign(lower.into()))
     }
 
-    /// Returns what is known of the key; `None` for one of another service.
+    /// Returns the description of the key; `None` for a key of another service.
     pub fn spec(&self) -> Option<&'static KeySpec> {
         match self {
             Self::Known(at) | Self::Tagged(at, _) => SPECS.get(usize::from(*at)),
@@ -134,12 +135,12 @@ impl Key {
         }
     }
 
-    /// True if a request may have several values of it.
+    /// True if a request may have several values for the key.
     pub fn is_many(&self) -> bool {
         self.spec().is_some_and(|spec| spec.many)
     }
 
-    /// True for a key whose value is a tag of the object that a request is about.
+    /// True for a key whose value is a tag of the object that the request acts on.
     pub fn is_of_object(&self) -> bool {
         self.spec().is_some_and(|spec| spec.name == "s3:ExistingObjectTag/")
     }

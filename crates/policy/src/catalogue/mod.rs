@@ -1,4 +1,4 @@
-//! The names that policies may have: actions and condition keys.
+//! The names that policies may use: actions and condition keys.
 
 mod actions;
 mod keys;

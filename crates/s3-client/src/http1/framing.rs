@@ -3,19 +3,21 @@ use crate::limits::LINE_BYTES_MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// This many bytes are still to come.
+    /// In a body of known length: the number of bytes that are still to come.
     Length(u64),
     UntilClose,
-    /// In the line that has a chunk's size: the size up to here, and the line's length.
+    /// In the line that gives a chunk's size: the size read so far, and the length of the line so
+    /// far.
     ChunkSize {
         size: u64,
         read: usize,
         extension: bool,
     },
-    /// In a chunk's data, or its CRLF: this many bytes are still to come.
+    /// In a chunk's data: the number of bytes that are still to come.
     Chunk(u64),
     ChunkEnd(usize),
-    /// In the trailers: the length of this line, and of all.
+    /// In the trailers: the length of the current line so far, and of all trailers so far, in
+    /// bytes.
     Trailer {
         line: usize,
         all: usize,
@@ -23,22 +25,23 @@ enum State {
     Done,
 }
 
-/// Finds the bytes of a body among those that come in, and its end.
+/// Separates the bytes of a body from the framing around them as they come in, and finds the body's
+/// end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framing(State);
 
 impl Framing {
-    /// A body of this length.
+    /// Returns the framing of a body of this length.
     pub const fn length(bytes: u64) -> Self {
         Self(if bytes == 0 { State::Done } else { State::Length(bytes) })
     }
 
-    /// A body in chunks.
+    /// Returns the framing of a body in HTTP's chunks.
     pub const fn chunked() -> Self {
         Self(State::ChunkSize { size: 0, read: 0, extension: false })
     }
 
-    /// A body that ends with the connection.
+    /// Returns the framing of a body that ends when the server closes the connection.
     pub const fn until_close() -> Self {
         Self(State::UntilClose)
     }
@@ -48,12 +51,12 @@ impl Framing {
         self.0 == State::Done
     }
 
-    /// True if the body would be complete if the server closed the connection now.
+    /// True if the body is complete in case the server closes the connection now.
     pub fn may_end(self) -> bool {
         matches!(self.0, State::UntilClose | State::Done)
     }
 
-    /// The bytes that are still to come, if that is known.
+    /// Returns the number of bytes that are still to come; `None` if it is not known.
     pub fn left(self) -> Option<u64> {
         match self.0 {
             State::Length(left) => Some(left),
@@ -62,8 +65,7 @@ impl Framing {
         }
     }
 
-    /// The number of bytes to read at once: those that are still to come of the body, or of the
-    /// chunk.
+    /// Returns the number of bytes to read at once: the rest of the body, or of the current chunk.
     pub(crate) fn wanted(self) -> u64 {
         match self.0 {
             State::Length(left) | State::Chunk(left) => left,
@@ -72,8 +74,8 @@ impl Framing {
         }
     }
 
-    /// Takes bytes from the beginning of `input`: the framing up to the next data, and that data,
-    /// which it returns. An empty slice if there is none in the input, or if the body is done.
+    /// Takes framing, and then the next data, from the beginning of `input`. Returns the data: an
+    /// empty slice if `input` has none, or if the body is done.
     pub fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<&'a [u8], Malformed> {
         while self.0 != State::Done {
             let most = match self.0 {
@@ -102,7 +104,7 @@ impl Framing {
     }
 }
 
-/// The state after a byte between the chunks.
+/// Returns the state after one more byte of the framing around chunks.
 fn between(state: State, byte: u8) -> Result<State, Malformed> {
     const BAD: Malformed = Malformed("a chunk with wrong framing");
     Ok(match (state, byte) {

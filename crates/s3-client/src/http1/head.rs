@@ -2,29 +2,29 @@ use super::framing::Framing;
 use super::malformed::Malformed;
 use crate::limits::{HEAD_BYTES_MAX, HEADERS_MAX};
 
-/// The facts of an answer's head that its reader needs.
+/// The facts that the reader of an answer needs from the answer's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The length of the head in the input.
+    /// The length of the head in bytes.
     pub bytes: usize,
     /// The status.
     pub status: u16,
-    /// True if the server lets the connection be used again after the body.
+    /// True if the server allows another request on the connection after this answer.
     pub keep_alive: bool,
     /// The framing of the body.
     pub framing: Framing,
 }
 
 impl Head {
-    /// True for an answer that another one follows, such as `100 Continue`.
+    /// True for an interim answer, such as `100 Continue`, which another answer follows.
     pub fn is_interim(&self) -> bool {
         (100..200).contains(&self.status) && self.status != 101
     }
 }
 
-/// Reads a head from the beginning of `input`, and calls `field` with each of its fields. `None` if
-/// its end has not come in: then `field` is not called. With `no_body` there is no body, whatever
-/// the head says: it is the answer to HEAD.
+/// Reads a head from the beginning of `input`, and calls `field` with each of its header fields.
+/// Returns `None`, without calling `field`, if the end of the head has not come in. `no_body` is
+/// true for the answer to HEAD, which has no body, whatever the head says.
 pub fn read_head(
     input: &[u8],
     no_body: bool,

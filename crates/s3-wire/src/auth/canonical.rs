@@ -10,7 +10,7 @@ use crate::split::pieces;
 
 /// The query parameter with the signature, which is not signed itself.
 const SIGNATURE: &str = "X-Amz-Signature";
-/// The initial capacity for an encoded query, in bytes: more than most queries need.
+/// The initial capacity for an encoded query, in bytes: most queries need less.
 const QUERY_BYTES_MOST: usize = 512;
 
 /// Returns the canonical request. `path` is the path in the form in which the client probably

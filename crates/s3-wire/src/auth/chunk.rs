@@ -16,8 +16,8 @@ const CHUNK: &str = "AWS4-HMAC-SHA256-PAYLOAD";
 const TRAILER: &str = "AWS4-HMAC-SHA256-TRAILER";
 const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// Signs, or checks the signatures of, one body's chunks in order. Each signature covers the one
-/// before it; the first covers the request's own.
+/// The signer of one body's chunks, which makes their signatures or checks them, in order. Each
+/// signature covers the one before it; the first covers the request's own.
 #[derive(Debug, Clone)]
 pub struct ChunkSigner {
     key: Arc<SigningKey>,
@@ -68,7 +68,7 @@ impl ChunkSigner {
         Err(self.mismatch(&self.trailers_to_sign(&hash), signature))
     }
 
-    /// Returns the lines of the string to sign.
+    /// Returns the lines of the string to sign for a chunk. `hash` is the SHA-256 of its data.
     fn chunk_to_sign<'a>(&'a self, hash: &'a Hex) -> [&'a str; 6] {
         let scope = self.key.credential().scope();
         [CHUNK, self.time.as_str(), scope, hex_str(&self.previous), EMPTY_SHA256, hex_str(hash)]

@@ -83,8 +83,8 @@ fn invalid(value: &str) -> S3Error {
     S3Error::invalid_argument(HEADER, value, message)
 }
 
-/// Reads how the body of a request without a SigV4 signature is to be verified: not at all, if the
-/// header is missing.
+/// Returns how the body of a request without a SigV4 signature is to be verified: not at all, if
+/// the header is missing.
 pub fn anonymous_payload(request: &SignedRequest<'_>) -> Result<PayloadMode> {
     match of(request.headers)? {
         Some(text) => ContentSha256::parse(text)?.unsigned(),

@@ -8,7 +8,7 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_'
 /// The characters of an object key that SigV4 encodes: those of [`QUERY`] without the slash.
 const PATH: &AsciiSet = &QUERY.remove(b'/');
 
-/// True for the bytes that [`QUERY`] does not encode.
+/// A table that is true for the bytes that [`QUERY`] does not encode.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte: u8 = 0;
@@ -68,7 +68,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     array(&digest::digest(&digest::SHA256, bytes))
 }
 
-/// Returns the bytes of a digest whose algorithm is known to be SHA-256.
+/// Returns the bytes of a digest, whose algorithm must be SHA-256.
 pub(crate) fn array(digest: &digest::Digest) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest.as_ref());

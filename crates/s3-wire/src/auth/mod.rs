@@ -1,11 +1,11 @@
-//! Finds who signed a request, and verifies the signature: SigV4 and SigV2, in the `Authorization`
-//! header and in the query (presigned).
+//! Finds the signer of a request, and verifies the signature: SigV4 and SigV2, in the
+//! `Authorization` header and in the query (presigned).
 //!
-//! [`Authorization::parse`] reads the client's claim and refuses one that is malformed, expired or
-//! meant for another region. [`verify`] needs the secret key and returns how the body is protected.
-//! `canonical.rs` and `v2.rs` write what the signature covers. [`sign`] makes signatures, for tests
-//! and clients. Requests of IAM and STS, which come to the same port, are verified by
-//! [`ServiceAuthorization`].
+//! [`Authorization::parse`] reads the signer that the request names, and refuses a signature that
+//! is malformed, expired or made for another region. [`verify`] needs the secret key and returns
+//! how the body is protected. `canonical.rs` and `v2.rs` write the text that the signature covers.
+//! [`sign`] makes signatures, for tests and clients. Requests of IAM and STS, which come to the
+//! same port, are verified by [`ServiceAuthorization`].
 
 mod canonical;
 mod chunk;

@@ -1,5 +1,5 @@
 //! SigV4 of IAM and STS, which clients send to the port of S3
-//! (docs/decisions/0043-iam-and-sts-on-the-port.md). They differ from S3 in their errors, and in
+//! (docs/decisions/0043-iam-and-sts-on-the-port.md). It differs from S3's in its errors, and in
 //! that the signature covers the body, whatever headers say.
 
 use std::sync::Arc;
@@ -28,16 +28,16 @@ const GLOBAL_REGION: &str = "us-east-1";
 pub struct ServiceScope<'a> {
     /// The service.
     pub service: SigningService,
-    /// The region of this server. `us-east-1` and `auto` are accepted besides.
+    /// The region of this server. Signatures for `us-east-1` and `auto` are accepted, too.
     pub region: &'a str,
 }
 
 /// The reason why a signature is refused, with AWS's sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceRefusal {
-    /// A part is missing or not of its form (`IncompleteSignature`).
+    /// A part of the signature is missing or malformed (`IncompleteSignature`).
     Incomplete(String),
-    /// It is for another scope or another time, or is not that of the request
+    /// The signature is for another scope or another time, or does not fit the request
     /// (`SignatureDoesNotMatch`).
     Mismatch(String),
 }
@@ -48,7 +48,7 @@ pub enum ServiceRefusal {
 pub struct ServiceAuthorization(SigV4Authorization);
 
 /// Returns the service for which a request says it is signed, in `Authorization` or in its query.
-/// Nothing of it is verified.
+/// The signature is not verified.
 pub fn signed_service(query: &Query<'_>, headers: &HeaderMap) -> Option<SigningService> {
     let credential = match authorization_of(headers) {
         Some(value) => {
@@ -230,8 +230,8 @@ fn checked(text: &str, scope: &ServiceScope<'_>, time: Timestamp) -> Result<Cred
     Credential::new(text).ok_or_else(malformed)
 }
 
-/// Refuses a signature of the future, and one that is older than some seconds. AWS calls both a
-/// signature that does not match.
+/// Refuses a signature that is made in the future, or that is more than `most_seconds` old. AWS
+/// reports both as a signature that does not match.
 fn check_time(time: Timestamp, most_seconds: i64, now: Timestamp) -> Result<(), ServiceRefusal> {
     let shown = |second: i64| IsoBasic::new(Timestamp::from_second(second).unwrap_or(now));
     let (signed, present) = (time.as_second(), now.as_second());

@@ -2,7 +2,7 @@ use super::encoding;
 use crate::error::{ErrorCode, S3Error};
 use crate::limits::SIGNED_TEXT_SHOWN_BYTES_MAX;
 
-/// Returns the beginning of a text for an error to show: an answer must not be many times as long
+/// Returns the beginning of a text, for an error message: an answer must not be many times as long
 /// as the request.
 pub(super) fn shown(text: &[u8]) -> &[u8] {
     text.get(..SIGNED_TEXT_SHOWN_BYTES_MAX).unwrap_or(text)

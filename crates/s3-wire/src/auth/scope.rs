@@ -58,13 +58,14 @@ impl<'a> Scope<'a> {
         (!access_key.is_empty() && parts.next().is_none()).then_some(scope)
     }
 
-    /// True if the scope ends as all do.
+    /// True if the scope ends with the text with which all scopes end.
     pub(super) fn ends_well(&self) -> bool {
         self.terminal == TERMINAL
     }
 }
 
-/// The place of a credential, which decides the code of errors and the beginning of their messages.
+/// The place of a credential in a request, which decides the code of errors and the beginning of
+/// their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// The `Authorization` header.
@@ -87,7 +88,7 @@ impl Place {
     }
 }
 
-/// Reads the credential of a request of S3; returns it, and the date in it.
+/// Reads the credential of a request of S3. Returns it, with the date in it.
 pub(super) fn parse_credential<'a>(
     place: Place,
     text: &'a str,

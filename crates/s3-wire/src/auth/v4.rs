@@ -163,8 +163,8 @@ impl SigV4Authorization {
         pieces(&self.signed_headers, b';').any(|signed| signed.eq_ignore_ascii_case(name))
     }
 
-    /// Checks that `host` and all `x-amz-*` headers are signed: otherwise anyone on the way could
-    /// add them.
+    /// Checks that `host` and all `x-amz-*` headers are signed: otherwise anyone between the client
+    /// and this server could add them.
     ///
     /// A list with many more names than there are headers is `SignatureDoesNotMatch`: it repeats
     /// names, and could make the canonical request very long.

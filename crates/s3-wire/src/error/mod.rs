@@ -99,7 +99,7 @@ impl S3Error {
         Self::new(ErrorCode::NotImplemented).detail("Header", name)
     }
 
-    /// Makes `NotImplemented` for a parameter that the operation does not honour.
+    /// Makes `NotImplemented` for a parameter that the operation does not implement.
     pub fn parameter_not_implemented(name: &str) -> Self {
         let message = "A parameter you provided implies functionality that is not implemented.";
         Self::with_message(ErrorCode::NotImplemented, message).detail("Parameter", name)

@@ -11,15 +11,15 @@ const NAME: &str = "x-amz-object-attributes";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "a set of five names, each asked for or not")]
 pub struct AttributesRequest {
-    /// True if `ETag` is asked for.
+    /// True if the request asks for `ETag`.
     pub etag: bool,
-    /// True if `Checksum` is asked for.
+    /// True if the request asks for `Checksum`.
     pub checksum: bool,
-    /// True if `ObjectParts` is asked for.
+    /// True if the request asks for `ObjectParts`.
     pub object_parts: bool,
-    /// True if `StorageClass` is asked for.
+    /// True if the request asks for `StorageClass`.
     pub storage_class: bool,
-    /// True if `ObjectSize` is asked for.
+    /// True if the request asks for `ObjectSize`.
     pub object_size: bool,
     /// The maximum number of parts on a page: 0 to 1000.
     pub max_parts: usize,
@@ -36,9 +36,9 @@ pub fn no_attributes() -> S3Error {
 }
 
 impl AttributesRequest {
-    /// Reads the headers; `None` if no attribute is asked for. S3 ignores `x-amz-max-parts` and
-    /// `x-amz-part-number-marker` that are not numbers. Names are separated by commas. Empty names
-    /// are ignored at the end of the list, and refused elsewhere, as are unknown ones
+    /// Reads the headers; `None` if the request asks for no attribute. S3 ignores `x-amz-max-parts`
+    /// and `x-amz-part-number-marker` that are not numbers. Names are separated by commas. Empty
+    /// names are ignored at the end of the list, and refused elsewhere, as are unknown ones
     /// (`InvalidArgument`).
     pub fn parse(headers: &HeaderMap) -> Result<Option<Self>> {
         let Some(names) = joined(headers, NAME) else { return Ok(None) };

@@ -105,7 +105,7 @@ pub fn complete_checksum(headers: &HeaderMap) -> Result<CompleteChecksum> {
     Ok(CompleteChecksum { checksum, checksum_type, object_size_bytes })
 }
 
-/// True if checksums are asked for (`x-amz-checksum-mode: ENABLED`). Any other value is
+/// True if the request asks for checksums (`x-amz-checksum-mode: ENABLED`). Any other value is
 /// `InvalidRequest`.
 pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
     const NAME: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
@@ -116,7 +116,7 @@ pub fn checksum_mode_enabled(headers: &HeaderMap) -> Result<bool> {
     }
 }
 
-/// The kind of a body, which decides how S3 words the error for its `Content-MD5`.
+/// The kind of a body, on which the wording of S3's error for its `Content-MD5` depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Md5Of {
     /// The body is an object: `ExpectedDigest` is in hexadecimal digits.

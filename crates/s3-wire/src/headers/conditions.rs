@@ -53,9 +53,9 @@ const OF_COPY_SOURCES: Names = Names {
     unmodified_since: "x-amz-copy-source-if-unmodified-since",
 };
 
-/// Reads the headers with these names. A date in another form than HTTP's is ignored, as S3 does,
-/// and so is an `If-Modified-Since` later than `now` (RFC 9110, sections 13.1.3 and 13.1.4;
-/// recorded of copies too).
+/// Reads the headers with these names. A date in another form than HTTP's is ignored, as by S3, and
+/// so is an `If-Modified-Since` later than `now` (RFC 9110, sections 13.1.3 and 13.1.4; for copies
+/// this was recorded, too).
 fn conditions_named(names: &Names, headers: &HeaderMap, now: Timestamp) -> Conditions {
     Conditions {
         if_match: etags(headers, names.matches),
@@ -92,8 +92,8 @@ pub fn write_conditions(headers: &HeaderMap) -> Result<Conditions> {
     }
 }
 
-/// True if there may be a condition. Most requests have none, and are searched once in place of
-/// once for each name.
+/// True if there may be a condition. Most requests have none: then the headers are searched once,
+/// and not once for each name.
 fn has_any(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| name.as_str().starts_with("if-"))
 }
@@ -125,7 +125,8 @@ fn not_understood(name: &'static str, value: &str) -> S3Error {
 
 /// Reads `If-Match` of DeleteObject. Other conditions are `NotImplemented`: ignoring one could
 /// delete an object that should be kept. Those that S3 has only for directory buckets
-/// (`x-amz-if-match-size`, ...) are refused as headers that are not honoured ([`crate::honoured`]).
+/// (`x-amz-if-match-size`, ...) are refused as headers that are not implemented
+/// ([`crate::honoured`]).
 pub fn delete_conditions(headers: &HeaderMap) -> Result<Conditions> {
     refuse(headers, &["If-None-Match", "If-Modified-Since", "If-Unmodified-Since"])?;
     Ok(Conditions { if_match: strict_etags(headers, "if-match"), ..Conditions::default() })
@@ -162,7 +163,7 @@ fn etags(headers: &HeaderMap, name: &str) -> Option<ETagCondition> {
     strict_etags(headers, name).filter(|c| *c != ETagCondition::OneOf(Vec::new()))
 }
 
-/// Reads a condition on ETags. A header that names no ETag matches nothing.
+/// Reads a condition on ETags. If the header names no ETag, the condition matches nothing.
 fn strict_etags(headers: &HeaderMap, name: &str) -> Option<ETagCondition> {
     let text = joined(headers, name)?;
     if text.trim() == "*" {

@@ -24,8 +24,8 @@ pub struct ListVersions<'q> {
 }
 
 impl<'q> ListVersions<'q> {
-    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
-    /// then a version marker without a key marker, then an empty version marker.
+    /// Refuses a query that S3 refuses before it looks for the bucket: because of a `max-keys` that
+    /// is not a number, then a version marker without a key marker, then an empty version marker.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         let message = match query.get(VERSION_MARKER) {
@@ -68,7 +68,7 @@ impl<'q> ListVersions<'q> {
         self.key_marker.is_empty() && self.version_id_marker.is_some()
     }
 
-    /// Returns where the listing begins if each key has one version; see
+    /// Returns the position at which the listing begins if each key has one version; see
     /// [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.key_marker, self.prefix, self.grouping())

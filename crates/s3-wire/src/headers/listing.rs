@@ -29,8 +29,8 @@ pub struct ListObjects<'q> {
 }
 
 impl<'q> ListObjects<'q> {
-    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
-    /// then arguments of ListObjectsV2.
+    /// Refuses a query that S3 refuses before it looks for the bucket: because of a `max-keys` that
+    /// is not a number, then arguments of ListObjectsV2.
     pub fn check(query: &Query<'_>) -> Result<()> {
         const OTHERS: [(&str, &str); 2] = [
             (TOKEN, "continuation-token only supported in REST.GET.BUCKET with list-type=2"),
@@ -52,7 +52,7 @@ impl<'q> ListObjects<'q> {
         })
     }
 
-    /// Returns where the listing begins; see [`ListStart::from_marker`].
+    /// Returns the position at which the listing begins; see [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.marker, self.prefix, self.delimiter)
     }
@@ -69,8 +69,8 @@ pub struct ListObjectsV2<'q> {
     pub continuation_token: Option<&'q str>,
     /// The position that the continuation token stands for.
     pub continuation: Option<ListStart>,
-    /// The key after which the listing begins; may be empty. `None` if there is a token, beside
-    /// which it has no meaning.
+    /// The key after which the listing begins; may be empty. `None` if there is a continuation
+    /// token, since S3 then ignores this argument.
     pub start_after: Option<&'q str>,
     /// The `max-keys` as sent; [`page_items`] lowers it to the size of a page.
     pub max_keys: u32,
@@ -81,8 +81,8 @@ pub struct ListObjectsV2<'q> {
 }
 
 impl<'q> ListObjectsV2<'q> {
-    /// Refuses what S3 refuses before it looks for the bucket: a `max-keys` that is not a number,
-    /// then an argument of ListObjects.
+    /// Refuses a query that S3 refuses before it looks for the bucket: because of a `max-keys` that
+    /// is not a number, then an argument of ListObjects.
     pub fn check(query: &Query<'_>) -> Result<()> {
         check_max_keys(query)?;
         refuse(query, "marker", "Marker unsupported with REST.GET.BUCKET in list-type=2")
@@ -104,7 +104,7 @@ impl<'q> ListObjectsV2<'q> {
         })
     }
 
-    /// Returns where the listing begins: the token's position, or that of `start-after`.
+    /// Returns the position at which the listing begins: the token's, or that of `start-after`.
     pub fn start(&self) -> Option<ListStart> {
         self.continuation
             .clone()
@@ -122,8 +122,8 @@ pub struct ListUploads<'q> {
     /// The key after which the listing begins, or at which it begins if there is an
     /// `upload_id_marker`; may be empty.
     pub key_marker: &'q str,
-    /// The upload of the `key_marker` after which the listing begins; may be empty, and is if the
-    /// `key_marker` is.
+    /// The upload of the `key_marker` after which the listing begins. It may be empty, and is empty
+    /// if the `key_marker` is.
     pub upload_id_marker: &'q str,
     /// The maximum number of uploads on the page: 0 to 1000.
     pub max_uploads: usize,
@@ -148,7 +148,7 @@ impl<'q> ListUploads<'q> {
         })
     }
 
-    /// Returns where the listing begins if there is no `upload_id_marker`; see
+    /// Returns the position at which the listing begins if there is no `upload_id_marker`; see
     /// [`ListStart::from_marker`].
     pub fn start(&self) -> Option<ListStart> {
         ListStart::from_marker(self.key_marker, self.prefix, self.delimiter)
@@ -181,8 +181,7 @@ pub struct ListBuckets<'q> {
     pub after: Option<BucketName>,
     /// The maximum number of buckets on the page: 1 to 10,000.
     pub max_buckets: usize,
-    /// True if the request asks for a page, in which case S3 also answers with regions and the
-    /// prefix.
+    /// True if the request asks for a page: then S3's answer also has regions and the prefix.
     pub is_paged: bool,
 }
 

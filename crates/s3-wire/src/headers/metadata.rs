@@ -57,8 +57,8 @@ fn is_framing(token: &str) -> bool {
     token.trim().eq_ignore_ascii_case("aws-chunked")
 }
 
-/// Reads `x-amz-website-redirect-location`, the address that a website sends readers of the object
-/// to.
+/// Reads `x-amz-website-redirect-location`, the address to which a website redirects requests for
+/// the object.
 pub fn redirect_location(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(text) = lossless(headers, "x-amz-website-redirect-location") else { return Ok(None) };
     if ["/", "http://", "https://"].iter().any(|start| text.starts_with(start)) {

@@ -1,8 +1,8 @@
-//! Request headers and query arguments as types, and response headers: one file per subject.
+//! Request headers and query arguments as types, and response headers: one file for each subject.
 //!
-//! A value that cannot be understood is an error if its header makes a request safer (a condition,
-//! a digest). It is ignored, as S3 does, if its header only shapes the answer (`Range`, dates of
-//! reads).
+//! The treatment of a value that cannot be understood depends on the header. It is an error if the
+//! header makes a request safer (a condition, a digest). It is ignored, as by S3, if the header
+//! only shapes the answer (`Range`, dates of reads).
 
 mod attributes;
 mod checksum;

@@ -31,15 +31,16 @@ pub struct ObjectHeaders<'a> {
     pub last_modified: Timestamp,
     /// `Content-*`, `Cache-Control`, `Expires`, `x-amz-meta-*`, `x-amz-website-redirect-location`.
     pub metadata: &'a ObjectMetadata,
-    /// `x-amz-checksum-*` and `x-amz-checksum-type`; only to be given if
+    /// The values of `x-amz-checksum-*` and `x-amz-checksum-type`; only to be set if
     /// [`super::checksum_mode_enabled`].
     pub checksum: Option<&'a Checksum>,
-    /// `x-amz-mp-parts-count`; only to be given if a part was asked for.
+    /// The value of `x-amz-mp-parts-count`; only to be set if the request asks for a part.
     pub parts_count: Option<usize>,
 }
 
 impl ObjectHeaders<'_> {
-    /// Adds all of these headers. There is no `x-amz-storage-class`: S3 sends none for STANDARD.
+    /// Adds all of these headers to `headers`. There is no `x-amz-storage-class`: S3 sends none for
+    /// STANDARD.
     pub fn append_to(&self, headers: &mut HeaderMap) {
         let metadata = self.metadata;
         headers.reserve(12 + metadata.user.len().min(USER_METADATA_ENTRIES_MAX));

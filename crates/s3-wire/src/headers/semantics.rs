@@ -6,11 +6,11 @@ use super::text::joined;
 use crate::error::{ErrorCode, Result, S3Error};
 use crate::query::Query;
 
-/// Refuses a value of a header that writes honour, if it asks for something that this server does
-/// not have. Headers that no write honours are refused with any value: [`crate::honoured`].
+/// Refuses a value of a header that writes implement, if it asks for something that this server
+/// does not have. Headers that no write implements are refused with any value: [`crate::honoured`].
 ///
-/// Most are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they are
-/// switched off (`AccessControlListNotSupported`), except for the two that change nothing. A
+/// Most errors are `NotImplemented`. ACLs are refused as by a bucket with S3's default, where they
+/// are switched off (`AccessControlListNotSupported`), except for the two that change nothing. A
 /// storage class other than STANDARD is `InvalidStorageClass`.
 pub fn check_value(name: &HeaderName, value: &HeaderValue) -> Result<()> {
     match name.as_str().strip_prefix("x-amz-") {
@@ -140,8 +140,8 @@ pub fn is_of_signature(parameter: &str) -> bool {
 /// S3 ignores checksums in the query: SDKs put the checksum of an empty body there, since they sign
 /// before there is a body.
 fn is_header(parameter: &str) -> bool {
-    /// The parameters that choose a checksum; the others that begin with `x-amz-checksum-` are
-    /// values.
+    /// The parameters that choose a checksum; all others that begin with `x-amz-checksum-` have the
+    /// value of one.
     const CHOOSES: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
     let is = |name: &&str| parameter.eq_ignore_ascii_case(name);
     if !parameter.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-")) {

@@ -20,9 +20,10 @@ const TOKEN_BYTES_MAX: usize = 4 * KEY_BYTES_MAX;
 /// A position at which a listing continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListStart {
-    /// After this key, which need not exist.
+    /// The position after this key, which need not exist.
     AfterKey(String),
-    /// After all keys that start with this text: a common prefix that was already listed.
+    /// The position after all keys that start with this text: a common prefix that was already
+    /// listed.
     AfterPrefix(String),
 }
 

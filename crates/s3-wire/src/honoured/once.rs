@@ -9,8 +9,8 @@ use crate::query::Query;
 /// Refuses a header or parameter that is given twice, if one of its values would decide how a write
 /// is performed (`InvalidArgument`).
 ///
-/// Must be called after everything that the operation does not honour is refused: each parameter
-/// that is left has a meaning, or is for access logs.
+/// It must be called after everything that the operation does not implement was refused: then each
+/// remaining parameter has a meaning, or is for access logs.
 pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
     // `len` counts values, and `keys_len` counts names.
     if headers.len() != headers.keys_len() {
@@ -29,8 +29,7 @@ pub(super) fn check(query: &Query<'_>, headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// True for a header whose values are all joined when it is read, and for one that writes do not
-/// read.
+/// True for a header whose values are joined when it is read, and for one that writes do not read.
 fn is_list(name: &str) -> bool {
     match name.strip_prefix("x-amz-") {
         // An expected owner is compared with all its values.

@@ -20,7 +20,7 @@ pub(super) const DECODED_LENGTH: &str = "x-amz-decoded-content-length";
 enum State {
     /// The header line of a chunk.
     Header,
-    /// This many more bytes of a chunk's data.
+    /// The rest of a chunk's data: this many bytes.
     Data { remaining: u64 },
     /// The line end after a chunk's data.
     DataEnd,

@@ -1,4 +1,4 @@
-//! Lines of framing, gathered from input that may be cut anywhere.
+//! Lines of framing, gathered from input that may be split anywhere.
 
 use bytes::Bytes;
 

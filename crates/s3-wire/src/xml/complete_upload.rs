@@ -10,7 +10,8 @@ use super::writer::Writer;
 use crate::error::{Result, S3Error};
 use crate::limits::COMPLETE_BODY_BYTES_MAX;
 
-/// The most checksums of one part that are kept, for the error: more than one is too many.
+/// The largest number of checksums of one part that are kept, for the error: a part may have only
+/// one.
 const CHECKSUMS_MAX: usize = ChecksumAlgorithm::ALL.len();
 
 /// The body of CompleteMultipartUpload.
@@ -22,9 +23,9 @@ pub struct CompleteUploadRequest {
 }
 
 impl CompleteUploadRequest {
-    /// Reads the body. A document without parts, with too many, or with a part without number or
-    /// ETag is `MalformedXML`. A missing body is not an error here: S3 reports it after it has
-    /// found the upload.
+    /// Reads the body. A document is `MalformedXML` if it has no parts or too many, or if a part
+    /// has no number or ETag. A missing body is not an error here: S3 reports it after it has found
+    /// the upload.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         if is_empty(body)? {
             return Ok(Self { parts: Vec::new() });

@@ -34,7 +34,7 @@ pub struct DeleteEntry {
 pub struct NoKey {
     /// The text.
     pub text: String,
-    /// The code of the error for it.
+    /// The code of the error for the text.
     pub code: ErrorCode,
 }
 
@@ -46,11 +46,11 @@ impl DeleteEntry {
 }
 
 impl DeleteObjectsRequest {
-    /// Reads the body. `MalformedXML` is the error for anything that is not in S3's schema for
-    /// general purpose buckets (such as `Size` and `LastModifiedTime`, which are for directory
-    /// buckets), since to ignore a condition would delete an object that the client wants to keep.
-    /// It is also the error for no object, more than 1000, and one without a key. An empty key is
-    /// `UserKeyMustBeSpecified`.
+    /// Reads the body. Anything that is not in S3's schema for general purpose buckets is
+    /// `MalformedXML`, such as `Size` and `LastModifiedTime`, which are for directory buckets: to
+    /// ignore a condition would delete an object that the client wants to keep. A body is also
+    /// `MalformedXML` if it has no object, more than 1000, or an object without a key. An empty key
+    /// is `UserKeyMustBeSpecified`.
     pub fn parse(body: &mut dyn BufRead) -> Result<Self> {
         let mut document = Document::open(body, "Delete", DELETE_BODY_BYTES_MAX)?;
         let mut objects = Vec::new();
@@ -74,7 +74,7 @@ impl DeleteObjectsRequest {
 }
 
 /// True if `Quiet` asks for a quiet answer. S3 accepts any text in it; a text that does not clearly
-/// ask for that gets the whole answer.
+/// ask for a quiet answer gets the whole answer.
 fn says_yes(text: &str) -> bool {
     let text = text.trim();
     text == "1" || text.eq_ignore_ascii_case("true")

@@ -68,7 +68,8 @@ pub struct ListObjectsV2Result<'a> {
     pub continuation_token: Option<&'a str>,
     /// The token for the next page; `None` on the last.
     pub next_continuation_token: Option<&'a str>,
-    /// The `start-after` of the request, if it has no token, beside which that has no meaning.
+    /// The `start-after` of the request; `None` if the request has a continuation token, with which
+    /// it has no meaning.
     pub start_after: Option<&'a str>,
     /// The number of objects and common prefixes on this page.
     pub key_count: usize,

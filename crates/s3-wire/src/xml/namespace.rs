@@ -5,7 +5,8 @@ use quick_xml::name::PrefixDeclaration;
 use super::malformed::malformed;
 use crate::error::Result;
 
-/// The most prefixes that a document may bind to S3's namespace, and to [`SCHEMA_INSTANCE`].
+/// The largest number of prefixes that a document may bind to S3's namespace, and to
+/// [`SCHEMA_INSTANCE`].
 const PREFIXES_MAX: usize = 8;
 
 /// The namespace of XML Schema Part 1, section 2.7, whose usual prefix is `xsi:`.
@@ -24,8 +25,8 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     /// Refuses an element of another namespace than S3's, and an attribute (`MalformedXML`): S3's
-    /// schema has no attributes in requests, so that one has a meaning that is not understood
-    /// (`<Object DryRun="1">`). The first call is for the root.
+    /// schema has no attributes in requests, so that an attribute has a meaning that this server
+    /// does not know (`<Object DryRun="1">`). The first call is for the root.
     ///
     /// An element without a namespace is accepted, as in S3. So are attributes that have no meaning
     /// for the request: declarations of namespaces, attributes of XML itself (`xml:`), and those

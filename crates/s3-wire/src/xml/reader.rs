@@ -10,15 +10,15 @@ use crate::limits::{
     XML_DEPTH_MAX, XML_ELEMENTS_MAX, XML_ID_BYTES_MAX, XML_TAG_BYTES_MAX, XML_TOKEN_BYTES_MAX,
 };
 
-/// A request's document, read from start to end, one child after the other. Only the token that is
-/// being read is in memory, of at most [`XML_TOKEN_BYTES_MAX`].
+/// A request's document, which is read from start to end, one child after the other. Only the token
+/// that is being read is in memory, with at most [`XML_TOKEN_BYTES_MAX`].
 ///
-/// Every element that [`Document::child`] names must be used up: by [`Document::text`], by
-/// [`Document::skip`], or by asking for its children until there are none. Elements are in S3's
+/// Every element that [`Document::child`] names must be consumed: by [`Document::text`], by
+/// [`Document::skip`], or by calls of `child` until it returns `None`. Elements are in S3's
 /// namespace or in none, and are known by their local names. There are no attributes with a meaning
 /// for the request, no entities except the five predefined ones and character references, and no
-/// DTD. A document that is not well-formed or is beyond a limit is `MalformedXML`, and so is a
-/// source that fails.
+/// DTD. A document that is not well-formed or exceeds a limit is `MalformedXML`, and so is a source
+/// that fails.
 pub struct Document<'a> {
     tokens: Tokens<'a>,
     position: Position,
@@ -135,8 +135,8 @@ impl<'a> Document<'a> {
 struct Tokens<'a> {
     reader: Reader<Limited<'a>>,
     buffer: Vec<u8>,
-    /// True if the document must be ASCII: it declares another encoding than UTF-8, in which other
-    /// bytes would be other characters, and so name other keys.
+    /// True if the document must be ASCII, since it declares another encoding than UTF-8. In that
+    /// encoding, other bytes would be other characters, and so could name other keys.
     ascii_only: bool,
 }
 
@@ -178,7 +178,7 @@ impl Position {
     }
 }
 
-/// A source that fails when more is read of it, or for one token, than is allowed.
+/// A source that fails when more bytes are read than are allowed, in total or for one token.
 struct Limited<'a> {
     source: &'a mut dyn BufRead,
     left: usize,
@@ -215,8 +215,8 @@ pub(super) fn is_empty(body: &mut dyn BufRead) -> Result<bool> {
     body.fill_buf().map(<[u8]>::is_empty).map_err(|error| malformed().caused_by(error))
 }
 
-/// Fills a slot that may be filled once (`MalformedXML`): of two keys for one object, either may be
-/// meant.
+/// Fills a slot that may be filled once. A second value is `MalformedXML`: if an object has two
+/// keys, for example, it is not clear which one is meant.
 pub(super) fn set_once<T>(slot: &mut Option<T>, value: T) -> Result<()> {
     if slot.replace(value).is_some() { Err(malformed()) } else { Ok(()) }
 }

@@ -8,8 +8,8 @@ use crate::time::push_iso8601_of_xml;
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// Writes one document, as one string or, if it may be long, as several that are taken while it is
-/// written.
+/// Writes one document, as one string or, if it may be long, as several strings that are taken
+/// while it is written.
 ///
 /// A long document is begun by its result (such as [`super::ListObjectsResult::begin`]). Its
 /// entries are written one by one.

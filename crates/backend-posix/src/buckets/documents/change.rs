@@ -26,7 +26,7 @@ use crate::tree::documents::{OF_BUCKETS, Place};
 use crate::tree::lock::Lock;
 use crate::tree::store::Store;
 
-/// A change of a bucket's documents, its owner among them.
+/// A change of a bucket's documents, which include its owner.
 #[derive(Debug)]
 pub(crate) struct Change {
     name: BucketName,
@@ -60,7 +60,7 @@ impl Change {
     }
 }
 
-/// Changes documents, if they are still those that the writer has read.
+/// Changes documents, if the present ones are still those that the writer has read.
 pub(crate) fn change(store: &Store, change: &Change) -> Result<()> {
     let Change { name, expected, changes } = change;
     // Nothing is made for one that does not exist.
@@ -106,7 +106,8 @@ fn unreadable(closed: &Closed) -> BackendError {
     BackendError::Io { operation: "read the documents of a bucket", source }
 }
 
-/// The time in the bucket's record. A bucket that a person made gets a record here.
+/// Returns the time in the bucket's record. If the bucket has no record, since a person made it, it
+/// gets one.
 fn time_of_record(store: &Store, name: &BucketName, traits: &Traits) -> Result<i64> {
     if let Some(time_ns) = traits.time_ns {
         return Ok(time_ns);
@@ -139,7 +140,7 @@ impl Initial {
         contents
     }
 
-    /// True if the bucket has neither at first.
+    /// True if the new bucket has neither owner nor documents.
     pub fn is_empty(&self) -> bool {
         self.owner.is_none() && self.documents.is_empty()
     }
@@ -231,9 +232,9 @@ impl Prepared<'_> {
     }
 }
 
-/// Takes the lock for a bucket that is about to lose its record, where that is a file. From then
-/// until its directory is removed, or the record is back, its documents would be taken for those of
-/// another bucket.
+/// Takes the lock for a bucket that is about to lose its record, if records are files. Between that
+/// and the removal of the bucket's directory, or the return of the record, its documents would be
+/// mistaken for those of another bucket.
 pub(crate) fn hold(store: &Store) -> Result<Option<Lock>> {
     if store.metadata() != Metadata::Sidecar {
         return Ok(None);

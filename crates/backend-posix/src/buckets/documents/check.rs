@@ -1,4 +1,4 @@
-//! Looks for what is wrong with documents of buckets, for `slipway fsck`.
+//! Searches documents of buckets for faults, for `slipway fsck`.
 
 use std::time::Duration;
 
@@ -24,20 +24,20 @@ use crate::tree::store::Store;
 pub(crate) enum Fault {
     /// The directory does not have the owner or mode that the server gives it.
     Untrusted,
-    /// A name that the server does not give there.
+    /// The file has a name that the server does not give in this directory.
     Stranger,
     /// The bucket does not exist.
     NoBucket,
     /// The bucket is closed.
     Closed(Closed),
-    /// These documents are damaged, but no request needs them before it is authorized.
+    /// Documents of these kinds are damaged, but no request needs them before it is authorized.
     Damaged(Vec<DocumentKind>),
     /// A copy of documents, kept by a CreateBucket that crashed.
     Kept(BucketName),
 }
 
-/// Completes the CreateBucket that left [`Fault::Kept`]. False if it is uncertain whose documents
-/// they are: then the copy stays.
+/// Completes the CreateBucket that left [`Fault::Kept`]. Returns false if it is uncertain whose
+/// documents they are: then the copy stays.
 pub(crate) fn finish_create_of(store: &Store, name: &BucketName) -> Result<bool> {
     let Some(place) = Place::find(store, OF_BUCKETS).op("open the documents of buckets")? else {
         return Ok(true);

@@ -37,7 +37,7 @@ pub(super) mod number {
     pub const NOTIFICATION: u8 = 12;
 }
 
-/// The number of a kind of documents.
+/// Returns the number of a kind of documents.
 pub(super) const fn number_of(kind: DocumentKind) -> u8 {
     match kind {
         DocumentKind::Acl => number::ACL,
@@ -54,7 +54,7 @@ pub(super) const fn number_of(kind: DocumentKind) -> u8 {
     }
 }
 
-/// The kind with this number, if it is known.
+/// Returns the kind with this number, if it is known.
 pub(super) fn kind_of(number: u8) -> Option<DocumentKind> {
     DocumentKind::ALL.iter().copied().find(|kind| number_of(*kind) == number)
 }
@@ -72,7 +72,7 @@ impl Stored {
         Self { bytes, checksum }
     }
 
-    /// The document; `None` if it is damaged.
+    /// Returns the document; `None` if it is damaged.
     pub fn whole(&self, number: u8) -> Option<&Bytes> {
         (checksum(&[&[number], &self.bytes]) == self.checksum).then_some(&self.bytes)
     }
@@ -81,25 +81,25 @@ impl Stored {
 /// The bucket that documents belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binding {
-    /// The time in the bucket's record, which whoever owns the bucket's directory can change.
+    /// The time in the bucket's record, which the owner of the bucket's directory can change.
     pub time_ns: i64,
     /// The birth of the bucket's directory, which no other directory can have; `None` if it is not
     /// known.
     pub bucket: Option<Birth>,
-    /// The birth of the directory of documents. If that is another one now, the tree was copied or
-    /// restored, so that the bucket's directory is another one as well.
+    /// The birth of the directory of documents. If it differs from the present one, the tree was
+    /// copied or restored, so that the bucket's directory is another one as well.
     pub place: Option<Birth>,
 }
 
 impl Binding {
-    /// The binding of documents in this place to the bucket with these traits.
+    /// Returns the binding of documents in this place to the bucket with these traits.
     pub const fn new(time_ns: i64, bucket: Option<Birth>, place: Option<Birth>) -> Self {
         Self { time_ns, bucket, place }
     }
 
-    /// True if this is the bucket with these traits, by its directory. Only the time in its record
-    /// decides if directories are not known, or if they changed because the tree was copied or
-    /// restored.
+    /// True if this is the bucket with these traits. Its directory decides that. If directories are
+    /// not known, or have changed because the tree was copied or restored, the time in its record
+    /// decides.
     pub fn is_of(&self, traits: &Traits, place: Option<Birth>) -> bool {
         match (self.bucket, self.place) {
             (Some(bucket), Some(_)) if self.place == place => traits.birth == Some(bucket),
@@ -136,7 +136,7 @@ pub(super) enum Unread {
 }
 
 impl Contents {
-    /// Contents without documents, which are not bound to a bucket.
+    /// Makes contents without documents, which are not bound to a bucket.
     pub const fn none() -> Self {
         Self { binding: Binding::new(0, None, None), stored: BTreeMap::new() }
     }
@@ -149,7 +149,7 @@ impl Contents {
         };
     }
 
-    /// The size of all documents, without the owner.
+    /// Returns the size of all documents in bytes, without the owner.
     pub fn documents_bytes(&self) -> usize {
         let documents = self.stored.iter().filter(|(number, _)| **number != number::OWNER);
         documents.map(|(_, stored)| stored.bytes.len()).sum()

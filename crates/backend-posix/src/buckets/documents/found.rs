@@ -23,7 +23,7 @@ pub(crate) enum Closed {
     Damaged,
     /// The file is of a newer version.
     Newer,
-    /// These documents are damaged, by number.
+    /// The documents with these numbers are damaged.
     DamagedDocuments(Vec<u8>),
     /// A document is of a kind that must be known, and is not.
     NotUnderstood(u8),
@@ -32,7 +32,7 @@ pub(crate) enum Closed {
 }
 
 impl Closed {
-    /// A sentence for the operator.
+    /// Returns a sentence about the reason, for the operator.
     pub fn sentence(&self) -> String {
         match self {
             Self::Unreadable(Errno::PERM) => {
@@ -70,7 +70,7 @@ fn name_of(number: u8) -> String {
 /// The documents of a bucket as they were found.
 #[derive(Debug)]
 pub(super) struct FoundDocuments {
-    /// `None` if there is no file, or one that can't be read.
+    /// The contents of the file; `None` if the file does not exist or can't be read.
     pub contents: Option<Contents>,
     /// The file that was read.
     pub file: Option<FileInfo>,
@@ -79,8 +79,8 @@ pub(super) struct FoundDocuments {
 }
 
 impl FoundDocuments {
-    /// Looks for the documents of the bucket with these traits. Without a `place`, no bucket has
-    /// any. If they can't be read, the result says so; it is an error only if the process lacks a
+    /// Reads the documents of the bucket with these traits. Without a `place`, no bucket has any.
+    /// If they can't be read, the result says so; it is an error only if the process lacks a
     /// resource at the moment.
     pub fn read(place: Option<&Place<'_>>, name: &BucketName, traits: &Traits) -> Result<Self> {
         let Some(place) = place else { return Ok(Self::none(traits)) };
@@ -104,10 +104,11 @@ impl FoundDocuments {
         Ok(Self { contents, file: Some(file), tag: tag(traits, Some(&bytes)), closed })
     }
 
-    /// [`FoundDocuments::read`] of a bucket that had these traits. Reads again under the lock if
-    /// the documents seem to be another bucket's, since the bucket may have just been made, or if
-    /// they seem to be missing where a name may be missing for a moment. Returns the traits with
-    /// which they were read last.
+    /// Reads the documents of a bucket that had these traits, as [`FoundDocuments::read`] does, but
+    /// reads again under the lock where the first result may be wrong: if the documents seem to be
+    /// another bucket's, since the bucket may have just been made, or if they seem to be missing
+    /// where a name may be missing for a moment. Returns also the traits with which they were read
+    /// last.
     pub fn read_surely(
         store: &Store,
         place: Option<&Place<'_>>,
@@ -154,7 +155,7 @@ impl FoundDocuments {
         Self { contents: None, file: None, tag: tag(traits, None), closed: None }
     }
 
-    /// The result of [`FoundDocuments::read`] where no documents can be read.
+    /// Returns the result for a bucket whose documents cannot be read.
     pub fn unreadable(traits: &Traits, errno: Errno) -> Result<Self> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN) {
             return Err(storage_error("read the documents of a bucket", errno));
@@ -162,7 +163,7 @@ impl FoundDocuments {
         Ok(Self { closed: Some(Closed::Unreadable(errno)), ..Self::none(traits) })
     }
 
-    /// A document; an error if it is damaged, or if nothing of the file can be read.
+    /// Returns a document; an error if it is damaged, or if nothing of the file can be read.
     pub fn document(&self, kind: DocumentKind) -> Result<Option<Bytes>> {
         const OPERATION: &str = "read a document of a bucket";
         let damaged =
@@ -180,7 +181,7 @@ impl FoundDocuments {
         }
     }
 
-    /// The state that these documents give the bucket.
+    /// Returns the state of a bucket that has these documents.
     pub fn state(&self, name: &BucketName, created: Timestamp) -> BucketState {
         let whole = |number: u8| {
             self.contents.as_ref().and_then(|contents| contents.stored.get(&number)?.whole(number))
@@ -203,7 +204,7 @@ impl FoundDocuments {
     }
 }
 
-/// The reason why these documents of the bucket close it.
+/// Returns the reason why these documents close the bucket; `None` if they do not.
 fn closed_by(contents: &Contents) -> Option<Closed> {
     let known = |number: u8| number == number::OWNER || kind_of(number).is_some();
     let not_known = |number: &u8| number & number::CRITICAL != 0 && !known(*number);

@@ -1,5 +1,5 @@
-//! The configuration documents of buckets (decision 0030): where they are, and what is known of
-//! them.
+//! The configuration documents of buckets (decision 0030): their places on disk, and the states of
+//! buckets that are made from them.
 
 mod change;
 mod check;

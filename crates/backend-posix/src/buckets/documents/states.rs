@@ -51,12 +51,12 @@ pub(crate) struct States {
     seen: Mutex<Option<(Mark, Instant)>>,
     /// The time of the root at the last look, if every later change will change it.
     root_changed_ns: Mutex<Option<i128>>,
-    /// The number of times that names in the root were seen to have changed.
+    /// The number of times that changes of the names in the root were noticed.
     root_changes: AtomicU64,
 }
 
-/// The directory of documents; as long as it does not exist, the directory above in which it would
-/// be made.
+/// The directory of documents; as long as it does not exist, the directory in which it would be
+/// made.
 #[derive(Debug)]
 struct WatchedDirectory {
     fd: Arc<OwnedFd>,
@@ -66,9 +66,9 @@ struct WatchedDirectory {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// The root, since there is no `.slipway`.
+    /// The root, if `.slipway` does not exist.
     Root,
-    /// `.slipway`, since there is no directory of documents in it.
+    /// `.slipway`, if it has no directory of documents.
     Own,
     Documents,
 }
@@ -87,7 +87,7 @@ impl Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     device: u64,
-    /// The inode number; 0 where such numbers do not last.
+    /// The inode number; 0 if such numbers do not last.
     inode: u64,
     changed_ns: i128,
     /// The value of [`States::root_changes`] when the look began.
@@ -108,7 +108,7 @@ impl WatchedDirectory {
         Ok(Self { fd: Arc::new(fd), level, volume })
     }
 
-    /// True if the directory further down still does not exist.
+    /// True if the next directory on the path to the documents still does not exist.
     fn is_deepest(&self, store: &Store) -> Io<bool> {
         let below = match self.level {
             Level::Root => Level::Own,
@@ -135,7 +135,7 @@ impl WatchedDirectory {
     }
 }
 
-/// The result of a look at where documents are.
+/// The result of a look at the directory of documents.
 struct Look {
     watched: Arc<WatchedDirectory>,
     mark: Mark,
@@ -150,7 +150,7 @@ struct Look {
 struct Entry {
     state: Arc<BucketState>,
     traits: Traits,
-    /// The mark when the state was read, or last found to be that of the file.
+    /// The mark at the time when the state was read, or last found to be that of the file.
     mark: Mark,
     file: KnownFile,
     read: Instant,
@@ -207,7 +207,7 @@ impl States {
         if local { Freshness::NextRequest } else { Freshness::Within(STATES_SEEN_MAX) }
     }
 
-    /// The state of a bucket, if it still counts. Never waits.
+    /// Returns the state of a bucket, if it is in memory and still valid. It never waits.
     pub fn known(&self, name: &BucketName) -> Option<Arc<BucketState>> {
         self.store.check_place_of(name).ok()?;
         let entry = self.memory.get(name.as_str())?;
@@ -218,7 +218,7 @@ impl States {
         self.root_changes.load(Ordering::Acquire)
     }
 
-    /// The present mark, as far as it can be known without waiting.
+    /// Returns the present mark; `None` if it can only be known by waiting.
     fn now(&self) -> Option<Mark> {
         let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
         let watched = watched.as_ref()?;
@@ -266,7 +266,8 @@ impl States {
         Ok(state)
     }
 
-    /// Looks at where documents are. [`States::now`] looks there from then on.
+    /// Finds the directory of documents, and returns its present state. [`States::now`] looks at
+    /// this directory from then on.
     fn look(&self) -> Io<Look> {
         let store = &*self.store;
         for _ in 0..STATES_LOOKS_MAX {
@@ -297,8 +298,8 @@ impl States {
         Ok(watched)
     }
 
-    /// The directory to watch from now on: the one that is watched already, if it is the same
-    /// directory.
+    /// Returns the directory to watch from now on: the one that is watched already, if it is the
+    /// same directory.
     fn hold(&self, watched: WatchedDirectory, mark: Mark) -> Arc<WatchedDirectory> {
         let is_same = |held: &Arc<WatchedDirectory>| {
             let id = file_info::of(&held.fd).map(|info| info.id());
@@ -313,8 +314,9 @@ impl States {
         watched
     }
 
-    /// Once a second: checks past the cache of a network file system whether the directory that is
-    /// held is still the one at its path, and whether buckets may have been replaced.
+    /// Makes the checks that are due once a second: whether the open directory is still the
+    /// directory at its path, past the cache of a network file system, and whether buckets may have
+    /// been replaced.
     pub fn look_after(&self) {
         self.look_at_root();
         let held = self.watched.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -359,7 +361,7 @@ impl Entry {
         Self { state: Arc::clone(state), traits: *traits, mark: *mark, file: *file, read: *read }
     }
 
-    /// True if the state still counts, given the present mark.
+    /// True if the state is still valid, given the present mark.
     fn counts(&self, now: Mark) -> bool {
         self.mark == now && (self.state.closed.is_none() || self.read.elapsed() < STATES_SEEN_MAX)
     }
@@ -391,8 +393,8 @@ impl KnownFile {
 }
 
 impl Look {
-    /// Opens the directory of documents; `None` if it does not exist. EPERM if its owner or mode is
-    /// not as the server makes it.
+    /// Opens the directory of documents; `None` if it does not exist. Fails with EPERM if its owner
+    /// or mode is not the one that the server gives it.
     fn place<'s>(&self, store: &'s Store) -> Io<Option<Place<'s>>> {
         match self.watched.level {
             Level::Documents => Place::vouched(store, OF_BUCKETS, Arc::clone(&self.watched.fd)).map(Some),

@@ -1,7 +1,7 @@
-//! Finds out whether documents belong to the bucket that has their name, before any are removed.
+//! Determines whether documents belong to the bucket that has their name, before any are removed.
 //!
-//! A new bucket may get the name of one whose documents are still there, and whose directory a
-//! person may have moved away for a moment. So these documents are kept until the new bucket
+//! A new bucket may get the name of an earlier one whose documents still exist, and whose directory
+//! a person may have moved away for a moment. So these documents are kept until the new bucket
 //! certainly exists.
 
 use backend::{BackendError, Result};
@@ -30,12 +30,12 @@ pub(super) enum Of {
     This,
     /// The documents certainly belong to another bucket.
     Another,
-    /// It is uncertain whose they are: so they stay.
+    /// The owner of the documents can't be determined, so that they are kept.
     Unknown,
 }
 
-/// Looks at the documents under a name, for the holder of the lock. An error if something cannot be
-/// read now.
+/// Determines whose documents are stored under a name. The caller holds the lock. Fails if
+/// something cannot be read at the moment.
 pub(super) fn of(store: &Store, place: &Place<'_>, name: &BucketName) -> Result<Of> {
     let traits = match attributes::traits(store, name) {
         // A person may put the bucket back to where a link or a file is now.

@@ -13,15 +13,15 @@ use crate::fs::file_info;
 use crate::fs::reading::read_names;
 use crate::layout::keymap::RECORDS;
 
-/// Moves all entries that can be moved. The names of the others are taken, or this process may not
-/// move them.
+/// Moves all entries that can be moved. For the others, the names are taken, or this process may
+/// not move them.
 pub(super) fn move_entries(from: &OwnedFd, to: &OwnedFd) -> Io<()> {
     // A program may be making entries all the while; what comes later goes by its path.
     while move_once(from, to)? {}
     Ok(())
 }
 
-/// True if any entry was moved.
+/// Moves the entries once. Returns true if any entry was moved.
 fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     let mut moved = false;
     read_names(from, |name, _| {
@@ -34,8 +34,8 @@ fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     Ok(moved)
 }
 
-/// False if moving entries to `to` would give someone access to them, or if their records are
-/// beside them. The owner of a directory has all rights on its entries, whatever its mode, so both
+/// False if moving entries to `to` would give a user access to them, or if their records are beside
+/// them. The owner of a directory has all rights on its entries, whatever its mode, so both
 /// directories must have the same owner.
 pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     let has_list =

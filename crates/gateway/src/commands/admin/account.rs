@@ -77,7 +77,7 @@ pub struct Which {
 }
 
 impl Which {
-    /// Finds the number.
+    /// Returns the id of the account.
     pub fn id(&self, server: &Server) -> Result<String> {
         if self.account.len() == 12 && self.account.bytes().all(|byte| byte.is_ascii_digit()) {
             return Ok(self.account.clone());

@@ -1,4 +1,4 @@
-//! The things that the commands of several nouns have in common.
+//! The functions that several commands of `slipway admin` share.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,8 +9,8 @@ use super::node::Node;
 use super::service::{Failure, Result, Server};
 use crate::commands::shown;
 
-/// Finds the ARN of a policy by its name: first of those of the account, whose names win over those
-/// of built-in ones.
+/// Finds the ARN of a policy by its name, first among the policies of the account and then among
+/// the built-in ones.
 pub fn arn_of(policy: &str, server: &Server) -> Result<String> {
     if policy.starts_with("arn:") {
         return Ok(policy.to_owned());
@@ -26,7 +26,7 @@ pub fn arn_of(policy: &str, server: &Server) -> Result<String> {
     Err(Failure::Refused { code: "NoSuchEntity".to_owned(), message })
 }
 
-/// Takes what is not there for what was removed.
+/// Treats the error that something does not exist as success, for deletions.
 pub fn gone(removed: Result<Node>) -> Result<()> {
     match removed {
         Err(failure) if failure.is_missing() => Ok(()),
@@ -34,12 +34,12 @@ pub fn gone(removed: Result<Node>) -> Result<()> {
     }
 }
 
-/// Writes a tag in a word.
+/// Returns a tag as `KEY=VALUE`.
 pub fn tag(tag: &Node) -> String {
     format!("{}={}", tag.text_of("Key"), tag.text_of("Value"))
 }
 
-/// Reads a policy document; `-` is standard input.
+/// Reads a policy document from a file; `-` is standard input.
 pub fn document(path: &Path) -> Result<String> {
     let mut text = String::new();
     // More than any form may have; what is too long is refused by the server, in its words.

@@ -1,16 +1,16 @@
-//! The files of the AWS CLI: sections with settings, some of which have settings of their own below
-//! them.
+//! Reads the configuration files of the AWS CLI: sections with settings, some of which have nested
+//! settings.
 
 use std::collections::BTreeMap;
 
-/// The settings of a section. Those below another one have its name and a dot before theirs:
-/// `iam.endpoint_url`.
+/// The settings of a section. A nested setting has the name of the outer setting and a dot before
+/// its own: `iam.endpoint_url`.
 pub type Settings = BTreeMap<String, String>;
 
-/// Reads the sections by their names, as they are between the brackets.
+/// Reads the sections, by the names between their brackets.
 ///
-/// As for the AWS CLI, a comment is a line of its own, and names are read without case. A setting
-/// or section that comes twice is refused: which of them counts would be a guess.
+/// As in the AWS CLI, a comment is a line of its own, and the case of names does not matter. A
+/// setting or section that occurs twice is refused: it would be a guess which one to use.
 pub fn read(text: &str) -> Result<BTreeMap<String, Settings>, String> {
     let mut sections = BTreeMap::new();
     let mut current: Option<(String, Settings)> = None;

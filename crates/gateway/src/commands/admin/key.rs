@@ -13,11 +13,11 @@ use super::node::Node;
 use super::output::{Output, with};
 use super::service::{Result, Server};
 
-/// The columns of a list of keys.
+/// The columns of a list of keys: title, and member of the answer.
 pub const COLUMNS: [(&str, &str); 3] =
     [("ACCESS KEY", "AccessKeyId"), ("STATUS", "Status"), ("MADE", "CreateDate")];
 
-/// The columns of a list of a user's keys, service keys among them.
+/// The columns of a list of all keys of a user, including service keys.
 const ALL_COLUMNS: [(&str, &str); 5] =
     [COLUMNS[0], COLUMNS[1], COLUMNS[2], ("ENDS", "Expires"), ("DESCRIPTION", "Description")];
 
@@ -70,7 +70,7 @@ pub struct Create {
     pub description: Option<String>,
 }
 
-/// Reads a time that is to come.
+/// Reads a time, which must be in the future.
 fn when(text: &str) -> std::result::Result<Timestamp, String> {
     let wrong = || "not a time, a date, or a number with w, d, h, m or s".to_owned();
     if let Some(time) = text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok()) {
@@ -112,7 +112,7 @@ pub fn create(user: Option<&str>, server: &Server) -> Result<Node> {
     Ok(made.child("AccessKey").cloned().unwrap_or_default())
 }
 
-/// Asks for the keys of a user.
+/// Requests the keys of a user.
 pub fn keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
     let members: Vec<_> = user.map(|user| ("UserName", user)).into_iter().collect();
     server.list("ListAccessKeys", &members, "AccessKeyMetadata")
@@ -133,13 +133,13 @@ fn create_service(new: &Create, server: &Server) -> Result<Node> {
     Ok(made.child("ServiceKey").cloned().unwrap_or_default())
 }
 
-/// Asks for the service keys of a user.
+/// Requests the service keys of a user.
 fn service_keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
     let members: Vec<_> = user.map(|user| ("UserName", user)).into_iter().collect();
     server.list_of(Service::Slipway, "ListServiceKeys", &members, "ServiceKeyMetadata")
 }
 
-/// Asks for the keys of a user, those of services with all that they have.
+/// Requests all keys of a user, and for service keys also their other members.
 fn all_keys_of(user: Option<&str>, server: &Server) -> Result<Vec<Node>> {
     let id = |key: &Node| key.text_of("AccessKeyId");
     let of_services = service_keys_of(user, server)?;
@@ -224,13 +224,14 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Asks whether a user is disabled; false for who may not see that.
+/// Requests whether a user is disabled; false if the requester may not see that.
 fn is_disabled(user: &str, server: &Server) -> bool {
     let found = server.iam("GetUser", &[("UserName", user)]);
     found.is_ok_and(|found| found.child("User").is_some_and(|user| user.child("Status").is_some()))
 }
 
-/// Changes a key, whosever it is: IAM's actions want its user.
+/// Changes a key of any owner. It requests the key's owner first, since IAM's actions need the
+/// user.
 fn change(action: &str, key: &str, more: &[(&str, &str)], server: &Server) -> Result<()> {
     let owner = server.iam("GetAccessKeyLastUsed", &[("AccessKeyId", key)])?.text_of("UserName");
     let mut members = vec![("AccessKeyId", key)];

@@ -1,6 +1,6 @@
-//! `slipway admin`: accounts, users, keys, groups, policies and roles, by the actions of IAM and
-//! our own (docs/decisions/0043-iam-and-sts-on-the-port.md). What it does, `aws iam` and boto3 do
-//! as well, except what only Slipway has.
+//! `slipway admin`: manages accounts, users, keys, groups, policies and roles with the actions of
+//! IAM and our own (docs/decisions/0043-iam-and-sts-on-the-port.md). `aws iam` and boto3 can do the
+//! same, except what only Slipway has.
 
 mod account;
 mod bucket;

@@ -1,13 +1,13 @@
-//! Answers of IAM: XML as a tree of elements.
+//! The XML of IAM's answers as a tree of elements.
 
 use percent_encoding::percent_decode_str;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::{Map, Value as Json};
 
-/// The depth to which elements may be nested. Answers have some ten levels.
+/// The largest depth of nested elements. Answers have about ten levels.
 const DEPTH_MAX: usize = 32;
-/// The elements that are numbers.
+/// The names of the elements whose text is a number.
 const NUMBERS: [&str; 8] = [
     "AttachmentCount",
     "Groups",
@@ -18,10 +18,10 @@ const NUMBERS: [&str; 8] = [
     "Users",
     "Value",
 ];
-/// The elements that are policy documents.
+/// The names of the elements whose text is a policy document.
 const DOCUMENTS: [&str; 3] = ["AssumeRolePolicyDocument", "Document", "PolicyDocument"];
 
-/// An element: its name, its text and what is in it.
+/// An element: its name, its text and the elements in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     /// The name.
@@ -33,7 +33,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Reads a document; `None` if it is none.
+    /// Reads a document; `None` if it is not well-formed.
     pub fn parse(document: &[u8]) -> Option<Self> {
         let mut reader = Reader::from_reader(document);
         let mut open = vec![Self::default()];
@@ -64,12 +64,13 @@ impl Node {
         root.children.into_iter().next()
     }
 
-    /// Returns the first child of a name.
+    /// Returns the first child with a name.
     pub fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// Returns the text of a child, empty if there is none. That of a policy document is decoded.
+    /// Returns the text of the first child with a name; empty if there is none. The text of a
+    /// policy document is decoded.
     pub fn text_of(&self, name: &str) -> String {
         let Some(child) = self.child(name) else { return String::new() };
         if DOCUMENTS.contains(&name) { decoded(&child.text) } else { child.text.clone() }
@@ -80,7 +81,7 @@ impl Node {
         self.child(name).map_or(&[], |list| &list.children)
     }
 
-    /// Writes the element as JSON, as `aws iam` shows it.
+    /// Returns the element as JSON, in the form in which `aws iam` shows it.
     pub fn json(&self) -> Json {
         if self.children.is_empty() {
             return self.leaf();
@@ -116,7 +117,7 @@ fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Returns the character of a reference: of XML's own names, and numbers.
+/// Returns the character for a reference, which is one of XML's own names or a number.
 fn character(reference: &str) -> Option<char> {
     Some(match reference {
         "amp" => '&',

@@ -6,17 +6,17 @@ use super::node::Node;
 use crate::commands::Console;
 use crate::text::visible;
 
-/// The way in which results are printed.
+/// The form in which results are printed, and where.
 pub struct Output<'c> {
-    /// The console that they are printed on.
+    /// The console on which they are printed.
     pub console: &'c Console,
     /// True for JSON.
     pub json: bool,
 }
 
 impl Output<'_> {
-    /// Prints a list: a row for each item, with the members that `columns` names, each under its
-    /// title.
+    /// Prints a list as a table: a row for each item, with the members that `columns` names after
+    /// their titles.
     pub fn list(&self, items: &[Node], columns: &[(&str, &str)]) {
         if self.json {
             let all: Vec<Json> = items.iter().map(Node::json).collect();
@@ -27,7 +27,7 @@ impl Output<'_> {
         self.table(&std::iter::once(titles).chain(items.iter().map(row)).collect::<Vec<_>>());
     }
 
-    /// Prints one thing: `lines` for people, `json` for programs.
+    /// Prints one thing: `lines` for people, or `json` for programs.
     pub fn facts(&self, lines: &[(&str, String)], json: &Json) {
         if self.json {
             return self.document(json);
@@ -37,7 +37,7 @@ impl Output<'_> {
         self.table(&rows.collect::<Vec<_>>());
     }
 
-    /// Prints that something was done. With `--json` nothing is said.
+    /// Prints that something was done; with `--json`, nothing is printed.
     pub fn done(&self, line: &str) {
         if !self.json {
             self.console.say(line);
@@ -71,7 +71,7 @@ pub fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Adds a column with the status, which only what is disabled has, if there is any.
+/// Adds a column for the status if one of the items has a status, which only disabled ones have.
 pub fn with_status(
     items: &[Node],
     columns: &[(&'static str, &'static str)],
@@ -90,13 +90,13 @@ pub fn with(object: Json, more: impl IntoIterator<Item = (&'static str, Json)>) 
     Json::Object(members)
 }
 
-/// Writes names in a line.
+/// Returns the texts of one member of all items, separated by commas.
 pub fn joined(items: &[Node], name: &str) -> String {
     let names: Vec<String> = items.iter().map(|item| item.text_of(name)).collect();
     names.join(", ")
 }
 
-/// Writes items as a JSON array.
+/// Returns items as a JSON array.
 pub fn array(items: &[Node]) -> Json {
     items.iter().map(Node::json).collect()
 }

@@ -17,7 +17,7 @@ const COLUMNS: [(&str, &str); 4] = [
 ];
 const VERSION_COLUMNS: [(&str, &str); 3] =
     [("VERSION", "VersionId"), ("COUNTS", "IsDefaultVersion"), ("MADE", "CreateDate")];
-/// The number of versions that a policy has at most.
+/// The largest number of versions of a policy.
 const VERSIONS_MAX: usize = 5;
 
 /// The commands for managed policies.
@@ -152,8 +152,9 @@ fn versions(arn: &str, server: &Server) -> Result<Vec<Node>> {
     server.list("ListPolicyVersions", &[("PolicyArn", arn)], "Versions")
 }
 
-/// Makes a version that counts. Versions are listed newest first; if there is no place for one
-/// more, the oldest that does not count goes, once it is clear that the new one is a policy.
+/// Makes a new version that is the default, and returns its id. If there are too many versions, the
+/// oldest that is not the default is deleted. This happens only after the server has accepted the
+/// new document, up to the limit.
 fn update(arn: &str, text: &str, server: &Server) -> Result<String> {
     let members = [("PolicyArn", arn), ("PolicyDocument", text), ("SetAsDefault", "true")];
     let made = match server.iam("CreatePolicyVersion", &members) {
@@ -172,7 +173,8 @@ fn update(arn: &str, text: &str, server: &Server) -> Result<String> {
     Ok(made.child("PolicyVersion").map(|version| version.text_of("VersionId")).unwrap_or_default())
 }
 
-/// The lists of who has a policy, with the names in them.
+/// The lists of users, groups and roles that a policy is attached to: the list's name, the member
+/// with the name, and the word in actions.
 const HOLDERS: [(&str, &str, &str); 3] = [
     ("PolicyUsers", "UserName", "User"),
     ("PolicyGroups", "GroupName", "Group"),
@@ -209,7 +211,8 @@ fn show(arn: &str, version: Option<&str>, server: &Server, output: &Output<'_>) 
     Ok(())
 }
 
-/// Takes from a policy all that keeps it from being deleted.
+/// Detaches a policy, and deletes its versions except the default, so that it can be deleted. Fails
+/// if it is the boundary of something.
 fn take_all(arn: &str, server: &Server) -> Result<()> {
     for (list, name, word) in HOLDERS {
         for (usage, is_boundary) in [("PermissionsPolicy", false), ("PermissionsBoundary", true)] {

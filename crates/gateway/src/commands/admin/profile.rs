@@ -1,4 +1,4 @@
-//! Which server is asked, and with which keys: as the AWS CLI finds them.
+//! Finds the server and the access key for requests, as the AWS CLI finds them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,9 @@ use super::ini::{self, Settings};
 use crate::credentials;
 use crate::state_dir::Access;
 
-/// The region that requests for IAM are signed for, as the AWS CLI signs them; every gateway takes
-/// it.
+/// The region that requests to IAM are signed for, as by the AWS CLI; every gateway accepts it.
 const REGION: &str = "us-east-1";
-/// The settings by which a profile has no keys of its own; none of them is supported here.
+/// The settings with which a profile gets its keys from elsewhere; none of them is supported here.
 const OTHER_SOURCES: [&str; 6] = [
     "role_arn",
     "sso_session",
@@ -50,23 +49,23 @@ pub struct ConnectionOptions {
     pub insecure: bool,
 }
 
-/// A server, and who asks it.
+/// The server, and the credentials for requests to it.
 #[derive(Debug)]
 pub struct Found {
-    /// Its URL.
+    /// The URL of the server.
     pub url: String,
-    /// The authorities whose certificates are trusted.
+    /// The certificate authorities that are trusted.
     pub trust: Trust,
-    /// The keys.
+    /// The access key with its secret.
     pub credentials: Credentials,
-    /// The source of the keys, for messages.
+    /// The source of the access key, for messages.
     pub source: String,
 }
 
-/// The variables of the environment; those that are empty count as none.
+/// A function that returns an environment variable. One that is empty counts as missing.
 type Env<'e> = &'e dyn Fn(&str) -> Option<String>;
 
-/// The files of the AWS CLI.
+/// The configuration files of the AWS CLI.
 struct Files {
     credentials: BTreeMap<String, Settings>,
     config: BTreeMap<String, Settings>,
@@ -85,7 +84,8 @@ impl Files {
         })
     }
 
-    /// The settings of a profile: of both files, where those of the file with the keys win.
+    /// Returns the settings of a profile, from both files. Those in the credentials file take
+    /// precedence.
     fn profile(&self, name: &str) -> Option<Settings> {
         let names = [format!("profile {name}"), format!("profile \"{name}\""), format!("profile '{name}'")];
         let mut found = names.iter().find_map(|name| self.config.get(name));
@@ -109,7 +109,7 @@ fn home_relative(path: &str, env: Env<'_>) -> PathBuf {
     }
 }
 
-/// Reads a file of the AWS CLI; one that is not there has nothing in it.
+/// Reads a configuration file of the AWS CLI; one that does not exist counts as empty.
 fn read(path: &Path) -> Result<BTreeMap<String, Settings>, String> {
     let shown = path.display();
     match std::fs::read_to_string(path) {
@@ -119,7 +119,7 @@ fn read(path: &Path) -> Result<BTreeMap<String, Settings>, String> {
     }
 }
 
-/// Finds the server and the keys. `env` reads the variables.
+/// Finds the server and the access key. `env` returns environment variables.
 pub fn find(options: &ConnectionOptions, env: Env<'_>) -> Result<Found, String> {
     let env: Env<'_> = &|name: &str| env(name).filter(|value| !value.is_empty());
     let files = Files::read(env)?;
@@ -161,8 +161,8 @@ fn endpoint(options: &ConnectionOptions, env: Env<'_>, files: &Files, profile: &
         .or_else(|| profile.get("endpoint_url").cloned())
 }
 
-/// Finds the keys. As for the AWS CLI, those of the environment win over `AWS_PROFILE`, and not
-/// over a profile that is named on the command line.
+/// Finds the access key. As in the AWS CLI, one in the environment takes precedence over
+/// `AWS_PROFILE`, but not over a profile that is named on the command line.
 fn keys(
     options: &ConnectionOptions,
     env: Env<'_>,

@@ -46,7 +46,7 @@ pub struct Which {
 }
 
 impl Which {
-    /// Finds the ARN.
+    /// Returns the ARN of the provider, which may be given by its URL.
     fn arn(&self, server: &Server) -> Result<String> {
         if self.provider.starts_with("arn:") {
             return Ok(self.provider.clone());

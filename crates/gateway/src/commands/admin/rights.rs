@@ -1,4 +1,4 @@
-//! The policies of a user, group or role: attached ones, and those of its own.
+//! The policies of a user, group or role: attached policies and inline policies.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::node::Node;
 use super::output::{Output, array, joined};
 use super::service::{Failure, Result, Server};
 
-/// A kind of what has policies.
+/// The kind of an entity that has policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// A user.
@@ -21,7 +21,7 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Returns the word in the names of actions.
+    /// Returns the word for this kind in the names of actions.
     pub const fn word(self) -> &'static str {
         match self {
             Self::User => "User",
@@ -30,7 +30,7 @@ impl Holder {
         }
     }
 
-    /// Returns the parameter that names it.
+    /// Returns the parameter of actions that names the entity.
     pub const fn parameter(self) -> &'static str {
         match self {
             Self::User => "UserName",
@@ -39,7 +39,7 @@ impl Holder {
         }
     }
 
-    /// Returns the command's noun.
+    /// Returns the word for this kind in the command line.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -76,7 +76,7 @@ pub enum RightsCommand {
     DeletePolicy(Own),
 }
 
-/// A managed policy of something.
+/// A managed policy, attached to an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Managed {
     /// Its name
@@ -85,7 +85,7 @@ pub struct Managed {
     pub policy: String,
 }
 
-/// A policy of something's own.
+/// An inline policy of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Own {
     /// Its name
@@ -134,7 +134,7 @@ pub fn run(command: &RightsCommand, of: Holder, server: &Server, output: &Output
     Ok(())
 }
 
-/// Attaches a policy by its name or its ARN, and returns the ARN.
+/// Attaches a policy, which is given by its name or its ARN, and returns the ARN.
 pub fn attach(of: Holder, name: &str, policy: &str, server: &Server) -> Result<String> {
     let arn = arn_of(policy, server)?;
     server.iam(&format!("Attach{}Policy", of.word()), &[(of.parameter(), name), ("PolicyArn", &arn)])?;
@@ -143,14 +143,14 @@ pub fn attach(of: Holder, name: &str, policy: &str, server: &Server) -> Result<S
 
 /// The policies that a user, group or role has.
 pub struct Rights {
-    /// The attached policies.
+    /// The attached managed policies.
     pub attached: Vec<Node>,
-    /// The names of those of its own.
+    /// The names of the inline policies.
     pub own: Vec<Node>,
 }
 
 impl Rights {
-    /// Asks for them.
+    /// Requests the policies of an entity.
     pub fn of(of: Holder, name: &str, server: &Server) -> Result<Self> {
         let (word, members) = (of.word(), [(of.parameter(), name)]);
         Ok(Self {
@@ -159,18 +159,18 @@ impl Rights {
         })
     }
 
-    /// Returns the lines that show them.
+    /// Returns the lines that show the policies.
     pub fn lines(&self) -> [(&'static str, String); 2] {
         let own: Vec<&str> = self.own.iter().map(|name| name.text.as_str()).collect();
         [("policies", joined(&self.attached, "PolicyName")), ("own policies", own.join(", "))]
     }
 
-    /// Returns the members of JSON that show them.
+    /// Returns the JSON members that show the policies.
     pub fn json(&self) -> [(&'static str, serde_json::Value); 2] {
         [("AttachedPolicies", array(&self.attached)), ("PolicyNames", array(&self.own))]
     }
 
-    /// Takes them all away. What is gone meanwhile is no failure.
+    /// Detaches and deletes all policies. One that is gone meanwhile is not an error.
     pub fn take(&self, of: Holder, name: &str, server: &Server) -> Result<()> {
         let (word, parameter) = (of.word(), of.parameter());
         for policy in &self.attached {
@@ -185,7 +185,8 @@ impl Rights {
     }
 }
 
-/// Adds a hint to the refusal to delete something that still has something.
+/// Adds a hint to the error if a user, group or role cannot be deleted because something still
+/// belongs to it.
 pub fn with_hint(deleted: Result<Node>, of: Holder, name: &str) -> Result<()> {
     deleted.map(|_| ()).map_err(|failure| match failure {
         Failure::Refused { code, message } if code == "DeleteConflict" => {

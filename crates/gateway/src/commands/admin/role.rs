@@ -12,7 +12,7 @@ use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
 use crate::values::whole;
 
-/// The name that AWS's console gives the policy by which it revokes sessions.
+/// The name of the inline policy with which AWS's console revokes sessions.
 const REVOKED: &str = "AWSRevokeOlderSessions";
 const COLUMNS: [(&str, &str); 4] =
     [("NAME", "RoleName"), ("PATH", "Path"), ("ID", "RoleId"), ("MADE", "CreateDate")];
@@ -170,8 +170,9 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
     Ok(())
 }
 
-/// Puts the policy that AWS's console puts to revoke sessions; one that is there is replaced. The
-/// time is the next second's, since sessions are given out with whole seconds.
+/// Puts the policy with which AWS's console revokes sessions; it replaces an earlier one. Sessions
+/// that were issued before the returned time are revoked. This is the next full second, since the
+/// times of sessions are in whole seconds.
 ///
 /// Source: "Revoke IAM role temporary security credentials" in the IAM User Guide.
 fn revoke_sessions(name: &str, now: Timestamp, server: &Server) -> Result<Timestamp> {

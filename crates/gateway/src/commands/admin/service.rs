@@ -1,4 +1,4 @@
-//! The server: actions are sent to it, and its answers read.
+//! The server: sends actions to it, and reads its answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,33 +17,33 @@ use zeroize::Zeroizing;
 use super::node::Node;
 use super::profile::Found;
 
-/// The advice if the system has no certificates.
+/// The advice if the system has no trusted certificates.
 const WITHOUT_ROOTS: &str = "name a file with --ca, or accept any certificate with --insecure";
 /// The time that an action may take.
 const ACTION_TIME_MAX: Duration = Duration::from_mins(1);
-/// The bytes of an answer: a page of 1,000 users with their tags is less.
+/// The longest answer, in bytes: a page of 1,000 users with their tags is shorter.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-/// The items of a page of a list, which are the most that IAM gives.
+/// The number of items to request for a page of a list: IAM's maximum.
 const PAGE_ITEMS: &str = "1000";
-/// The characters of forms that are encoded.
+/// The characters in forms that are percent-encoded.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The reason why there is no answer.
+/// The reason why an action has failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The server refused the action: its code and sentence.
+    /// The server has refused the action, with a code and a sentence.
     Refused {
-        /// Such as `NoSuchEntity`.
+        /// The code, such as `NoSuchEntity`.
         code: String,
         /// The sentence.
         message: String,
     },
-    /// It could not be asked, or what answered is not IAM.
+    /// The server could not be reached, or the answer is not one of IAM's; the text says why.
     NotAsked(String),
 }
 
 impl Failure {
-    /// True if the server says that something is not there.
+    /// True if the server says that something does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if code == "NoSuchEntity")
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The result of asking.
+/// The result of a request.
 pub type Result<T> = std::result::Result<T, Failure>;
 
 /// A parameter of an action.
@@ -73,7 +73,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Nothing is sent yet.
+    /// Makes a client for the server, and sends nothing yet.
     pub fn new(found: Found) -> std::result::Result<Self, String> {
         let endpoint = Endpoint::new(&found.url, &found.trust, WITHOUT_ROOTS)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -95,12 +95,12 @@ impl Server {
         self.perform(Service::Slipway, action, members)
     }
 
-    /// Asks for a list of IAM's to its end.
+    /// Requests all items of one of IAM's lists.
     pub fn list(&self, action: &str, members: &[Member<'_>], list: &str) -> Result<Vec<Node>> {
         self.list_of(Service::Iam, action, members, list)
     }
 
-    /// Asks for a list to its end, page by page.
+    /// Requests all items of a list, page by page.
     pub fn list_of(
         &self,
         service: Service,
@@ -176,7 +176,7 @@ impl Server {
         })
     }
 
-    /// Returns the headers of a request with this body, signed.
+    /// Returns the headers of a signed request with this body.
     fn signed(&self, service: Service, body: &str) -> Result<HeaderMap> {
         let refused =
             |why: String| Failure::NotAsked(format!("requests cannot be signed with these keys: {why}"));

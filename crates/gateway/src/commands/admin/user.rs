@@ -162,8 +162,8 @@ pub fn run(command: &UserCommand, server: &Server, output: &Output<'_>) -> Resul
     Ok(())
 }
 
-/// Makes a user with all that was asked for. If a policy or a group fails, the user stays, and the
-/// message says what is missing; without the key that was asked for, it does not.
+/// Makes a user with policies, groups and a key. If a policy or a group fails, the user stays, and
+/// the message says what is missing. If the key fails, the user is deleted again.
 fn make(
     name: &str,
     path: &str,
@@ -197,7 +197,8 @@ fn make(
     Ok(())
 }
 
-/// Deletes a user that was just made, and says so in the failure that it was to have a key.
+/// Deletes a user that was just made, since its key could not be made. Returns the failure with a
+/// remark about this.
 fn unmade(name: &str, failure: Failure, server: &Server) -> Failure {
     let deleted = take_all(name, server).and_then(|()| server.iam("DeleteUser", &[("UserName", name)]));
     let what = match deleted {
@@ -235,7 +236,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Takes from a user all that keeps it from being deleted.
+/// Deletes and detaches everything that keeps a user from being deleted.
 fn take_all(name: &str, server: &Server) -> Result<()> {
     let of = [("UserName", name)];
     for key in keys_of(Some(name), server)? {

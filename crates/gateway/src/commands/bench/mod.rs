@@ -19,7 +19,7 @@ use crate::descriptors::raise_descriptor_limit;
 use options::BenchCommand;
 use plan::plan;
 
-/// Measures.
+/// Runs the measurement, or another command of `slipway bench`.
 pub fn run(options: &BenchOptions) -> ExitCode {
     let console = Console::new();
     if options.list_presets {
@@ -73,7 +73,7 @@ pub fn run(options: &BenchOptions) -> ExitCode {
     }
 }
 
-/// Shows the medians and the sums, and writes the reports that the options name.
+/// Prints the medians and the sums, and writes the reports that the options name.
 fn show_report(console: &Console, options: &BenchOptions, report: &Report) -> ExitCode {
     if let Some(medians) = table::medians(report) {
         console.say_lines(&medians);
@@ -110,7 +110,7 @@ fn try_reports(options: &BenchOptions) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes all reports that can be written, and names those that cannot.
+/// Writes all reports that can be written. The error lists those that cannot.
 fn write_reports(options: &BenchOptions, report: &Report) -> Result<(), String> {
     let mut failed = Vec::new();
     let mut write = |path: &Path, text: Result<String, String>| {
@@ -145,14 +145,14 @@ fn compare(first: &Path, second: &Path) -> Result<String, String> {
     bench::compare(&read(first)?, &read(second)?)
 }
 
-/// The fields that a report of any format has.
+/// The fields that a report has in every version of its format.
 #[derive(Deserialize)]
 struct ReportHead {
     format: u32,
 }
 
-/// At the first signal, the measurement ends with a report. The second ends the program at once,
-/// and prints what it leaves behind.
+/// Stops the measurement with a report at the first signal. The second signal ends the program at
+/// once, after it has printed what stays behind.
 fn stop_on_signals(stop: &Stop, place: &Arc<OnceLock<String>>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (stop, place) = (stop.clone(), Arc::clone(place));

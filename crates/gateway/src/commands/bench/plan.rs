@@ -1,4 +1,4 @@
-//! Makes the plan of a measurement from the options.
+//! Makes the plan of a measurement from the options of `slipway bench`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -68,7 +68,7 @@ fn steps(options: &BenchOptions, endpoints: usize) -> Result<Vec<Step>, String> 
     Ok(steps)
 }
 
-/// Steps of one operation.
+/// Returns the steps for one operation.
 fn own_steps(options: &BenchOptions, endpoints: usize, swept: &[usize]) -> Result<Vec<Step>, String> {
     let Some(test) = options.operation.map(Operation::test) else {
         return Err("nothing to measure: give an operation or --preset".to_owned());

@@ -1,7 +1,7 @@
-//! The archive of `mc admin cluster iam export`: a zip of some JSON files.
+//! Reads the archive that `mc admin cluster iam export` makes: a zip of some JSON files.
 //!
-//! Nothing is written to any path that it names. It may have been made to do harm all the same:
-//! names, sizes and the number of entries are limited before anything is unpacked.
+//! The archive may be malicious. So nothing is written to a path that it names, and names, sizes
+//! and the number of entries are limited before anything is unpacked.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read as _};
@@ -13,13 +13,13 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::file;
 
-/// The entries that are read of a list of them at most; an export has seven.
+/// The largest number of entries that are read; an export has seven.
 const ENTRIES_MAX: usize = 64;
-/// The bytes of all files together at most. What an account may have has 16 MiB.
+/// The largest size of all files together, in bytes. The document of an account may have 16 MiB.
 const BYTES_MAX: u64 = 64 << 20;
-/// The directory in which the files are.
+/// The directory in the archive that has the files.
 const DIRECTORY: &str = "iam-assets/";
-/// The bytes that an entry of the list of entries begins with.
+/// The bytes at the beginning of each entry in the archive's central directory.
 const ENTRY_MARK: &[u8] = b"PK\x01\x02";
 
 /// The files of an export.
@@ -36,9 +36,9 @@ pub const FILES: [&str; 7] = [
 /// The content of an archive.
 #[derive(Debug, Default)]
 pub struct Archive {
-    /// The files that are known, by name. Secrets are in them.
+    /// The files that are known, by name. They contain secrets.
     pub files: BTreeMap<&'static str, Zeroizing<Vec<u8>>>,
-    /// The names of others.
+    /// The names of the other files.
     pub others: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Files with identities: secrets are in them.
+//! Reads files with identities, which contain secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use zeroize::Zeroizing;
 
-/// The bytes that are read of a file at most. The document of an account has as many.
+/// The largest size of a file, in bytes. The document of an account may have as many.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a file.
@@ -23,7 +23,8 @@ pub fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// Says where JSON is wrong. The error itself may show a value, which may be a secret.
+/// Returns the place of an error in JSON. The error's own text may contain a value, which may be a
+/// secret.
 pub fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
@@ -53,7 +54,8 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
     }
 }
 
-/// Reads an object in which no name is there twice: serde's own maps let the last one win.
+/// Deserializes an object, and refuses a name that occurs twice: serde's own maps keep the last
+/// value.
 pub fn unique<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, V>, D::Error> {

@@ -24,11 +24,11 @@ pub struct WantedKey {
     pub disabled: bool,
     /// When it ends.
     pub expires: Option<Timestamp>,
-    /// What it may do, of what its user may.
+    /// The policy that limits it to a part of what its user may do.
     pub policy: Document,
-    /// What people know it by.
+    /// The description by which people know it.
     pub description: Option<Description>,
-    /// What is to be said of it.
+    /// A remark for the report; empty if there is none.
     pub note: String,
 }
 

@@ -13,14 +13,15 @@ use iam::model::Document;
 use iam::{Policy, PolicyKind};
 use serde_json::{Map, Value as Json, json};
 
-/// The only version that MinIO knows.
+/// The only version of the policy language that MinIO knows.
 const VERSION: &str = "2012-10-17";
-/// The services of this server that MinIO has not.
+/// The patterns for actions of the services that this server has and MinIO does not.
 const NOT_THERE: [&str; 3] = ["iam:*", "sts:*", "s3express:*"];
 
 /// The translation of a policy.
 pub struct Translated {
-    /// The document here; `None` if all of it concerns MinIO alone; or why it cannot be taken.
+    /// The policy for this server; `None` if it concerns only MinIO; or the reason why it cannot be
+    /// translated.
     pub document: Result<Option<Document>, String>,
     /// True if it denies something.
     pub denies: bool,
@@ -77,7 +78,8 @@ fn statements(theirs: &Json, without: &mut Vec<String>) -> Result<Vec<Json>, Str
     Ok(ours)
 }
 
-/// Translates a statement; `None` if nothing is left of it.
+/// Translates a statement; `None` if nothing is left of it. Actions and elements that are left out
+/// are added to `without`.
 fn translate_statement(
     theirs: &Map<String, Json>,
     without: &mut Vec<String>,
@@ -120,8 +122,8 @@ fn translate_statement(
     Ok(Some(ours))
 }
 
-/// Each text once, in one order: MinIO writes sets in another order each time, and what was
-/// imported is known again by its text.
+/// Sorts texts, and removes repetitions. MinIO writes sets in changing order, and the import
+/// recognizes a policy that it has made before by its text.
 fn in_order(texts: Vec<String>) -> Vec<String> {
     texts.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -135,7 +137,7 @@ fn texts(value: &Json) -> Result<Vec<&str>, String> {
     }
 }
 
-/// The actions that there are here. Others come to `without`.
+/// Returns the actions that exist on this server. The others are added to `without`.
 fn actions(value: &Json, without: &mut Vec<String>) -> Result<Vec<String>, String> {
     let mut ours = Vec::new();
     for action in texts(value)? {
@@ -153,14 +155,14 @@ fn actions(value: &Json, without: &mut Vec<String>) -> Result<Vec<String>, Strin
     Ok(in_order(ours))
 }
 
-/// True for an action of S3 that this server knows.
+/// True for an action of S3 that exists on this server.
 fn is_here(action: &str) -> bool {
     let statement = json!({ "Effect": "Allow", "Action": action, "Resource": "*" });
     let text = json!({ "Version": VERSION, "Statement": [statement] }).to_string();
     action.starts_with("s3:") && Policy::parse(text.as_bytes(), PolicyKind::Managed).is_ok()
 }
 
-/// The resources of S3, and for all objects of a bucket the bucket.
+/// Returns the resources of S3. For each that is all objects of a bucket, the bucket is added.
 fn resources(value: &Json) -> Result<Vec<String>, String> {
     const PREFIX: &str = "arn:aws:s3:::";
     let mut ours = Vec::new();
@@ -191,7 +193,7 @@ fn with_user_names(condition: &Json) -> Result<Json, String> {
     Ok(condition)
 }
 
-/// Brings the values of each condition into one order.
+/// Sorts the values of each condition.
 fn sort_values(condition: &mut Json) {
     for operator in condition.as_object_mut().into_iter().flat_map(Map::values_mut) {
         for values in operator.as_object_mut().into_iter().flat_map(Map::values_mut) {

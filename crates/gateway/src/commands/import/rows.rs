@@ -9,14 +9,14 @@ use crate::commands::admin::aligned;
 use crate::commands::{Console, FOUND, OK};
 use crate::text::one_line;
 
-/// The kinds of things.
+/// The kinds of imported things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Policy,
     Group,
     User,
     ServiceAccount,
-    /// Policies of whom another program knows.
+    /// The policies that a name known to another program (such as a directory) has.
     Mapping,
     Bucket,
     File,
@@ -39,22 +39,23 @@ impl Kind {
 /// The outcome for one identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was made.
+    /// The identity was made.
     Imported,
-    /// It was made, or was there, without something that it had.
+    /// The identity was made, or existed, but lacks something that it had at the other server.
     InPart,
-    /// It was there, as it would have been made.
+    /// The identity existed already, in the form in which it would have been made.
     Known,
-    /// It says nothing that concerns this server, and so is not there.
+    /// The identity contains nothing that concerns this server, and was not made.
     Nothing,
-    /// Another one has its name, and is left as it is.
+    /// Something else has its name, and was left as it is.
     Differs,
-    /// It was not made.
+    /// The identity was not made.
     NotImported,
 }
 
 impl Outcome {
-    /// The same for somebody who does not get all that it had.
+    /// Returns the outcome for an entity that does not get everything that it had at the other
+    /// server.
     pub const fn in_part(self) -> Self {
         match self {
             Self::Imported | Self::Known => Self::InPart,
@@ -85,7 +86,7 @@ impl Outcome {
     }
 }
 
-/// One thing, and what became of it.
+/// The report about one thing that was to be imported, with the outcome.
 #[derive(Debug, Clone)]
 pub struct Row {
     kind: Kind,
@@ -95,13 +96,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// Makes a row with those of the notes that say something.
+    /// Makes a row with the notes that are not empty.
     pub fn new(kind: Kind, name: &str, outcome: Outcome, notes: &[&str]) -> Self {
         let notes: Vec<&str> = notes.iter().copied().filter(|note| !note.is_empty()).collect();
         Self { kind, name: name.to_owned(), outcome, note: notes.join("; ") }
     }
 
-    /// Makes the row of something that is not taken over.
+    /// Makes the row of something that is not imported; `why` is the reason.
     pub fn left(kind: Kind, name: &str, why: &str) -> Self {
         Self::new(kind, name, Outcome::NotImported, &[why])
     }
@@ -122,7 +123,7 @@ pub struct Shape {
     pub dry_run: bool,
 }
 
-/// Prints what became of everything, and returns the exit status.
+/// Prints the outcomes, and returns the exit status.
 pub fn print(rows: &[Row], shape: Shape, console: &Console) -> ExitCode {
     let shown = |row: &Row| row.outcome.shown(shape.dry_run);
     if shape.json {

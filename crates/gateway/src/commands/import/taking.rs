@@ -1,5 +1,5 @@
-//! Identities of another server, as an account here takes them over. All of it is one change of one
-//! document: it is made whole, or not at all.
+//! Makes the identities of another server in an account of this one. All of them are one change of
+//! one document, which is made as a whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,18 @@ use zeroize::Zeroizing;
 use super::keys::{Taken, WantedKey, check_free, take_key};
 use super::rows::{Became, Kind, Outcome, Row, refused};
 
-/// The name of the policy of a user's own that an import gives it.
+/// The name of the inline policy that the import gives a user.
 const OWN_POLICY: &str = "imported";
 
 /// A managed policy to be made.
 pub struct WantedPolicy {
-    /// Its name at the other server.
+    /// The name of the policy at the other server.
     pub name: String,
-    /// The document here; `None` if all of it concerns the other server alone; or why it cannot be
-    /// taken.
+    /// The policy for this server; `None` if it concerns only the other server; or the reason why
+    /// it cannot be imported.
     pub document: Result<Option<Document>, String>,
-    /// True if it denies something: whoever had it might do more without it.
+    /// True if the policy denies something: a user who does not get it might be allowed more than
+    /// before.
     pub denies: bool,
     /// A remark for the report; empty if there is none.
     pub note: String,
@@ -32,39 +33,39 @@ pub struct WantedPolicy {
 
 /// A group to be made.
 pub struct WantedGroup {
-    /// Its name.
+    /// The name of the group.
     pub name: String,
-    /// Its policies.
+    /// The names of the policies that the group has.
     pub policies: Vec<String>,
     /// A remark for the report; empty if there is none.
     pub note: String,
 }
 
-/// A user to be made. Its name is its access key.
+/// A user to be made. The name at the other server is the access key.
 pub struct WantedUser {
-    /// Its name, and its access key.
+    /// The user's name, which is also the access key.
     pub name: String,
-    /// Its secret key.
+    /// The secret key.
     pub secret: Zeroizing<String>,
-    /// True if its key is not to be accepted.
+    /// True if the key is to be inactive.
     pub disabled: bool,
     /// The POSIX identity.
     pub posix: Option<Posix>,
-    /// The built-in policy that it gets.
+    /// The ARN of the built-in policy that the user gets.
     pub built_in: Option<&'static str>,
-    /// The policy of its own.
+    /// The user's inline policy.
     pub own: Option<Document>,
-    /// Policies that are made, too.
+    /// The names of the other policies that the user has.
     pub policies: Vec<String>,
-    /// Its groups.
+    /// The names of the user's groups.
     pub groups: Vec<String>,
     /// A remark for the report; empty if there is none.
     pub note: String,
-    /// The things that it had and does not get.
+    /// The things that the user had at the other server and does not get.
     pub left: Vec<String>,
 }
 
-/// All that is to be made.
+/// Everything that is to be made.
 #[derive(Default)]
 pub struct Wanted {
     /// The policies.
@@ -75,22 +76,22 @@ pub struct Wanted {
     pub users: Vec<WantedUser>,
     /// The keys of their services.
     pub keys: Vec<WantedKey>,
-    /// The rows of identities that are not taken over at all.
+    /// The rows of identities that are not imported at all.
     pub rows: Vec<Row>,
 }
 
-/// The entities that were made, or were there, so that others can refer to them.
+/// The entities that were made, or existed, and that others can refer to.
 #[derive(Default)]
 struct Made {
     policies: BTreeMap<String, PolicyArn>,
     groups: BTreeMap<String, Name>,
-    /// Policies that say nothing here, so that nobody misses them.
+    /// The policies that contain nothing for this server, so that nobody has to get them.
     nothing: BTreeSet<String>,
-    /// Policies and groups that are not there, and would deny something.
+    /// The policies and groups that were not made, and would deny something.
     denying: BTreeSet<String>,
 }
 
-/// Makes all of it in `document`, and says what became of each.
+/// Makes everything in `document`, and returns a row for each thing.
 pub fn take_over(
     wanted: &Wanted,
     taken: &Taken<'_>,
@@ -171,28 +172,28 @@ fn make_policy(
     Ok((Some(arn), Outcome::Imported))
 }
 
-/// A policy among [`Made::denying`].
+/// Returns the name of a policy in [`Made::denying`].
 fn of_policy(name: &str) -> String {
     format!("the policy {name}")
 }
 
-/// A group among [`Made::denying`].
+/// Returns the name of a group in [`Made::denying`].
 fn of_group(name: &str) -> String {
     format!("the group {name}")
 }
 
-/// The part that a user or group gets of what it had.
+/// The policies or groups that a user or group gets, of those that it had.
 #[derive(Default)]
 struct Share<T> {
     got: Vec<T>,
-    /// The things that it does not get.
+    /// The policies or groups that it does not get.
     left: Vec<String>,
-    /// The part of them that would deny something.
+    /// The items of `left` that would deny something.
     denying: Vec<String>,
 }
 
 impl<T: Clone + PartialEq> Share<T> {
-    /// Finds what is there of `names`, up to `max`.
+    /// Determines which of `names` are in `there`, and gets at most `max` of them.
     fn of(
         names: &[String],
         there: &BTreeMap<String, T>,
@@ -281,12 +282,12 @@ fn make_group(
     Ok((name, Outcome::Imported))
 }
 
-/// True if both have the same, in whatever order.
+/// True if both have the same items, in any order.
 fn same<T: PartialEq>(left: &[T], right: &[T]) -> bool {
     left.len() == right.len() && left.iter().all(|one| right.contains(one))
 }
 
-/// A user as it is to be.
+/// A user that is to be made.
 struct Target<'w> {
     name: Name,
     credential: Credential,
@@ -405,7 +406,7 @@ fn add_user(target: &Target<'_>, document: &mut AccountDocument, cx: &Context<'_
     document.import_access_key(&NewKey::plain(KeyOwner::User(name.clone())), &target.credential, cx)
 }
 
-/// Says in what a user that is there differs from one that would be made.
+/// Returns the differences between an existing user and the one that would be made.
 fn differences(
     target: &Target<'_>,
     user: &User,

@@ -1,4 +1,4 @@
-//! The tree whose identities are changed, by this process as by one of its gateways.
+//! The tree whose identities an import changes, through the same code as a gateway.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::commands::master_key::{Prepared, TreeOptions, told};
 use crate::credentials;
 use crate::state_dir::STATE_DIR;
 
-/// The options that the imports of identities have in common.
+/// The options that all imports of identities have.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Only show what would be imported; nothing is written
@@ -37,13 +37,13 @@ pub struct Tree {
     runtime: Runtime,
     registry: Arc<Registry>,
     account: AccountId,
-    /// The access key of the root of the tree, as far as it is known here: that which a gateway is
-    /// started with need not be.
+    /// The access key of the root of the tree, if it is known here. A gateway may have been started
+    /// with another one.
     root_key: Option<AccessKeyId>,
 }
 
 impl Tree {
-    /// Opens a tree; for a dry run without write access.
+    /// Opens a tree; a dry run opens it without write access.
     pub fn open(options: &TreeOptions, dry_run: bool) -> Result<Self, String> {
         let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, dry_run)?;
         let account = root.session().principal.account.id().clone();
@@ -54,7 +54,8 @@ impl Tree {
         Ok(Self { registry: registry.map_err(|e| e.to_string())?, runtime, account, root_key })
     }
 
-    /// Takes identities over into the account of the tree, in one change; for a dry run, in none.
+    /// Imports identities into the account of the tree, in one change. A dry run changes nothing,
+    /// and returns the same rows.
     pub fn take_over(&self, wanted: &Wanted, dry_run: bool) -> Result<Vec<Row>, String> {
         let state = self.runtime.block_on(self.registry.look()).map_err(|e| e.to_string())?;
         let taken = |id: &AccessKeyId| {

@@ -1,7 +1,7 @@
-//! `slipway import versitygw-users`: users of Versity S3 Gateway become users of the account.
+//! `slipway import versitygw-users`: makes the users of Versity S3 Gateway users of the account.
 //!
-//! An administrator there is one here. What others could do there depended on the access lists of
-//! buckets, which are not used here: each grant becomes a right of the user's own policy.
+//! An administrator there becomes one here. The rights of others depended on the access lists of
+//! buckets, which are not used here: each grant becomes a statement in the user's own policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use crate::commands::master_key::TreeOptions;
 use crate::commands::{Console, shown};
 use crate::values::whole;
 
-/// The policy of administrators.
+/// The ARN of the policy for administrators.
 const ADMINISTRATOR: &str = "arn:aws:iam::aws:policy/AdministratorAccess";
-/// The actions on a bucket of a user who could read it.
+/// The actions on a bucket for a user who could read it.
 const READ_BUCKET: [&str; 4] =
     ["s3:ListBucket", "s3:ListBucketVersions", "s3:ListBucketMultipartUploads", "s3:GetBucketLocation"];
-/// The actions on a bucket's objects of a user who could read it.
+/// The actions on a bucket's objects for a user who could read the bucket.
 const READ_OBJECTS: [&str; 4] =
     ["s3:GetObject", "s3:GetObjectVersion", "s3:GetObjectTagging", "s3:ListMultipartUploadParts"];
-/// The actions on a bucket's objects of a user who could write to it.
+/// The actions on a bucket's objects for a user who could write to the bucket.
 const WRITE_OBJECTS: [&str; 5] = [
     "s3:PutObject",
     "s3:DeleteObject",
@@ -64,14 +64,14 @@ pub struct VersitygwUsersOptions {
     pub common: Common,
 }
 
-/// The file.
+/// The content of the file with the users.
 #[derive(Deserialize)]
 struct File {
     #[serde(rename = "accessAccounts", deserialize_with = "unique")]
     users: BTreeMap<String, Theirs>,
 }
 
-/// A user as the file has it.
+/// A user in the file.
 #[derive(Deserialize)]
 struct Theirs {
     secret: Zeroizing<String>,
@@ -124,7 +124,7 @@ fn wanted(users: &BTreeMap<String, Theirs>, buckets: &[BucketGrants], uid_min: u
     wanted
 }
 
-/// Sorts the grants by users. What nobody gets by them is told in `rows`.
+/// Sorts the grants by users. Grants that no user gets are reported in `rows`.
 fn grants_of_users<'b>(
     users: &BTreeMap<String, Theirs>,
     buckets: &'b [BucketGrants],
@@ -159,7 +159,7 @@ fn grants_of_users<'b>(
     all
 }
 
-/// Says what a user becomes, and which managed policies it needs.
+/// Makes a user from one of the other gateway, and the managed policies that the user needs.
 fn user(
     name: &str,
     theirs: &Theirs,
@@ -203,7 +203,7 @@ fn user(
     Ok((user, policies))
 }
 
-/// Returns the POSIX identity of a user, remarks about it, and what is not taken over.
+/// Returns the POSIX identity of a user, remarks about it, and the things that are not imported.
 fn posix(theirs: &Theirs, uid_min: u32) -> (Option<Posix>, Vec<String>, Vec<String>) {
     let (uid, gid) = (theirs.uid, theirs.gid);
     let left =
@@ -220,10 +220,10 @@ fn posix(theirs: &Theirs, uid_min: u32) -> (Option<Posix>, Vec<String>, Vec<Stri
     }
 }
 
-/// A statement: actions, and what they are done with.
+/// A statement: its actions, and the ARNs of its resources.
 type Statement = (Vec<&'static str>, Vec<String>);
 
-/// Writes what a user may do.
+/// Returns the statements for what a user may do.
 fn statements(grants: &[(&str, GrantKind)], may_create: bool) -> Vec<Statement> {
     let everywhere = || vec!["*".to_owned()];
     let of = |kind: GrantKind| {
@@ -254,7 +254,7 @@ fn statements(grants: &[(&str, GrantKind)], may_create: bool) -> Vec<Statement> 
     all
 }
 
-/// Writes statements as documents, as few as their limit allows.
+/// Puts statements in documents, in as few as the size limit allows.
 fn documents(statements: &[Statement]) -> Vec<String> {
     let (mut documents, mut open): (Vec<String>, Vec<Json>) = (Vec::new(), Vec::new());
     for (actions, resources) in statements {

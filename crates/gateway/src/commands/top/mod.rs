@@ -40,7 +40,7 @@ struct Look {
     answers: Vec<Result<Samples, String>>,
 }
 
-/// Shows the figures, as often as the options say.
+/// Shows the figures as often as the options say.
 pub fn run(options: &TopOptions) -> ExitCode {
     let console = Console::new();
     let watched = stdout().is_terminal();
@@ -68,7 +68,7 @@ pub fn run(options: &TopOptions) -> ExitCode {
     }
 }
 
-/// The addresses in their order, without duplicates: the figures would be added up twice.
+/// Returns the addresses in their order, without duplicates, whose figures would be added up twice.
 fn once_each(addresses: &[String]) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     addresses.iter().map(String::as_str).filter(|&address| seen.insert(address)).collect()
@@ -91,7 +91,8 @@ fn look(addresses: &[&str]) -> Look {
     Look { at: Instant::now(), answers }
 }
 
-/// The page of what changed from `before` to `now`, for the gateways that answered both times.
+/// Returns the page about the changes from `before` to `now`, for the gateways that answered both
+/// times.
 fn page(before: &Look, now: &Look) -> String {
     let (mut change, mut state, mut failures) = (Samples::default(), Samples::default(), Vec::new());
     let (mut gateways, mut tell_of) = (0, BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Reads Prometheus' text format, as a gateway writes it.
+//! Reads Prometheus' text format in the form in which a gateway writes it.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ impl Samples {
         samples.0.contains_key("slipway_info").then_some(samples)
     }
 
-    /// The change since `before`. A counter that is smaller than before was reset, and counts from
-    /// 0.
+    /// Returns the change since `before`. A counter that is smaller than before was reset: its
+    /// change is its value.
     pub fn since(&self, before: &Self) -> Self {
         let mut change = self.clone();
         for (name, series) in &mut change.0 {
@@ -45,12 +45,12 @@ impl Samples {
         }
     }
 
-    /// The sum of all series of a metric.
+    /// Returns the sum of all series of a metric.
     pub fn sum(&self, name: &str) -> f64 {
         self.0.get(name).map_or(0.0, |series| series.values().sum())
     }
 
-    /// The sum for each value of one label, without those that are zero.
+    /// Returns the sum for each value of one label, without those that are zero.
     pub fn by(&self, name: &str, label: &str) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
         for (labels, value) in self.0.get(name).into_iter().flatten() {
@@ -63,7 +63,7 @@ impl Samples {
         sums
     }
 
-    /// The sum of the series of a metric whose `label` is `wanted`.
+    /// Returns the sum of the series of a metric whose `label` is `wanted`.
     pub fn of(&self, name: &str, label: &str, wanted: &str) -> f64 {
         let series = self.0.get(name).into_iter().flatten();
         series
@@ -72,7 +72,7 @@ impl Samples {
             .sum()
     }
 
-    /// The sum of the series of a metric that have both of these labels.
+    /// Returns the sum of the series of a metric that have both of these labels.
     pub fn of_both(&self, name: &str, one: (&str, &str), other: (&str, &str)) -> f64 {
         let has =
             |labels: &str, (label, wanted): (&str, &str)| value_of(labels, label).as_deref() == Some(wanted);
@@ -80,8 +80,8 @@ impl Samples {
         series.filter(|(labels, _)| has(labels, one) && has(labels, other)).map(|(_, value)| value).sum()
     }
 
-    /// A quantile of the histogram's series whose `label` is `wanted`, in seconds, interpolated
-    /// within its bucket as Prometheus does. `None` if nothing was counted.
+    /// Returns a quantile of the histogram's series whose `label` is `wanted`, in seconds. It is
+    /// interpolated within its bucket, as Prometheus does. `None` if nothing was counted.
     pub fn quantile(&self, name: &str, label: &str, wanted: &str, quantile: f64) -> Option<f64> {
         let mut buckets: Vec<(f64, f64)> = Vec::new();
         for (labels, count) in self.0.get(&format!("{name}_bucket"))? {
@@ -106,7 +106,7 @@ impl Samples {
     }
 }
 
-/// The value of a label in `a="1",b="2"`.
+/// Returns the value of a label in `a="1",b="2"`.
 fn value_of(labels: &str, wanted: &str) -> Option<String> {
     let mut rest = labels;
     loop {

@@ -8,28 +8,29 @@ use bench::units::{show_number, show_time};
 use super::samples::Samples;
 use crate::text::visible;
 
-/// The most lines of a table, so that all fit a screen.
+/// The largest number of lines of a table, so that all tables fit a screen.
 const LINES_MAX: usize = 12;
-/// The most characters of a name that are shown: a bucket's name has no more.
+/// The largest number of characters of a name that are shown, which is the longest name of a
+/// bucket.
 const NAME_MAX: usize = 63;
-/// Numbers from here on are written with a power of ten.
+/// The smallest number that is written with a power of ten.
 const LARGE: f64 = 1e9;
 /// The metric whose labels name the volumes.
 pub const VOLUME_BYTES: &str = "slipway_volume_bytes";
 
-/// The facts that the page shows.
+/// The facts on the page.
 pub struct Facts<'a> {
     /// The number of gateways that answered both times.
     pub gateways: u32,
-    /// The number of gateways that report each volume.
+    /// The number of gateways that report each volume, by the volume.
     pub tell_of: &'a BTreeMap<String, u32>,
-    /// The reasons why the others did not answer.
+    /// The reasons why the other gateways did not answer.
     pub failures: &'a [&'a str],
     /// The change of counters between the two looks.
     pub change: &'a Samples,
     /// The values of gauges at the second look.
     pub state: &'a Samples,
-    /// The time between the looks.
+    /// The time between the looks, in seconds.
     pub seconds: f64,
 }
 
@@ -48,7 +49,7 @@ impl Facts<'_> {
     }
 }
 
-/// The whole page, for a terminal of at least 80 columns.
+/// Returns the whole page, for a terminal of at least 80 columns.
 pub fn page(facts: &Facts<'_>) -> String {
     let mut page = String::new();
     for failure in facts.failures {
@@ -177,7 +178,8 @@ fn volumes(page: &mut String, facts: &Facts<'_>) {
     }
 }
 
-/// A label's value on one line. It may be any text, since another program may have answered.
+/// Returns a label's value on one line. It may be any text, since another program may have
+/// answered.
 fn name(label: &str) -> String {
     let mut name: String = label.chars().take(NAME_MAX).collect();
     if name.len() < label.len() {
@@ -186,12 +188,12 @@ fn name(label: &str) -> String {
     visible(&name, false).into_owned()
 }
 
-/// A count as a whole number.
+/// Returns a count as a whole number.
 fn whole(count: f64) -> String {
     if count.abs() < LARGE { count.to_string() } else { number(count) }
 }
 
-/// A number in a few characters, however large.
+/// Returns a number in a few characters, however large it is.
 fn number(number: f64) -> String {
     if number.abs() < LARGE { show_number(number) } else { format!("{number:.2e}") }
 }

@@ -18,7 +18,7 @@ use crate::reply;
 pub struct CreateBucket;
 
 impl<'a> Handler<'a> for CreateBucket {
-    /// Refuses an anonymous requester, to whom no policy can allow this.
+    /// Reads the input. An anonymous requester is refused, since no policy can allow it this.
     fn parse(call: &Call<'a>) -> Result<Self> {
         if call.asker.requester.is_anonymous() {
             let message = "Anonymous users cannot invoke this API. Please authenticate.";
@@ -27,7 +27,8 @@ impl<'a> Handler<'a> for CreateBucket {
         Ok(Self)
     }
 
-    /// None yet: the region, on which the permission depends, is in the document.
+    /// Returns no actions: the permission depends on the region, which is in the document, and is
+    /// checked once that was read.
     fn needs(&self, _: &Call<'a>) -> ActionSet {
         ActionSet::NONE
     }
@@ -75,7 +76,7 @@ async fn is_of(call: &Call<'_>, account: &AccountId) -> Result<bool> {
     Ok(is_known && known.is_some_and(|known| known.rules.owner.id() == account))
 }
 
-/// The value of a condition key.
+/// Returns the value of a condition key.
 fn value<'v>(call: &Call<'v>, location: Option<&'v str>, key: ConditionKey) -> Option<Cow<'v, str>> {
     match key {
         ConditionKey::LocationConstraint => location.map(Into::into),
@@ -86,7 +87,7 @@ fn value<'v>(call: &Call<'v>, location: Option<&'v str>, key: ConditionKey) -> O
     }
 }
 
-/// The region that a location constraint names; `None` for an empty one, which names none.
+/// Returns the region that a location constraint names; `None` for an empty one, which names none.
 fn named_region<'v>(asked: &'v str, own: &'v str) -> Option<&'v str> {
     match asked {
         "" => None,
@@ -96,8 +97,8 @@ fn named_region<'v>(asked: &'v str, own: &'v str) -> Option<&'v str> {
     }
 }
 
-/// A bucket can only be made in the gateway's region. `us-east-1` is named by an absent constraint,
-/// and only by that.
+/// Refuses a location constraint for another region than the gateway's. `us-east-1` is named by an
+/// absent constraint, and only by that.
 fn check_location(asked: Option<&str>, region: &str) -> Result<()> {
     match asked {
         None | Some("" | "auto") => Ok(()),

@@ -10,11 +10,12 @@ use crate::call::Call;
 use crate::closed;
 use crate::limits::DOCUMENT_CHANGES_MAX;
 
-/// Replaces a document of the bucket, or removes it. To remove one that is not there is no error.
+/// Replaces a document of the bucket, or removes it. It is not an error to remove one that does not
+/// exist.
 ///
-/// The state is read anew, since a remembered one may be older than the last change, and the
-/// permission is asked for again by the rules of that state: whoever has lost it meanwhile changes
-/// nothing.
+/// The state of the bucket is read anew, since the one in memory may be older than the last change.
+/// The permission is checked again by the rules of that state, so that a requester who has lost it
+/// meanwhile changes nothing.
 pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>) -> Result<()> {
     let (bucket, account) = (call.bucket()?, &call.settings.account);
     let changes = DocumentChanges::from([(kind, document)]);

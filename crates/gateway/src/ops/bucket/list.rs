@@ -50,8 +50,8 @@ impl<'a> Handler<'a> for ListBuckets<'a> {
     }
 }
 
-/// One page of the buckets that a requester other than the server's root may see: those of its
-/// account, and those that it may list (docs/decisions/0040-accounts-and-users.md).
+/// Returns one page of the buckets that a requester other than the server's root may see: those of
+/// its account, and those that it may list (docs/decisions/0040-accounts-and-users.md).
 async fn shown(call: &Call<'_>, storage: &Authorized<'_>, query: ListBucketsQuery) -> Result<BucketPage> {
     let (mut page, mut looked_at) = (BucketPage::default(), 0);
     let wanted = query.max_buckets;
@@ -77,8 +77,8 @@ async fn shown(call: &Call<'_>, storage: &Authorized<'_>, query: ListBucketsQuer
     }
 }
 
-/// True if the requester owns the bucket, or may list it. A bucket that cannot be read, or whose
-/// rules are not known, is not shown.
+/// True if the requester owns the bucket, or may list it. It is false for a bucket that cannot be
+/// read, or whose rules are not known.
 async fn may_see(call: &Call<'_>, bucket: &BucketName) -> bool {
     let storage = &call.gateway.storage;
     let state = match storage.known_bucket(bucket) {

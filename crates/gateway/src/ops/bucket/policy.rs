@@ -22,7 +22,8 @@ use crate::reply;
 /// PutBucketPolicy.
 pub struct PutBucketPolicy {
     checksum: ChecksumRequest,
-    /// True if the client knows that the policy may take this permission away from the requester.
+    /// True if the request confirms that the policy may take from the requester the right to change
+    /// it.
     confirmed: bool,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Handler<'a> for PutBucketPolicy {
     }
 }
 
-/// Puts unique ids in place of the principals' ARNs, as policies are stored.
+/// Replaces the ARNs of principals by unique ids, the form in which policies are stored.
 async fn with_ids(call: &Call<'_>, document: Bytes) -> Result<Bytes> {
     let registry = &call.gateway.registry;
     let text = std::str::from_utf8(&document).unwrap_or_default();
@@ -83,15 +84,14 @@ async fn with_ids(call: &Call<'_>, document: Bytes) -> Result<Bytes> {
     }
 }
 
-/// Reads a document that is stored as it is.
+/// Reads a document that is stored unchanged.
 fn whole(body: &mut dyn BufRead) -> Result<Bytes> {
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes).map_err(|error| S3Error::new(ErrorCode::IncompleteBody).caused_by(error))?;
     Ok(bytes.into())
 }
 
-/// Refuses everyone but those of the account that owns the bucket, whatever a policy allows to
-/// others.
+/// Refuses a requester of another account than the bucket's owner, whatever a policy allows.
 ///
 /// Source: "PutBucketPolicy", "GetBucketPolicy" and "DeleteBucketPolicy" in the S3 API reference.
 fn require_own_account(call: &Call<'_>) -> Result<()> {
@@ -104,8 +104,8 @@ fn require_own_account(call: &Call<'_>) -> Result<()> {
     Err(S3Error::method_not_allowed(&call.head.method, "BUCKETPOLICY", ""))
 }
 
-/// Refuses a policy that would take this permission away from its requester: mostly, that is a
-/// mistake. The request can confirm that it is none.
+/// Refuses a policy by which the requester could not change the policy any more, since usually this
+/// is a mistake. A request can confirm that it is intended.
 fn require_access_after(call: &Call<'_>, document: &Bytes) -> Result<()> {
     let Some(now) = call.rules else { return Ok(()) };
     let (acl, block) = (now.acl.clone(), now.public_access_block.clone());

@@ -9,8 +9,8 @@ use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
 use crate::reply;
 
-/// DeletePublicAccessBlock. None can be put here, but clients delete it before they put a public
-/// policy, and a later version may have left one.
+/// DeletePublicAccessBlock. This server cannot put such a configuration, but clients delete it
+/// before they put a public policy, and a later version may have left one.
 pub struct DeletePublicAccessBlock;
 
 impl<'a> Handler<'a> for DeletePublicAccessBlock {

@@ -97,7 +97,7 @@ fn page(asked: &AttributesRequest, parts: &[ObjectPart]) -> Vec<AttributePart> {
         .collect()
 }
 
-/// The number of the last part, if there is any part after the marker.
+/// Returns the number of the last part, if there is any part after the marker.
 fn last_number(asked: &AttributesRequest, parts: &[ObjectPart]) -> Option<u32> {
     parts.last().map(|part| part.part_number).filter(|number| *number > asked.part_number_marker)
 }

@@ -33,7 +33,7 @@ pub struct CopyObject {
 }
 
 impl<'a> Handler<'a> for CopyObject {
-    /// Refuses an anonymous requester, to whom no policy can allow this.
+    /// Reads the input. An anonymous requester is refused, since no policy can allow it this.
     fn parse(call: &Call<'a>) -> Result<Self> {
         if call.asker.requester.is_anonymous() {
             let message = "Anonymous users cannot copy objects.  Please authenticate.";
@@ -133,8 +133,8 @@ impl Source {
         Ok(Self { object, version, conditions: copy_source_conditions(call.headers, call.cx.now)? })
     }
 
-    /// The permission to read the source. Fails if its bucket does not exist, is closed, or does
-    /// not belong to the account that the client expects.
+    /// Returns the permission to read the source. Fails if its bucket does not exist, is closed, or
+    /// does not belong to the account that the client expects.
     pub async fn authorize(&self, call: &Call<'_>) -> Result<Detached> {
         let CopySourceRef { bucket, key, .. } = &self.object;
         let resource = Resource { bucket: Some(bucket), key: Some(key) };
@@ -155,17 +155,17 @@ impl Source {
         Ok(call.authorize(source, actions, &|key| about.value(key))?.detach())
     }
 
-    /// The source as conditions of policies name it: `bucket/key`.
+    /// Returns the source in the form of policies' conditions: `bucket/key`.
     pub fn path(&self) -> String {
         format!("{}/{}", self.object.bucket, self.object.key.as_str())
     }
 
-    /// The source and its conditions, as backends take them.
+    /// Returns the source and its conditions in the form of backends.
     pub fn for_backend(&self) -> CopySource<'_> {
         CopySource { object: self.reference(), conditions: self.conditions.clone(), check: None }
     }
 
-    /// S3's error for a copy to `target` that failed.
+    /// Returns S3's error for a copy to `target` that failed.
     pub fn copy_error(&self, error: BackendError, target: ObjectRef<'_>) -> S3Error {
         let (side, error) = match error {
             BackendError::Copy { side, error } => (side, *error),

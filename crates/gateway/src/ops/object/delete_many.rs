@@ -34,7 +34,7 @@ impl<'a> Handler<'a> for DeleteObjects {
         Ok(Self { checksum })
     }
 
-    /// None for the bucket: permission is asked for each key.
+    /// Returns no actions for the bucket, since the permission is checked for each key.
     fn needs(&self, _: &Call<'a>) -> ActionSet {
         ActionSet::NONE
     }
@@ -74,13 +74,13 @@ impl<'a> Handler<'a> for DeleteObjects {
     }
 }
 
-/// The delete marker that was made or removed.
+/// Returns the delete marker that was made or removed, if any.
 fn marker(receipt: &DeleteReceipt) -> Option<DeleteMarker<'_>> {
     let version = receipt.version.as_ref().filter(|_| receipt.delete_marker);
     version.map(|id| DeleteMarker { version_id: id.as_str() })
 }
 
-/// A deletion that is allowed.
+/// A deletion of a key that is allowed.
 struct Deletion<'r> {
     storage: Authorized<'r>,
     bucket: &'r BucketName,
@@ -109,8 +109,8 @@ impl<'r> Deletion<'r> {
     }
 }
 
-/// The error for an invalid version id, whatever the storage says of it: only DeleteObject says
-/// that an id is invalid.
+/// Returns the error for an invalid version id, whatever the storage says about the id: only
+/// DeleteObject answers that an id is invalid.
 fn no_such_version() -> S3Error {
     S3Error::new(ErrorCode::NoSuchVersion)
 }
@@ -135,8 +135,8 @@ async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<D
     })
 }
 
-/// Adds a line to the audit log for a key that is refused without a decision: the request has no
-/// status that would say so.
+/// Adds a line to the audit log for a key that is refused without a decision, since the status of
+/// the whole request does not show that.
 #[cold]
 fn note_refusal(call: &Call<'_>, resource: Resource<'_>, error: &S3Error) {
     if let Some(trail) = call.asker.trail {

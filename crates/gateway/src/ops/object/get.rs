@@ -112,9 +112,9 @@ impl ReadArguments {
         }
     }
 
-    /// The checksum of the bytes that are sent: the object's if they are the whole object, or the
-    /// part's if the object's checksum is made of those of its parts. S3 sends none with other
-    /// ranges, since no client could verify it.
+    /// Returns the checksum of the bytes that are sent. For a whole object it is the object's; for
+    /// a part it is the part's, if the object's checksum is made from those of its parts. S3 sends
+    /// none with other ranges, since no client could verify it.
     fn checksum(&self, attributes: &ObjectAttributes, range: Option<&Range<u64>>) -> Option<Checksum> {
         let whole = attributes.checksum?;
         match self.selector {
@@ -128,7 +128,7 @@ impl ReadArguments {
     }
 }
 
-/// The answer to a failed read: 304 is one of the failures.
+/// Returns the answer to a failed read; 304 is one of the failures.
 pub fn read_error(call: &Call<'_>, error: BackendError) -> Result<Reply> {
     match error {
         BackendError::NotModified(attributes) => Ok(not_modified(&attributes)),

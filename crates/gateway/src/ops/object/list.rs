@@ -13,7 +13,7 @@ use crate::ops::values;
 use crate::outcome::Outcome;
 use crate::reply::{self, Reply};
 
-/// ListObjects, the first form.
+/// ListObjects, in its first version.
 pub struct ListObjects<'a>(headers::ListObjects<'a>);
 
 impl<'a> Handler<'a> for ListObjects<'a> {
@@ -47,8 +47,8 @@ impl<'a> Handler<'a> for ListObjects<'a> {
     }
 }
 
-/// True if a client cannot find out the next marker itself. It can if the marker is the last key of
-/// the page: without a delimiter, and if the page is not cut before the next key.
+/// True if a client cannot find out the next marker itself. It can only if there is no delimiter,
+/// and the marker is the last key on the page.
 fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     let last = match page.items.last() {
         Some(ListItem::Object(object)) => Some(object.key.as_str()),
@@ -57,7 +57,7 @@ fn needs_marker(page: &ListPage, delimiter: Option<&str>, next: &str) -> bool {
     delimiter.is_some() || last != Some(next)
 }
 
-/// The marker for the next page.
+/// Returns the marker for the next page.
 pub fn next_marker(page: &ListPage, prefix: &str, delimiter: Option<&str>) -> Option<String> {
     let next = page.next.as_ref()?;
     Some(start_of(next).to_marker(prefix, delimiter).into_owned())
@@ -82,7 +82,7 @@ pub fn position_of(start: ListStart) -> ListPosition {
     }
 }
 
-/// One page of the request's bucket; an empty one if the client asks for no keys.
+/// Returns one page of the request's bucket; an empty one if the client asks for no keys.
 pub async fn page(
     call: &Call<'_>,
     storage: &Authorized<'_>,
@@ -101,7 +101,8 @@ pub async fn page(
     storage.list_objects(call.action(), &query).await.map_err(call.failed())
 }
 
-/// Answers with the entries of a page of objects; common prefixes come after the objects.
+/// Returns the answer with the entries of a page of objects; common prefixes come after the
+/// objects.
 pub fn objects_reply(
     writer: Writer,
     page: ListPage,
@@ -122,7 +123,7 @@ pub fn objects_reply(
     })
 }
 
-/// Answers with the entries of a page; `write` writes the entries that are objects.
+/// Returns the answer with the entries of a page; `write` writes the entries that are objects.
 pub fn entries_reply(
     writer: Writer,
     mut page: ListPage,

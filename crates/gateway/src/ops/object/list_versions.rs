@@ -14,7 +14,7 @@ use crate::ops::handler::Handler;
 use crate::ops::values;
 use crate::outcome::Outcome;
 
-/// The version id of objects where no versions are kept.
+/// The version id of objects for which no versions are kept.
 const NULL: &str = "null";
 
 /// ListObjectVersions. There are no versions yet: each object is its own only version, with the id
@@ -72,7 +72,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
     }
 }
 
-/// The position at which the listing begins.
+/// Returns the position at which the listing begins.
 fn start_of(asked: &headers::ListVersions<'_>) -> Option<ListPosition> {
     let version = asked.version_id_marker.and_then(|id| VersionId::new(id).ok());
     Some(match (asked.start()?, version) {

@@ -65,7 +65,7 @@ impl<'a> Handler<'a> for PutObject {
     }
 }
 
-/// The effects of a write.
+/// Returns the effects of a write.
 pub fn did_write(receipt: WriteReceipt) -> Did {
     Did { object_bytes: Some(receipt.size_bytes), version: receipt.version }
 }

@@ -14,7 +14,7 @@ use crate::reply;
 /// AbortMultipartUpload.
 pub struct AbortMultipartUpload {
     id: UploadId,
-    /// The time at which the upload must have been created, to the second.
+    /// The time at which the upload must have been created, to the second; `None` for any time.
     initiated: Option<Timestamp>,
 }
 

@@ -76,7 +76,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
     }
 }
 
-/// The object's address, with the host name by which the client reached the gateway.
+/// Returns the object's address, with the host name by which the client reached the gateway.
 fn location(call: &Call<'_>) -> String {
     let scheme = if call.cx.peer.secure { "https" } else { "http" };
     let host = call.headers.get(http::header::HOST).and_then(|h| h.to_str().ok()).unwrap_or("localhost");

@@ -67,8 +67,8 @@ impl<'a> Handler<'a> for UploadPartCopy {
     }
 }
 
-/// The error for a range that begins beyond the end, or for one that only ends there: S3 has two
-/// different ones.
+/// Returns the error for a range that begins or ends beyond the source's end: S3 has a different
+/// error for each.
 fn out_of_range(range: Option<Range<u64>>, size_bytes: u64) -> S3Error {
     if range.as_ref().is_some_and(|range| range.start >= size_bytes) {
         return S3Error::with_message(

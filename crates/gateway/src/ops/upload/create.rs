@@ -19,7 +19,7 @@ pub struct CreateMultipartUpload {
 }
 
 impl<'a> Handler<'a> for CreateMultipartUpload {
-    /// Refuses an anonymous requester, to whom no policy can allow this.
+    /// Reads the input. An anonymous requester is refused, since no policy can allow it this.
     fn parse(call: &Call<'a>) -> Result<Self> {
         if call.asker.requester.is_anonymous() {
             let message = "Anonymous users cannot initiate multipart uploads.  Please authenticate.";

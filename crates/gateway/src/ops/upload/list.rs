@@ -87,13 +87,13 @@ impl<'a> Handler<'a> for ListMultipartUploads<'a> {
     }
 }
 
-/// An initiator, as answers show it.
+/// Returns an initiator in the form of answers.
 fn shown(initiator: &Initiator) -> Owner<'_> {
     Owner { display_name: Some(&initiator.name), ..Owner::new(&initiator.id) }
 }
 
-/// The position at which the listing begins. A key inside a group that is rolled up stands for the
-/// whole group, whatever upload is named.
+/// Returns the position at which the listing begins. If the marker's key is inside a common prefix,
+/// the listing begins after the whole prefix, whatever upload the marker names.
 fn position(asked: &headers::ListUploads<'_>) -> Result<Option<UploadPosition>> {
     let id = match asked.upload_id_marker {
         "" => None,
