@@ -25,7 +25,7 @@ from support.identities import (
     new_user,
     policy,
 )
-from support.server import ACCESS_KEY, NOBODY, SECRET_KEY, StartFailed, binary
+from support.server import ACCESS_KEY, NOBODY, SECRET_KEY, StartFailed, acting_as, binary
 from support.wire import poll
 
 WHO = {"kind", "account", "principal", "principal_id", "access_key"}
@@ -303,9 +303,9 @@ def test_a_key_that_is_disabled(server, lab, log):
         assert not WHO & line.keys()
 
 
-@pytest.fixture
-def of_nobody(make_server):
-    """A server that runs as nobody, and its log: the kernel may refuse it something."""
+@pytest.fixture(params=["as nobody", "--impersonate"])
+def of_nobody(make_server, request):
+    """A server that runs as nobody, or whose requests act as a user, and its log: the kernel may refuse something."""
     if os.geteuid() != 0:
         pytest.skip("only root may give files away")
     # pytest's own directories are closed to others, and the checkout may be.
@@ -313,11 +313,19 @@ def of_nobody(make_server):
         place = Path(directory)
         place.chmod(0o755)
         tree, logs = place / "tree", place / "logs"
+        is_user = request.param == "--impersonate"
+        user = (12101, 12100) if is_user else (NOBODY, NOBODY)
         for made in (tree, logs):
             made.mkdir()
-            os.chown(made, NOBODY, NOBODY)
+            os.chown(made, *user)
+        if is_user:
+            # The tree itself is the gateway's.
+            os.chown(tree, 0, 0)
         log, program = logs / "audit.log", shutil.copy(binary(), place / "slipway")
-        server = make_server("--audit-log", str(log), tree=tree, as_nobody=True, program=program)
+        options, env = acting_as(user if is_user else None)
+        server = make_server(
+            "--audit-log", str(log), *options, tree=tree, as_nobody=not is_user, program=program, env=env
+        )
         client(server, "s3").create_bucket(Bucket="lab")
         yield server, log
         server.stop()

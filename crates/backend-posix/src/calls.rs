@@ -153,7 +153,8 @@ impl Backend for PosixBackend {
         let looks_as = who.as_ref().map_or(Who::Gateway, Who::clone);
         let look = move |store: &Store| {
             let bucket = store.bucket(&name)?;
-            if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(BackendError::NotAllowed) }
+            let denied = BackendError::DeniedToUser { operation: "search the bucket's directory" };
+            if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(denied) }
         };
         match self.run_in(bucket, looks_as, look).await {
             // Which buckets exist is told to everybody.
@@ -197,7 +198,8 @@ impl Backend for PosixBackend {
             who.call(|| {
                 let bucket = store.bucket(&name)?;
                 let allowed = may(&bucket.fd, Access::WRITE_OK | Access::EXEC_OK);
-                if allowed { Ok(()) } else { Err(BackendError::NotAllowed) }
+                let denied = BackendError::DeniedToUser { operation: "write to the bucket's directory" };
+                if allowed { Ok(()) } else { Err(denied) }
             })?;
             // DIR is the gateway's own.
             buckets::delete_as(store, &name, &who)

@@ -11,7 +11,7 @@ pub struct Capabilities {
     /// True if the caller should digest bodies (for the ETag and a checksum). It is false for a
     /// backend that discards bytes, so that only the gateway is measured.
     pub digests: bool,
-    /// The source of the ETags of objects and parts.
+    /// The source of the ETags of objects and parts that are written in one piece.
     pub etag: ETagSource,
     /// The algorithm of the checksum for writes whose client chose none.
     pub default_checksum: ChecksumAlgorithm,

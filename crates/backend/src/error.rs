@@ -31,7 +31,7 @@ pub enum BackendError {
         /// The reason why the path is not an object.
         why: &'static str,
     },
-    /// The bucket has uploads in progress, and this storage cannot remove them with it.
+    /// The bucket has uploads in progress, and cannot be deleted with them on its file system.
     #[error(
         "the bucket has uploads in progress, which cannot be set aside while it is deleted, since it is a subvolume \
          or has a quota of its own (project)"
@@ -56,8 +56,9 @@ pub enum BackendError {
     /// The id is one that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
-    /// The requester may not do this with the object ([`crate::ObjectCheck`]), or may not know that
-    /// the object does not exist.
+    /// The requester may not do this with the object ([`crate::ObjectCheck`]) or with the upload of
+    /// another user, may not know that the object does not exist, or has no POSIX identity that it
+    /// would need.
     #[error("the requester may not do that, or may not know why it cannot be done")]
     NotAllowed,
     /// The key has no such upload.
@@ -164,8 +165,8 @@ pub enum BackendError {
         /// The algorithm that the client gave.
         algorithm: ChecksumAlgorithm,
     },
-    /// A listing of uploads is to continue after an id that is not that of an upload, or that is
-    /// one of an upload of another key.
+    /// A listing of uploads is to continue after an id that this storage cannot have made, or that
+    /// is the id of an upload of another key.
     #[error("the marker is not an upload of the given key")]
     InvalidUploadMarker,
     /// The result would be larger than an object may be.
@@ -230,6 +231,13 @@ pub enum BackendError {
     /// The file system denied an operation to the gateway.
     #[error("could not {operation}: the file system denied permission")]
     Denied {
+        /// The operation that was denied.
+        operation: &'static str,
+    },
+    /// The file system denied an operation to the user as whom a request is made. It is that user's
+    /// lack of rights, and nothing that an operator has to see.
+    #[error("could not {operation}: the file system denied permission to the requester")]
+    DeniedToUser {
         /// The operation that was denied.
         operation: &'static str,
     },
@@ -324,6 +332,7 @@ impl BackendError {
             | Self::NoSuchVersion(_)
             | Self::InvalidVersionId(_)
             | Self::NotAllowed
+            | Self::DeniedToUser { .. }
             | Self::PreconditionFailed(_) => Self::Copy { side, error: Box::new(self) },
             other => other,
         }
@@ -356,6 +365,7 @@ impl BackendError {
             | Self::BucketChanged
             | Self::NoSuchKey
             | Self::NotAllowed
+            | Self::DeniedToUser { .. }
             | Self::NoSuchUpload
             | Self::NoSuchVersion(_)
             | Self::InvalidVersionId(_)

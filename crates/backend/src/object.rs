@@ -52,7 +52,7 @@ impl<'a> ObjectRef<'a> {
 pub struct ObjectPart {
     /// The number of the part, 1 to 10,000; an object may lack some numbers.
     pub part_number: u32,
-    /// The object's size, in bytes.
+    /// The size of the part, in bytes.
     pub size_bytes: u64,
     /// The checksum of the part, if one is kept.
     pub checksum: Option<ChecksumValue>,

@@ -80,8 +80,8 @@ pub struct PutPartRequest<'a> {
     pub part_number: u32,
     /// The number of bytes that will be written, if that is known.
     pub size_hint: Option<u64>,
-    /// The algorithm of the checksum that is sent with the part, if there is one. It is
-    /// [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
+    /// The algorithm of the checksum that is sent with the part, if there is one. The request fails
+    /// with [`crate::BackendError::WrongPartAlgorithm`] if the upload was created with another one.
     pub checksum: Option<ChecksumAlgorithm>,
 }
 
@@ -103,7 +103,7 @@ pub struct PartReceipt {
     /// The part's checksum. If the upload chose no algorithm, the part's checksum is kept only to
     /// compute the object's, and is not returned here.
     pub checksum: Option<ChecksumValue>,
-    /// The time of the upload.
+    /// The time at which the part was uploaded or copied.
     pub last_modified: Timestamp,
 }
 
@@ -112,8 +112,8 @@ pub struct PartReceipt {
 pub struct CopyPartRequest<'a> {
     /// The source.
     pub source: CopySource<'a>,
-    /// The range to copy; `None` for all bytes. It is [`crate::BackendError::InvalidRange`] if it
-    /// reaches beyond the end.
+    /// The range to copy; `None` for all bytes. The request fails with
+    /// [`crate::BackendError::InvalidRange`] if the range reaches beyond the end.
     pub range: Option<Range<u64>>,
     /// The upload.
     pub upload: UploadRef<'a>,
@@ -198,7 +198,7 @@ pub struct PartPage {
 pub enum UploadPosition {
     /// The position after all uploads of this key.
     AfterKey(String),
-    /// The position after this upload of this key (by time of creation). It is
+    /// The position after this upload of this key (by time of creation). The listing fails with
     /// [`crate::BackendError::InvalidUploadMarker`] if this backend cannot have made the id, or if
     /// the id is that of an upload of another key.
     AfterUpload {

@@ -21,10 +21,11 @@ use crate::request_id::{HostId, RequestId};
 use crate::secrets::without_misplaced_secret;
 use crate::trace_context::TraceId;
 
-/// Returns an error as the audit log tells it.
+/// Returns an error in the form in which the audit log records it.
 pub fn refusal(error: &S3Error) -> Refusal<'_> {
     let source = error.source().and_then(|source| source.downcast_ref::<BackendError>());
-    let is_of_file_system = matches!(source, Some(BackendError::Denied { .. }));
+    let is_of_file_system =
+        matches!(source, Some(BackendError::Denied { .. } | BackendError::DeniedToUser { .. }));
     Refusal { code: error.code().into(), is_of_file_system }
 }
 
@@ -78,6 +79,8 @@ impl ErrorSite {
             return tracing::info!(id, trace_id, method, bucket, key, causes, "{error}");
         }
         let closed = error.source().and_then(|cause| cause.downcast_ref::<BucketClosed>());
+        let storage = error.source().and_then(|cause| cause.downcast_ref::<BackendError>());
+        let is_users = matches!(storage, Some(BackendError::DeniedToUser { .. }));
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage if closed.is_none() => {
                 tracing::error!(id, trace_id, method, bucket, key, path, causes, "{error}");
@@ -85,7 +88,7 @@ impl ErrorSite {
             // With a cause, it is the file system that denied it to the server, the machine that
             // ran out of something, or what was in the way of each attempt.
             ErrorCode::AccessDenied | ErrorCode::ConditionalRequestConflict | ErrorCode::SlowDown
-                if causes.is_some() && explanation.is_none() =>
+                if causes.is_some() && explanation.is_none() && !is_users =>
             {
                 tracing::error!(id, trace_id, method, bucket, key, path, causes, "{error}");
             }
@@ -120,6 +123,7 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
     match error {
         B::NoSuchBucket => bucket_error(ErrorCode::NoSuchBucket),
         B::NotAllowed => ErrorCode::AccessDenied.into(),
+        denied @ B::DeniedToUser { .. } => S3Error::new(ErrorCode::AccessDenied).caused_by(denied),
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),

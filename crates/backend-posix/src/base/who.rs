@@ -34,7 +34,7 @@ impl Who {
     }
 
     /// Runs some work with this identity. A call that the kernel refuses to the requester fails
-    /// with [`BackendError::NotAllowed`].
+    /// with [`BackendError::DeniedToUser`].
     pub fn call<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let Self::Requester(requester) = self else { return work() };
         let UnixIdentity { account, groups } = &**requester;
@@ -57,7 +57,7 @@ fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
 /// that its operator has to see; a refusal to a user is not.
 fn refused(error: BackendError) -> BackendError {
     match error {
-        BackendError::Denied { .. } => BackendError::NotAllowed,
+        BackendError::Denied { operation } => BackendError::DeniedToUser { operation },
         BackendError::Copy { side, error } => BackendError::Copy { side, error: Box::new(refused(*error)) },
         error => error,
     }

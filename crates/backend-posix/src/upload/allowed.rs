@@ -24,7 +24,8 @@ pub(super) fn check(store: &Store, bucket: &BucketName, place: &KeyPath) -> Resu
     loop {
         if let Some(directory) = existing_directory(&bucket, path)? {
             let allowed = may(&directory, Access::WRITE_OK | Access::EXEC_OK);
-            return if allowed { Ok(()) } else { Err(BackendError::NotAllowed) };
+            let denied = BackendError::DeniedToUser { operation: "write to a directory" };
+            return if allowed { Ok(()) } else { Err(denied) };
         }
         if path.is_empty() {
             return Err(BackendError::NoSuchBucket);

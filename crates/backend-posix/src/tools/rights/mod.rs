@@ -129,7 +129,9 @@ impl Question<'_> {
     /// Opens the object as a GET does. What is refused then is refused on a way that links take.
     fn confirm(&self, walker: &Walker<'_>, key: &KeyPath, file: &Place) -> Answer {
         match walker.asker.act(|| object::open(self.store, self.name, key))? {
-            Err(BackendError::Denied { .. } | BackendError::NotAllowed) => Err(refused(file, Lack::Read)),
+            Err(
+                BackendError::Denied { .. } | BackendError::DeniedToUser { .. } | BackendError::NotAllowed,
+            ) => Err(refused(file, Lack::Read)),
             _ => Ok(None),
         }
     }
