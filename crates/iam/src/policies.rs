@@ -214,15 +214,30 @@ static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     all_keys().iter().map(|spec| source(spec.name)).collect()
 });
 
+/// The condition keys for which actions of IAM and STS have values, and requests of S3 do not.
+pub const KEYS_OF_ACTIONS: [&str; 11] = [
+    "aws:FederatedProvider",
+    "aws:RequestTag/",
+    "aws:ResourceTag/",
+    "aws:TagKeys",
+    "iam:PermissionsBoundary",
+    "iam:PolicyARN",
+    "iam:ResourceTag/",
+    "sts:ExternalId",
+    "sts:RoleSessionName",
+    "sts:SourceIdentity",
+    "sts:TransitiveTagKeys",
+];
+
 /// True for a condition key for which requests to a gateway never have a value: a key of another
 /// service, of something that only AWS has, or of something that gateways do not have yet, such as
-/// locks.
-pub fn is_always_absent(key: &Key) -> bool {
-    let source = match key {
-        Key::Known(at) | Key::Tagged(at, _) => SOURCES.get(usize::from(*at)),
-        Key::Foreign(_) => None,
-    };
-    source.is_none_or(|source| *source == Source::Nowhere)
+/// locks. `of_actions` says that actions of IAM or STS are among the requests.
+pub fn is_always_absent(key: &Key, of_actions: bool) -> bool {
+    let (Key::Known(at) | Key::Tagged(at, _)) = key else { return true };
+    let at = usize::from(*at);
+    let is_of_action = || all_keys().get(at).is_some_and(|spec| KEYS_OF_ACTIONS.contains(&spec.name));
+    let is_nowhere = SOURCES.get(at).is_none_or(|source| *source == Source::Nowhere);
+    is_nowhere && !(of_actions && is_of_action())
 }
 
 /// The values of a request, in the form in which the policy engine asks for them.

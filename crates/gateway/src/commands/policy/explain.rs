@@ -210,9 +210,11 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
         is_trust,
         limits: limits(documents.boundary.is_some(), documents.session.is_some()),
     };
+    let is_of_iam = action.service() != "s3";
     let is_clear = matches!(explanation.verdict, Verdict::Allow | Verdict::Deny);
     let decisive: Vec<Note> = explanation.decisive().filter(|_| is_clear).copied().collect();
-    let found = |note: &Note| found(note, &documents, &values, &loaded.names, decisive.contains(note));
+    let found =
+        |note: &Note| found(note, &documents, &values, &loaded.names, (is_of_iam, decisive.contains(note)));
     let notes = loaded.notes.iter().cloned().chain(notes(options));
     let kernel = options.tree.as_deref().and_then(|dir| ask_kernel(options, dir, &loaded));
     Ok(Decided {
@@ -356,7 +358,13 @@ fn load(options: &ExplainOptions, is_trust: bool, loaded: Loaded) -> Result<Load
     })
 }
 
-fn found(note: &Note, documents: &Documents<'_>, values: &Values, names: &Names, decides: bool) -> Found {
+fn found(
+    note: &Note,
+    documents: &Documents<'_>,
+    values: &Values,
+    names: &Names,
+    (is_of_iam, decides): (bool, bool),
+) -> Found {
     let (source, document) = match note.source {
         Source::Identity => ("identity", names.identity.get(note.document)),
         Source::Boundary => ("boundary", Some(&names.boundary)),
@@ -369,7 +377,7 @@ fn found(note: &Note, documents: &Documents<'_>, values: &Values, names: &Names,
         && values.value(condition.key()) == Value::Absent
     {
         let key = condition.key();
-        finding = if is_always_absent(key) {
+        finding = if is_always_absent(key, is_of_iam) {
             format!("{finding} (no request to this version has a value of {key})")
         } else {
             format!("{finding} (no value is given: --condition {key}=VALUE)")
@@ -389,7 +397,8 @@ fn found(note: &Note, documents: &Documents<'_>, values: &Values, names: &Names,
 
 /// Returns remarks about what a gateway would do otherwise, and about what was perhaps not meant.
 fn notes(options: &ExplainOptions) -> Vec<String> {
-    let absent = options.condition.iter().filter(|one| is_always_absent(&one.key));
+    let absent =
+        options.condition.iter().filter(|one| is_always_absent(&one.key, options.action.service() != "s3"));
     let note = |one: &Given| {
         let key = &one.key;
         format!(

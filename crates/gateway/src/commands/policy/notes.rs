@@ -77,6 +77,11 @@ impl Place<'_> {
         Note { what, line: self.statement.line, path, names, text }
     }
 
+    /// True if actions of IAM or STS are among those of the statement.
+    fn has_actions_of_iam(self) -> bool {
+        self.statement.actions.iter().any(|action| matches!(action.service(), "iam" | "sts"))
+    }
+
     /// Says what a statement comes to that never applies.
     fn without_effect(self) -> &'static str {
         match self.statement.effect {
@@ -122,7 +127,7 @@ fn of_resources(place: Place<'_>, resources: &Resources, notes: &mut Vec<Note>) 
             continue;
         }
         seen.push(key);
-        let (names, absent) = (vec![key.to_string()], is_always_absent(key));
+        let (names, absent) = (vec![key.to_string()], is_always_absent(key, place.has_actions_of_iam()));
         if resources.not && place.statement.effect == Effect::Allow {
             let text = format!(
                 "where a request has no value of {key}, a pattern with ${{{key}}} matches no resource, so that \
@@ -148,7 +153,7 @@ fn of_condition(place: Place<'_>, condition: &Condition) -> Option<Note> {
     let note = |note, text: String| Some(place.note(note, &element, vec![key.to_string()], text));
     let without = condition.holds(&Nothing);
     let is_claim = place.statement.principals.as_ref().is_some_and(|all| all.has_provider_of(key));
-    if is_always_absent(key) && !is_claim {
+    if is_always_absent(key, place.has_actions_of_iam()) && !is_claim {
         let comes_to = match without {
             Certainty::No => format!("the condition never holds: {}", place.without_effect()),
             _ => "the condition always holds".to_owned(),
@@ -229,6 +234,10 @@ mod tests {
             said("Allow", r#""StringEquals":{"aws:RequestTag/team":"a"}"#)
                 .ends_with("the condition never holds: the statement allows nothing")
         );
+        let of_iam = r#""Action":"iam:TagUser","Resource":"*","Condition":{"StringEquals":{"aws:RequestTag/team":"a"}}"#;
+        assert_eq!(of("Deny", of_iam), []);
+        let of_sts = r#""Action":"*","Resource":"*","Condition":{"StringEquals":{"sts:ExternalId":"a"}}"#;
+        assert_eq!(of("Allow", of_sts), []);
         assert!(
             said("Allow", r#""ForAnyValue:StringEquals":{"s3:prefix":"a"}"#).starts_with("set-operator ")
         );
