@@ -241,6 +241,18 @@ class TestGroups:
         assert "more groups than" in server.log
         log_in(server, "ann", "of-ann")
 
+    def test_groups_that_are_nested_too_deep(self, server, slapd):
+        """A Deny could be among those that are further up."""
+        chain = [group("d0", person_dn("eve"))]
+        chain += [group(f"d{depth}", group_dn(f"d{depth - 1}")) for depth in range(1, 10)]
+        slapd.add("".join(chain))
+        give(server, "deep", group_dn("d0"), READS)
+        log_in(server, "eve", "of-eve")
+        slapd.add(group("d10", group_dn("d9")))
+        assert refused(server, "eve", "of-eve") == AWAY
+        assert "nested deeper" in server.log
+        log_in(server, "ann", "of-ann")
+
     def test_a_group_is_taken_away(self, server):
         carl = log_in(server, "carl", "of-carl")
         s3(server, carl).list_buckets()

@@ -168,6 +168,6 @@ pub async fn groups(
         }
         filters = next;
     }
-    tracing::debug!(dn, "groups that are more than {GROUP_DEPTH_MAX} within each other do not count");
-    Ok(all)
+    // A group that is further up might have a policy that denies something.
+    Err(Failure::Odd(format!("{dn:?} is in groups that are nested deeper than {GROUP_DEPTH_MAX}")))
 }
