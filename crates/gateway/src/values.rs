@@ -70,7 +70,7 @@ pub(crate) fn nearest<'a>(name: &str, known: &[&'a str], alike: usize) -> Option
         name.len() * 2 > other.len()
             && name.split(['_', '-']).all(|word| words(other).any(|other| other == word))
     };
-    if let Some(longer) = known.iter().find(holds) {
+    if let Some(longer) = known.iter().filter(holds).min_by_key(|other| other.len()) {
         return Some(*longer);
     }
     let distance = |other: &&'a str| strsim::damerau_levenshtein(name, other);
