@@ -92,7 +92,7 @@ pub(crate) const COPY_WAIT_MAX: Duration = Duration::from_mins(5);
 /// The number of bytes that are copied between two checks whether the copy is still wanted. A copy
 /// of more bytes counts as a long one.
 pub(crate) const COPY_STEP_BYTES: u64 = 64 << 20;
-/// The time that work waits for one of a bucket's threads.
+/// The time that work waits for one of a bucket's threads, or of those for all buckets.
 pub(crate) const BUCKET_WAIT_MAX: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 20_000 });
 /// The number of shares of threads. Buckets of one share use the same threads.
 pub(crate) const BUCKET_SHARES: usize = 64;
@@ -191,7 +191,8 @@ pub(crate) const STAMPS_LOOKED_AT_MAX: usize = 64;
 pub(crate) const STATES_PAUSE: Duration = Duration::from_millis(20);
 
 // Uploads in place.
-/// The offset at which the last slot of an assembly must end; files on ext4 may have 16 TiB.
+/// The largest size of an assembly, the file in which the parts of an upload are put together: no
+/// part may be placed beyond it. Files on ext4 may have twice as much.
 pub(crate) const ASSEMBLY_BYTES_MAX: u64 = 8 << 40;
 /// The size of which slots are a multiple on file systems that machines share: the largest page of
 /// any of them.
@@ -204,8 +205,8 @@ pub(crate) const OWN_ASSEMBLIES_MAX: usize = 1024;
 pub(crate) const SEAL_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The time between two checks whether the writes have ended.
 pub(crate) const SEAL_WAIT_STEP: Duration = Duration::from_millis(5);
-/// The number of times that a part is read again if it differs from the part that a Complete names,
-/// since other machines may have changed it.
+/// The number of times that a part is read if it differs from the part that a Complete names, and
+/// other machines may have changed it. If they cannot, it is read once.
 pub(crate) const PART_TRIES: usize = 5;
 /// The pause between these readings: for clients with a wrong list, a second in total would be
 /// noticeable.
@@ -297,10 +298,10 @@ pub(crate) const LISTING_UNREAD_LOGGED: u32 = 20;
 pub(crate) const SETTLED_FINE: Duration = Duration::from_millis(20);
 /// [`SETTLED_FINE`] if times have no fractions of a second.
 pub(crate) const SETTLED_COARSE: Duration = Duration::from_secs(2);
-/// The same time as [`SETTLED_FINE`], for times that the clock of another machine sets, if the
+/// The value in place of [`SETTLED_FINE`] if the clock of another machine sets the times, and the
 /// difference of the clocks is known.
 pub(crate) const SETTLED_REMOTE: Duration = Duration::from_secs(3);
-/// The same time as [`SETTLED_REMOTE`], if the difference of the clocks is not known.
+/// The value in place of [`SETTLED_REMOTE`] if the difference of the clocks is not known.
 pub(crate) const SETTLED_UNKNOWN: Duration = Duration::from_mins(1);
 /// The smallest jump of a clock after which it is measured again: much less than
 /// [`SETTLED_REMOTE`], and much more than clocks drift in a second.
@@ -338,8 +339,8 @@ pub(crate) const TOOL_QUEUE_LENGTH: usize = 256;
 /// The time after a write from which another write gets another mtime, on a local file system: some
 /// ticks of the slowest kernel clock.
 pub(crate) const TIMES_SETTLE: Duration = Duration::from_millis(50);
-/// The same time as [`TIMES_SETTLE`], on other file systems: FAT and old servers count in steps of
-/// two seconds.
+/// The value in place of [`TIMES_SETTLE`] on other file systems: FAT and old servers count in steps
+/// of two seconds.
 pub(crate) const TIMES_SETTLE_REMOTE: Duration = Duration::from_millis(2100);
 /// The time that a lock may be held before this is reported: no operation holds one while it waits
 /// for a client.

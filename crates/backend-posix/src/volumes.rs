@@ -158,8 +158,8 @@ pub(crate) fn try_mounted(store: &Arc<Store>) {
 }
 
 /// Tries the file system of a bucket if the server keeps something there already, or if the bucket
-/// is new. Others may keep files there that are meant only to be read: then nothing is made before
-/// the first write.
+/// is new. If others keep files there, these may be meant only to be read, so that nothing is made
+/// before the first write.
 fn try_bucket(store: &Store, name: &str) {
     let Ok(name) = BucketName::new(name) else { return };
     let tried = retrying(|| {

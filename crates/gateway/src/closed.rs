@@ -42,8 +42,8 @@ pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester)
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "a bucket is closed to all but root, who can put or delete its documents; `slipway fsck` lists all \
-             closed buckets"
+            "a bucket is closed to all but root until root replaces or deletes the part of its configuration that is at \
+             fault (such as its policy); `slipway fsck` lists all closed buckets"
         );
     }
     if requester.is_root() {

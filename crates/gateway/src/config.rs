@@ -169,7 +169,8 @@ pub struct ServeOptions {
     pub uid_min: u32,
 
     /// For --impersonate and --chown: the account that anonymous requests act as on the file
-    /// system, as UID:GID or by its name. Without it, with --impersonate they reach no file
+    /// system, as UID:GID or by its name. If it is not given, anonymous requests reach no file with
+    /// --impersonate
     #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
     pub anonymous_user: Option<UnixName>,
 
@@ -333,21 +334,22 @@ pub struct ServeOptions {
     /// Append a line for each decision about a permission to this file, or write it to `stderr`
     /// (the journal, under systemd): who, from where, which action, on what, whether it is allowed,
     /// and by which statement of which policy. After the file was renamed, a reload opens a new
-    /// one. It has no secrets
+    /// one. The log contains no secrets
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_AUDIT_LOG", value_parser = Destination::parse)]
     pub audit_log: Option<Destination>,
 
     /// Answer requests 503 ServiceUnavailable while lines of the audit log cannot be written, in
-    /// place of dropping lines. Lines of requests in progress are kept until they can
+    /// place of dropping lines. Lines of requests that are already in progress are kept in memory
+    /// until they can be written
     #[arg(long, env = "SLIPWAY_AUDIT_LOG_REQUIRED", value_parser = switch)]
     pub audit_log_required: bool,
 
     /// Send an OpenTelemetry collector a span for each request, by OTLP over HTTP (Protocol
     /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
     /// path, or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-    /// OTEL_EXPORTER_OTLP_ENDPOINT. Either way, OTEL_EXPORTER_OTLP_HEADERS,
-    /// OTEL_EXPORTER_OTLP_CERTIFICATE (also with TRACES_), OTEL_SERVICE_NAME and
-    /// OTEL_RESOURCE_ATTRIBUTES are read too
+    /// OTEL_EXPORTER_OTLP_ENDPOINT. Either way, OTEL_EXPORTER_OTLP_HEADERS and
+    /// OTEL_EXPORTER_OTLP_CERTIFICATE (or, first, OTEL_EXPORTER_OTLP_TRACES_HEADERS and
+    /// ..._TRACES_CERTIFICATE), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read too
     #[arg(long, value_name = "URL|env", env = "SLIPWAY_TRACES", value_parser = TracesTo::parse)]
     pub traces: Option<TracesTo>,
 

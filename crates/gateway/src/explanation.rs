@@ -61,8 +61,8 @@ impl Explanation {
         Some(Self { kind, bucket, key, cause: error.to_string() })
     }
 
-    /// True if the explanation may be logged now. The number of log lines is limited, since a
-    /// client may try again and again.
+    /// True if the explanation may be logged now, which then counts as logged. The number of log
+    /// lines is limited, since a client may try again and again.
     pub fn is_due(&self) -> bool {
         static LOGGED: SeldomEach<(Kind, Option<String>)> = SeldomEach::every(EXPLAINED_EVERY);
         LOGGED.is_due((self.kind, self.bucket.clone()))

@@ -150,7 +150,7 @@ pub const REFUSED_LINGERING_MAX: usize = 64;
 /// The rate at which a body must arrive on average once [`BODY_GRACE`] has passed
 /// (`RequestTimeout`), and at which a response must be read (the connection is closed).
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 4 << 10;
-/// The time that a body may take at any rate.
+/// The time that a body may take in any case, however slow it is.
 pub const BODY_GRACE: Duration = Duration::from_mins(1);
 /// The largest number of connections to `--ops-listen` at a time. A further one replaces the oldest
 /// that waits for its client.

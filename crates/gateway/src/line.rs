@@ -55,8 +55,8 @@ pub struct Line<'a> {
     pub trace: Option<&'a SpanContext>,
 }
 
-/// The facts about a request that are known only when the answer's body was sent, or the client has
-/// left.
+/// The facts about a request that are known only when the answer's body was sent, or was dropped
+/// before its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended {
     /// Bytes of the body that were handed to the connection.

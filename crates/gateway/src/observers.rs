@@ -71,8 +71,8 @@ impl Drop for Reporting {
     }
 }
 
-/// The report of a request that was answered. It is dropped once the answer's body was sent or the
-/// client has left, and then reports to the observers.
+/// The report of a request that was answered. It is dropped once the answer's body was sent, or was
+/// dropped before its end, and then reports to the observers.
 #[derive(Debug)]
 pub struct Report {
     observers: Arc<Observers>,

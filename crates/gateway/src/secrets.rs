@@ -29,7 +29,7 @@ pub fn is_secret(name: &[u8]) -> bool {
 }
 
 /// Returns the position after the first name of [`SECRET`] and its `=`, even if these are encoded,
-/// unless the value is [`REDACTED`] already.
+/// that has a value other than [`REDACTED`].
 pub fn misplaced_secret(text: &[u8]) -> Option<usize> {
     // Nearly all have none.
     memchr2(b'=', b'%', text)?;

@@ -71,9 +71,10 @@ impl UnixIdentities {
     }
 
     /// Returns the POSIX identity of a requester; `None` if it has none. Fails with `AccessDenied`
-    /// for an identity that is not allowed, and for a name that the system does not know. The rule
-    /// that a user has the identity of its own name applies only to users of the tree's account,
-    /// since other accounts may give their users any names.
+    /// for an identity that is not allowed, and for a name that the system does not know; with
+    /// `ServiceUnavailable` if the system does not answer. The rule that a user has the identity of
+    /// its own name applies only to users of the tree's account, since other accounts may give
+    /// their users any names.
     pub async fn of(
         &self,
         requester: &Requester,

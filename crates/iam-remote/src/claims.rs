@@ -117,10 +117,10 @@ impl WebToken {
     }
 }
 
-/// Returns the client that a token was made for: one of `client_ids` that the token has as an
-/// audience, or as `authorized_party` if it has one. A token with several audiences must have
-/// `authorized_party`. So a token that was made for another service is refused, even if our client
-/// asked for it.
+/// Returns the client that a token was made for. An audience of the token must be in `client_ids`.
+/// If the token names an authorized party (`azp`), that is the client, and must be in `client_ids`,
+/// too; a token with several audiences must name one. So a token that was made for another service
+/// is refused, even if our client asked for it.
 fn audience(
     audiences: &[Box<str>],
     authorized_party: Option<&str>,

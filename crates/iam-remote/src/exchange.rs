@@ -73,7 +73,7 @@ pub fn unavailable(why: impl Into<String>) -> StoreError {
 pub fn mark_of(all: &[(DocumentName, Tag)]) -> Mark {
     let mut text = String::new();
     for (name, tag) in all {
-        // A slash is in neither of them.
+        // A name has no slash.
         text.extend([name.as_str(), "/", tag.as_str(), "/"]);
     }
     Mark::new(Tag::of_bytes(text.as_bytes()).as_str().as_bytes())

@@ -30,7 +30,7 @@ pub enum Permission {
     /// The permission for the action of policies with this name.
     Of(&'static str),
     /// No permission. The action tells requesters about themselves, asks for another proof than a
-    /// signature, or is not served because AWS's list of actions does not have it.
+    /// signature, or is neither in AWS's list of actions nor served.
     Unasked,
     /// Everything: the requester must be the administrator of the tree.
     Administrator,
@@ -47,8 +47,8 @@ impl Permission {
     }
 }
 
-/// The secrets in requests and answers of an action. Requests for actions with secrets are accepted
-/// over TLS only.
+/// The secrets in requests and answers of an action. Requests for actions with secrets are refused
+/// on connections that others could listen to, unless the operator allows this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrets {
     /// Neither has a secret.

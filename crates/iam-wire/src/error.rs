@@ -47,7 +47,8 @@ codes! {
     ExpiredTokenException BAD_REQUEST;
     /// The OpenID provider cannot be reached.
     IDPCommunicationError BAD_REQUEST;
-    /// The OpenID provider or the directory does not confirm the identity that was claimed.
+    /// The OpenID provider or the directory does not confirm the identity that was claimed, or the
+    /// provider is disabled.
     IDPRejectedClaim FORBIDDEN;
     /// A signature lacks one of its parts.
     IncompleteSignature BAD_REQUEST;
@@ -79,13 +80,13 @@ codes! {
     PackedPolicyTooLarge BAD_REQUEST;
     /// Something failed that is not the client's fault.
     ServiceFailure INTERNAL_SERVER_ERROR;
-    /// The store of identities cannot be reached.
+    /// The store of identities, the directory or the storage cannot be reached.
     ServiceUnavailable SERVICE_UNAVAILABLE;
     /// The signature does not fit the request, or its time or scope is not right.
     SignatureDoesNotMatch FORBIDDEN;
     /// There are too many requests.
     Throttling BAD_REQUEST;
-    /// The entity to be changed is built in.
+    /// The entity to be changed is built in, or the server only reads.
     UnmodifiableEntity BAD_REQUEST;
     /// A parameter does not have the form that it must have.
     ValidationError BAD_REQUEST;

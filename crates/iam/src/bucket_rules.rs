@@ -41,7 +41,7 @@ impl BucketRules {
 
     /// Returns the compiled policy, which is made at the first call. `bucket` is the bucket that
     /// has these rules. An error means that the document is not a valid policy: since it may forbid
-    /// anything, nothing may be allowed by the other policies.
+    /// anything, other policies must not allow anything either, except the repair of this one.
     pub fn compiled(&self, bucket: &BucketName) -> Result<Option<&Policy>, &Malformed> {
         let compile = || {
             let parse =

@@ -1,4 +1,4 @@
-//! A directory of people (LDAP), which checks passwords and knows people's groups.
+//! A directory of people (LDAP), which checks passwords, and knows people's groups and access keys.
 
 use std::error::Error;
 use std::fmt::{self, Debug};
@@ -141,8 +141,8 @@ pub trait Directory: Debug + Send + Sync {
     /// each request, and does not wait.
     fn is_current(&self, holder: &KeyHolder) -> bool;
 
-    /// Takes notice that a document has an access key, which was used in an hour since 1970: an
-    /// entry that has it, too, is to be logged. It does not wait.
+    /// Notes that an access key of a document was used; `hour` counts from 1970. If an entry has
+    /// the same key, that is logged. It does not wait.
     fn notice_other(&self, id: &AccessKeyId, hour: i64);
 
     /// Checks a name and a password, and returns the person to whom they belong.

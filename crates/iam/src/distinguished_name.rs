@@ -41,7 +41,8 @@ fn folded_part(text: &str) -> Option<String> {
     (!attribute.is_empty()).then(|| format!("{attribute}={escaped}"))
 }
 
-/// Returns the character for `\,` or `\2C`; `None` if the text has neither form, or is not UTF-8.
+/// Returns a value with its escapes (`\,`, `\2C`) resolved; `None` if an escape is cut off, or the
+/// result is not UTF-8.
 fn unescaped(text: &str) -> Option<String> {
     let (bytes, mut out) = (text.as_bytes(), Vec::new());
     let mut at = 0;

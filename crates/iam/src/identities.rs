@@ -12,7 +12,7 @@ use crate::session::{KeyKind, Principal, Session};
 pub enum Unidentified {
     /// The key does not exist.
     UnknownKey,
-    /// The key was switched off.
+    /// The key is disabled, or its user, its role, its provider or its account is.
     Inactive,
     /// The key, or the token with it, has expired.
     Expired,

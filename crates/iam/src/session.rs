@@ -19,7 +19,7 @@ pub enum PrincipalKind {
     User,
     /// A role that a principal has assumed.
     Role,
-    /// A user's session under a name of its own choice, by GetFederationToken.
+    /// A federated user, under the name that a user or root has given to GetFederationToken.
     FederatedUser,
     /// A person who has logged in through the directory (LDAP).
     DirectoryUser,
@@ -70,7 +70,7 @@ pub enum KeyKind {
     Root,
     /// A key of a user.
     User,
-    /// A key that a user has made for a service, usually with a session policy.
+    /// A key that a user has made for a service, with a session policy of its own.
     Service,
     /// A key that was issued for a limited time, and is sent with a token.
     Temporary,

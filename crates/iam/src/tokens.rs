@@ -106,7 +106,7 @@ pub struct PosixClaim {
     pub name: Box<str>,
 }
 
-/// The claims of an OpenID provider.
+/// The OpenID provider that vouched for a person, and the person's id there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebIdentity {
@@ -179,7 +179,7 @@ pub struct Claims {
     /// The source identity.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Box<str>>,
-    /// The claims of an OpenID provider.
+    /// The OpenID provider that vouched for the person, and the person's id there.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebIdentity>,
     /// The POSIX identity.
@@ -381,8 +381,9 @@ impl TokenKeys {
     }
 
     /// Opens a token that came with an access key, and returns its claims and the secret key. Every
-    /// failure is `InvalidToken`, so that a client cannot tell them apart. Times are not checked
-    /// ([`Claims::check_time`] does that).
+    /// failure is `InvalidToken`, and takes the same path as far as there is one, so that neither
+    /// the answer nor its time tells failures apart. Times are not checked ([`Claims::check_time`]
+    /// does that).
     pub fn open(&self, access_key: &str, token: &str) -> Result<(Claims, SecretKey), Unidentified> {
         self.look(access_key, token).ok_or(Unidentified::InvalidToken)
     }

@@ -189,7 +189,7 @@ impl VolumeType {
         Some((capacity(smallest), capacity(largest)))
     }
 
-    /// Fails if each of the nodes can't have this number of volumes of this size.
+    /// Fails unless every node can have this number of volumes of this size.
     pub fn check(&self, name: &str, nodes: u32, volumes: u32, tib: f64) -> Result<()> {
         if !self.counts.is_empty() && !self.counts.contains(&volumes) {
             let allowed = list(&self.counts);

@@ -30,8 +30,8 @@ pub struct Documents<'a> {
     pub identity: &'a [Arc<Policy>],
     /// The requester's permissions boundary.
     pub boundary: Option<&'a Policy>,
-    /// The policies that limit the session; if there are some, one of them has to allow the action.
-    /// `None` if nothing limits the session.
+    /// The policies that limit the session, one of which has to allow the action: an empty list
+    /// allows nothing. `None` if nothing limits the session.
     pub session: Option<&'a [Arc<Policy>]>,
     /// The resource's own policy: that of a bucket, or the trust policy of a role.
     pub resource: Option<&'a Policy>,
@@ -86,8 +86,8 @@ pub enum Finding {
     OtherResource,
     /// The condition with this number (from 0) does not hold.
     Condition(usize),
-    /// The statement grants something to everybody, which has no effect for requesters of other
-    /// accounts than the owner's ([`Documents::no_public`]).
+    /// The statement grants something to everybody, which has no effect for anonymous requesters
+    /// and those of other accounts than the owner's ([`Documents::no_public`]).
     NoPublic,
     /// The statement would apply, but has no effect for the root of the owner's account, which may
     /// always read, replace and delete the policy.
@@ -121,7 +121,7 @@ pub struct Sums {
     pub identity: Certainty,
     /// The boundary allows the action, or there is none.
     pub boundary: Certainty,
-    /// The session's policies allow the action, or there are none.
+    /// The session's policies allow the action, or nothing limits the session.
     pub session: Certainty,
     /// The resource's policy grants the action to everybody.
     pub everyone: Certainty,
@@ -314,7 +314,7 @@ fn allowed(sums: Sums, party: &Party<'_>, documents: &Documents<'_>) -> Certaint
         let granted = everyone.max(own).max(issuer).max(account);
         return identity.and(limits).and(granted);
     }
-    // A key of a user that has a session policy has no ARN of its own that a bucket could name.
+    // A grant to a user's own ARN is limited by the session policy of the user's key.
     let own = if party.kind == PartyKind::User { own.and(session) } else { own };
     let by_policies = if documents.is_trust { identity.and(account) } else { identity };
     everyone.max(own).max(by_policies.max(issuer).and(limits))

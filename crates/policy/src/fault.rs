@@ -24,7 +24,7 @@ pub enum Fault {
     UnknownElement(String),
     /// An element is missing, which is required.
     Missing(&'static str),
-    /// The document has an element and its `Not...` form.
+    /// A statement has an element twice: in its plain and in its `Not...` form.
     Both(&'static str),
     /// A document of this kind may not have the element.
     Prohibited(&'static str),
@@ -67,7 +67,7 @@ pub enum Fault {
         /// The value.
         value: String,
     },
-    /// A variable is not closed, or the key that it names may have several values.
+    /// A variable is malformed, or its name is not that of a condition key with a single value.
     Variable(String),
     /// A pattern has too many variables, or a part of a slow kind is too long.
     Pattern,

@@ -9,7 +9,8 @@ pub enum PartyKind {
     User,
     /// The session of a role that was assumed.
     RoleSession,
-    /// The session of a federated user, which another user has asked for.
+    /// The session of a federated user: one that a user or root has asked for under a free name, or
+    /// one of a person in the directory.
     FederatedUser,
     /// A service of AWS's.
     Service,

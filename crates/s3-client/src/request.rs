@@ -17,7 +17,7 @@ pub struct Request {
     /// The headers. The client adds `Host` (unless it is given), the headers about the body's
     /// length, and those of the signature. It signs all headers.
     pub headers: HeaderMap,
-    /// The part of the body that the signature covers, if the client signs.
+    /// The form in which the signature covers the body, if the client signs.
     pub payload: Payload,
     /// True if the body should wait for the server's `100 Continue`. Then a request that is refused
     /// because of its head sends no body, and a connection that the server has closed is detected
@@ -76,7 +76,7 @@ pub struct Trailer {
     pub value_bytes: usize,
 }
 
-/// A body that the caller hands over as a whole, before the request is sent.
+/// A body that the caller hands over with the request: its bytes, or a stream of them.
 pub struct Body(pub(crate) BodyKind);
 
 pub(crate) enum BodyKind {

@@ -20,7 +20,7 @@ pub struct Settings {
     pub connect_time: Duration,
     /// The time limit for the head of the answer, after the request was sent.
     pub answer_time: Duration,
-    /// The time for which no byte of a body may be sent or received.
+    /// The longest time for which a body that is sent or received may make no progress.
     pub stall_time: Duration,
 }
 

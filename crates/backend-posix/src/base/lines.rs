@@ -14,8 +14,8 @@ pub(crate) type Id = (u64, u64);
 /// The queues of all locks.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// The number of threads in all queues, so that a lock for which no thread waits is released
-    /// without a look at the queues.
+    /// The number of threads in all queues. As long as it is 0, locks are released without a look
+    /// at the queues.
     waiters: AtomicUsize,
     waiting: Mutex<Waiting>,
 }

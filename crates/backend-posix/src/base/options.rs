@@ -134,7 +134,7 @@ pub struct Options {
     pub ready_free_bytes: u64,
     /// The pattern in which most files are read.
     pub access_pattern: AccessPattern,
-    /// The source of the ETags of objects and parts.
+    /// The source of the ETags of objects and parts that are written in one piece.
     pub etag: ETagSource,
     /// True if a file without a record has the ETag and parts that versitygw stored, although it is
     /// not known whether the file has changed since.

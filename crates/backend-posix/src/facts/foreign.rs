@@ -11,7 +11,7 @@ use crate::record::{self, ObjectRecord};
 
 const ETAG_PREFIX: &str = "foreign-";
 
-/// The attributes of versitygw's that a file without a record is served with.
+/// The selection of versitygw's attributes with which a file without a record is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersitygwUse {
     /// No attributes: they are not even read.

@@ -36,7 +36,7 @@ pub(crate) struct Facts {
     pub etag: ETag,
     pub last_modified: Timestamp,
     pub size_bytes: u64,
-    /// The inode number of the object's file, if the file system keeps such numbers.
+    /// The inode number of the object's file, if such numbers last.
     pub inode: Option<u64>,
     /// The attached half of the object's record, which checks depend on.
     pub attached: Attached,

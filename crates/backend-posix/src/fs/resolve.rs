@@ -49,7 +49,7 @@ pub(crate) fn plain_directory(directory: impl AsFd, path: &[u8]) -> Io<OwnedFd> 
     Ok(opened)
 }
 
-/// Holds a name in a directory, which may not be UTF-8, without opening its file.
+/// Holds a name, which need not be UTF-8, in a directory, without opening its file.
 pub(crate) fn place_here(directory: impl AsFd, name: &[u8]) -> Io<OwnedFd> {
     rustix::fs::openat2(directory, name, PLACE | OFlags::NOFOLLOW, Mode::empty(), PLAIN)
 }

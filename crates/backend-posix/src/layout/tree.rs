@@ -3,7 +3,7 @@
 /// The file that says where the tree's records are kept, in `DIR/.slipway`.
 pub(crate) const METADATA: &str = "metadata";
 /// The files that gateways keep in `DIR/.slipway`, beside those of this crate. The last one, `try`,
-/// exists only while a gateway looks at the owner and mode of a new file.
+/// exists only under a temporary name, while a gateway looks at the owner and mode of a new file.
 pub(crate) const OF_GATEWAYS: [&str; 3] = ["account.toml", "credentials.toml", "try"];
 
 /// The directory in `DIR/.slipway` with a file for each gateway that serves the tree.
@@ -28,10 +28,10 @@ pub(crate) enum MetadataFile {
     Sidecar { stop: bool },
     /// Records are in attributes. This form always contains [`STOP`].
     Attributes,
-    /// The file is empty, or consists of zeros. A power cut may have left that at the first start
-    /// of a build that wrote the file in place: only a start with records in files wrote it, and no
-    /// start with records in attributes has opened the tree since. A file that is missing in a tree
-    /// whose options name records in files counts as torn, too.
+    /// The file is empty, or consists of zeros. A power cut may have left that when the tree was
+    /// first served, by a build that wrote the file in place: only a start with records in files
+    /// wrote it, and no start with records in attributes has opened the tree since. A file that is
+    /// missing in a tree whose options name records in files counts as torn, too.
     Torn,
 }
 

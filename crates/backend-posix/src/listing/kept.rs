@@ -36,7 +36,7 @@ struct Indexed {
 #[derive(Debug)]
 struct Window {
     index: Arc<DirectoryIndex>,
-    /// The number of bytes that the directory adds to [`Kept::bytes`].
+    /// The number of bytes that the window adds to [`Kept::bytes`].
     bytes: usize,
     used: u64,
 }
@@ -132,7 +132,7 @@ impl Kept {
     }
 
     /// Puts updated windows back, and returns the one with the entries needed for keys from `from`
-    /// on. If there is `None` in place of the windows, they are dropped.
+    /// on. If `is_true` is false, the windows are not correct, and are dropped.
     pub fn put_back(
         &mut self,
         id: Id,

@@ -348,8 +348,8 @@ pub(crate) fn copy_bytes(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64,
     copy_by_hand(from, from_at + done, to, to_at + done, length - done)
 }
 
-/// Copies as many bytes as the kernel copies in one call, which shares blocks if possible. Returns
-/// the number of bytes, which may be less than `length`.
+/// Copies as many bytes as the kernel can, which shares blocks if possible. Returns the number of
+/// bytes, which may be less than `length`.
 fn copy_in_kernel(from: &OwnedFd, from_at: u64, to: &OwnedFd, to_at: u64, length: u64) -> Io<u64> {
     let mut done = 0;
     while done < length {

@@ -271,8 +271,8 @@ pub(crate) fn stamp_of(bytes: &[u8]) -> Result<Option<Stamp>, Unread> {
 }
 
 /// Returns the path in an overflow file, which is that of the file or directory that it was written
-/// for. `None` for a record with a critical field; the record that names the file has this field as
-/// well.
+/// for. Fails with [`Unread::Closed`] for a record with a critical field; the record that names the
+/// file has this field as well.
 pub(crate) fn path_of(bytes: &[u8]) -> Result<Option<String>, Unread> {
     if Fields::of(bytes)?.is_critical {
         return Err(Unread::Closed);

@@ -148,8 +148,8 @@ pub(super) fn write(
 }
 
 /// Removes the sidecar of a file that no longer exists. The caller holds the lock of that file's
-/// key. Fails with EPERM if the file with the sidecar's name is not a record, or if the server did
-/// not make the folder of records in `directory`.
+/// key. Fails with EPERM if the file with the sidecar's name is not a record. If the server did not
+/// make the folder of records in `directory`, nothing is removed.
 pub(super) fn remove(store: &Store, directory: impl AsFd, name: &str) -> Io<()> {
     let folder = match resolve::plain(&directory, RECORDS, DIRECTORY) {
         // A link that someone put there is no folder of ours.

@@ -351,8 +351,9 @@ impl Store {
         volume.is_ok_and(|volume| self.clocks.is_settled(volume.changes, info, began_ns))
     }
 
-    /// True if the time of a directory, which is still that in `info`, shows that the directory did
-    /// not change while it was read from `began_ns` on.
+    /// True if a directory, whose time is still that in `info`, did not change while it was read
+    /// from `began_ns` on, as far as the time alone can show that. On file systems that are not
+    /// local it is always true.
     pub fn shows_changes(&self, directory: impl AsFd, info: &FileInfo, began_ns: i64) -> bool {
         let Volume { kind, changes, .. } = self.volume_on(info.device, directory);
         !kind.is_local() || self.clocks.is_settled(changes, info, began_ns)

@@ -50,8 +50,8 @@ const ANY: u32 = 0o077;
 pub(crate) enum Purpose {
     /// The directory is opened to make entries in it, or to read them.
     Work,
-    /// The directory is opened to remove entries. If it is `.slipway`, it must have its mark
-    /// ([`marks`]), and other users must not have any right in it.
+    /// The directory `.slipway` is opened to remove its entries. It must have its mark ([`marks`]),
+    /// and other users must not have any right in it.
     Removal,
 }
 
@@ -132,11 +132,12 @@ impl Bucket<'_> {
             tracing::error!(
                 path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
-                "other users may enter this directory of the server, or it lacks the server's mark: nothing in it is \
-                 removed, while writes go on. It may have been copied without its attributes, or another user who \
-                 may write to the bucket's directory may have created it. If it is the server's, close it to others \
-                 (chmod 700) and create a file {} in it that belongs to its owner (touch); if not, move it away, and \
-                 either let no one else write to the bucket's directory or make that sticky (chmod +t)",
+                "a directory of the server is open to other users, or lacks the mark that shows that the server made it. \
+                 The server still writes to it, but removes nothing from it. It may have been copied without its \
+                 extended attributes, or another user who may write to the bucket's directory may have created it. \
+                 If the server made it, close it to others (chmod 700) and, as its owner, create the file {} in it \
+                 (touch), which is a mark, too; if not, move it away, and either let no one else write to the \
+                 bucket's directory or make that sticky (chmod +t)",
                 mark::FILE
             );
         }

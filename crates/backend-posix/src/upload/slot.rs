@@ -157,7 +157,7 @@ impl Window for Slot {
 
 impl Slot {
     /// Brings the part's bytes to the device, before a record says that they are there. If the
-    /// journal keeps the order, only these bytes are flushed, and not those of the parts that
+    /// journal keeps the order, only these bytes are written out, and not those of the parts that
     /// others are writing to the same file: the blocks and the size of the file are in the journal
     /// once the bytes are written, before the part's record and name, one of which is flushed
     /// (decision 0007).

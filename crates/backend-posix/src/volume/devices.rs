@@ -1,5 +1,5 @@
-//! The devices of a tree that are known, with their volumes. Besides the root's, they are those of
-//! buckets that are mount points or subvolumes.
+//! The devices other than the root's that are known, with their volumes: those of buckets that are
+//! mount points or subvolumes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};

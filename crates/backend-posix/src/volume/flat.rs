@@ -162,7 +162,7 @@ impl Index {
         self.size_bytes >= self.limit_bytes() / 2
     }
 
-    /// True from 80 % of that size on.
+    /// True from 80 % of the size on from which the directory may be full ([`Index::may_be_full`]).
     fn is_near(&self) -> bool {
         self.size_bytes >= self.limit_bytes() / 10 * 4
     }

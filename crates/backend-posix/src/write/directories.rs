@@ -254,9 +254,9 @@ impl NewDirectory<'_> {
 
     /// Converts the file in staging, if files made there have the same attributes as those made in
     /// its directory, and the names can be exchanged. Otherwise it converts the file beside its
-    /// place. There the file's name is missing for a moment, and only the directory that is
-    /// prepared beside it keeps its parent from being removed as an empty one, with which the file
-    /// would be lost.
+    /// place. If the names cannot be exchanged, the file's name is missing for a moment, and only
+    /// the directory that is prepared beside it keeps its parent from being removed as an empty
+    /// one, with which the file would be lost.
     fn convert(self, file: &FileInfo) -> Result<(), Fail> {
         let Self { bucket, parent, name, owner } = self;
         let convert = |staging: &OwnedFd, prepared: &str| {

@@ -90,8 +90,8 @@ fn finish_given(bucket: &Bucket<'_>, inode: u64, path: &str) -> Result<bool, Fai
 }
 
 /// Finishes what a note says, which was written at `noted_ns`. If `all_locked` is true, the caller
-/// holds all locks, and this removes empty directories itself. Returns true if the note is no
-/// longer needed.
+/// holds all locks, and removes empty directories itself. Returns true if the note is no longer
+/// needed.
 fn finish_note(bucket: &Bucket<'_>, text: &str, noted_ns: i128, all_locked: bool) -> Result<bool, Fail> {
     match NoteContents::of(text) {
         None => Ok(true),

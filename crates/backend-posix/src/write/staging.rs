@@ -198,7 +198,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Calls `change`, which may only change the first `size_bytes` bytes of the file.
+    /// Calls `change`, which may only change the first `size_bytes` bytes of the file, or of the
+    /// window. It gets the position at which these begin.
     fn change<T>(&self, size_bytes: u64, change: impl FnOnce(&OwnedFd, u64) -> Result<T>) -> Result<T> {
         let Some(window) = &self.window else { return change(&self.file, 0) };
         window.enter(size_bytes)?;
@@ -229,9 +230,10 @@ fn is_own(path: &str) -> bool {
     path.strip_prefix(OWN_DIRECTORY).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Chooses a name for something that is staged in a directory itself. That is needed in two cases:
-/// if something is mounted inside the bucket, since only that directory is on the target's file
-/// system, and if files inherit the directory's group or ACL. The directory is noted for the sweep.
+/// Chooses a name for something that is staged in a directory itself. That is needed if something
+/// is mounted inside the bucket, since only that directory is on the target's file system; if files
+/// inherit the directory's group or ACL; and if the thread acts as a user, who may not change names
+/// in staging. The directory is noted for the sweep.
 pub(crate) fn scattered(bucket: &Bucket<'_>, target: &Directory) -> Result<(Arc<OwnedFd>, String), Fail> {
     let notes = bucket.own_directory(SCATTERED)?;
     note_scattered(bucket, &notes, &target.path)?;

@@ -101,8 +101,8 @@ impl ActionCall<'_> {
         Ok(())
     }
 
-    /// Returns the context for calls that concern all buckets, also those that the requester could
-    /// not see on the file system.
+    /// Returns the context for calls that concern all buckets. It has no POSIX identity, so that
+    /// with `--impersonate` a listing is refused instead of being incomplete.
     pub fn for_all_buckets(&self) -> Context {
         Context { request_id: self.request_id.into(), requester: self.requester.facts().cloned(), unix: None }
     }

@@ -237,8 +237,7 @@ fn is_form(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM.as_bytes()))
 }
 
-/// Reads the body, which is a form.
-/// Reads a form. With `places`, each byte takes one of them when it arrives.
+/// Reads the body, which is a form. With `places`, each byte takes one of them when it arrives.
 async fn read(
     body: &mut RequestBody,
     headers: &HeaderMap,

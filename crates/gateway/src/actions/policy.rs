@@ -40,7 +40,7 @@ pub(super) fn shown_built_in<'a>(call: &ActionCall<'_>, policy: &'a BuiltIn) -> 
     })
 }
 
-/// Returns the number of a version from its id, such as `v3`; `None` if it is not an id.
+/// Returns the number of a version from its id, such as `v3`; `None` if it is not `v` and a number.
 fn version_number(id: &str) -> Option<u32> {
     id.strip_prefix('v')?.parse().ok()
 }

@@ -56,9 +56,11 @@ pub struct Trail {
     /// The person for whom an OpenID provider vouches, once known. Such a person asks for a session
     /// without a key.
     web: OnceLock<WebSubject>,
-    /// The owner of the password of the directory that was sent, once it is known.
+    /// The entry of the directory whose password was sent, and its person if the password was
+    /// right.
     directory: OnceLock<DirectorySubject>,
-    /// The id of the key that signed, if the key is known and switched off.
+    /// The id of the key that the request names, if the key is known and switched off. No signature
+    /// was verified.
     disabled_key: OnceLock<Box<str>>,
     /// The id of the key that a request says it is signed with, if the signature was not verified.
     presented_key: OnceLock<Box<str>>,

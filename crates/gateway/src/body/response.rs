@@ -90,7 +90,7 @@ impl ResponseBody {
         Self { content, in_progress: None }
     }
 
-    /// Keeps `in_progress` until the body has been sent, or the client has left.
+    /// Keeps `in_progress` until the body has been sent, or is dropped before its end.
     #[must_use]
     pub fn hold(mut self, in_progress: InProgress) -> Self {
         self.in_progress = Some(in_progress);

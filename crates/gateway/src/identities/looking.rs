@@ -29,8 +29,9 @@ impl Looks {
         self.failed.load(Relaxed)
     }
 
-    /// Fails with the reason if the state of identities is too old, and has been so for longer than
-    /// a slow store would explain. Only root's requests are served then.
+    /// Fails with the reason if only root's requests are served: if the state of identities has
+    /// been too old for longer than a slow store would explain, or if the master key of all secrets
+    /// is missing.
     pub fn check(&self, registry: &Registry) -> Result<(), String> {
         if registry.age().is_some_and(|age| age <= IDENTITIES_READY_AGE_MAX) {
             return missing_master_key(&registry.last_known()).map_or(Ok(()), Err);

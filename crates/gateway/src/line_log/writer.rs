@@ -96,8 +96,9 @@ impl Writer {
         self.file = file;
     }
 
-    /// Writes lines until the file fails, and counts those that were written completely and those
-    /// that were lost.
+    /// Writes lines as far as the file takes them, and counts those that were written completely
+    /// and those that were lost. It waits for a full pipe, and if the log must not lose lines, for
+    /// any file.
     fn write(&mut self, mut bytes: &[u8], mut lines: u64) {
         let mut taken = 0;
         while taken < bytes.len() {

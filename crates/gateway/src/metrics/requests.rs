@@ -25,7 +25,8 @@ pub struct Outcome {
     pub bytes_in: u64,
     /// The number of bytes of the answer's body that were handed to the connection.
     pub bytes_out: u64,
-    /// The time from the head's arrival until the body was sent, or the client has left.
+    /// The time from the head's arrival until the answer's body was sent, or was dropped before its
+    /// end.
     pub elapsed: Duration,
 }
 

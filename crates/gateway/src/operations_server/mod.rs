@@ -114,8 +114,8 @@ impl Connections {
     /// Closes a connection if there are too many: of those that wait for their clients, the oldest
     /// of the address that has most of them. So a client that sends nothing, or does not read,
     /// excludes no other client, and many connections at once exclude only their own address.
-    /// Connections for which an answer is being made are not closed: they have time limits, and end
-    /// soon.
+    /// Connections for which an answer is being made are not closed: they have time limits, and if
+    /// there are no others, this waits until one of them has ended.
     async fn make_room(&mut self) {
         while self.tasks.try_join_next().is_some() {}
         loop {

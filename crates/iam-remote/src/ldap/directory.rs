@@ -35,7 +35,7 @@ const REFUSALS: [u32; 5] = [19, 32, 48, 49, 53];
 /// The sentence for an entry whose password is right, and whose name is of no use.
 const NO_NAME: &str = "The entry has no name here: it needs a single one of 1 to 64 letters, digits and _+=,.@-, \
     which no other entry has.";
-/// The characters of a name, as IAM's users have them.
+/// The largest number of characters of a name, as of IAM's users.
 const NAME_CHARS_MAX: usize = 64;
 
 /// An LDAP directory.
@@ -84,7 +84,7 @@ pub fn check(settings: &LdapSettings) -> Result<(), String> {
 }
 
 impl Ldap {
-    /// Knows where the directory is. It is asked when somebody logs in.
+    /// Makes the directory. It is asked at logins, for sessions and for access keys.
     pub fn new(settings: LdapSettings, password: Option<SecretText>) -> Result<Self, String> {
         let attempts = Attempts::new(settings.attempts)?;
         Ok(Self(Arc::new(Inner {

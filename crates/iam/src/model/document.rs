@@ -15,7 +15,8 @@ use crate::text::unique;
 pub const FORMAT: u32 = 1;
 
 /// Everything that IAM knows of an account. Whatever a part refers to (groups, policies,
-/// boundaries) exists in it: [`AccountDocument::read`] checks this, and every change keeps it so.
+/// boundaries) exists in it, or is built in: [`AccountDocument::read`] checks this, and every
+/// change keeps it so.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccountDocument {

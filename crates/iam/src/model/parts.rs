@@ -33,7 +33,7 @@ pub struct Key {
     pub secret: Option<Sealed>,
     /// The status.
     pub status: KeyStatus,
-    /// The time at which the provider was made.
+    /// The time at which the key was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// The time from which the key is not accepted any more.
@@ -180,14 +180,14 @@ pub struct User {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// The time at which the provider was made.
+    /// The time at which the user was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// True if all keys and sessions of the user are refused (ours).
     pub disabled: bool,
     /// The groups that the user is in.
     pub groups: Vec<Name>,
-    /// The boundary: the managed policy that limits the role.
+    /// The boundary: the managed policy that limits the user.
     pub boundary: Option<PolicyArn>,
     /// The tags; two keys must differ in more than case.
     #[serde(deserialize_with = "unique::deserialize")]
@@ -211,7 +211,7 @@ pub struct Group {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// The time at which the provider was made.
+    /// The time at which the group was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// The managed policies that are attached.
@@ -231,7 +231,7 @@ pub struct Role {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// The time at which the provider was made.
+    /// The time at which the role was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// The description.
@@ -240,7 +240,7 @@ pub struct Role {
     pub trust: Document,
     /// The longest time that a session may last, in seconds.
     pub max_session: u32,
-    /// True if sessions that came through the provider are refused, and none are issued (ours).
+    /// True if all sessions of the role are refused, and none are issued (ours).
     pub disabled: bool,
     /// The managed policies that are attached.
     pub attached: Vec<PolicyArn>,
@@ -262,7 +262,7 @@ pub struct Role {
 pub struct PolicyVersion {
     /// The document.
     pub document: Document,
-    /// The time at which the provider was made.
+    /// The time at which the version was made.
     #[serde(with = "time")]
     pub created: Timestamp,
 }
@@ -275,7 +275,7 @@ pub struct ManagedPolicy {
     pub id: UniqueId,
     /// The path.
     pub path: Path,
-    /// The time at which the provider was made.
+    /// The time at which the policy was made.
     #[serde(with = "time")]
     pub created: Timestamp,
     /// The time at which the last version was made.

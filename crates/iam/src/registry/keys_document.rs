@@ -86,7 +86,8 @@ fn read(json: &[u8]) -> Result<KeysDocument, OpenError> {
 }
 
 /// Checks that one of the master keys in use is among `keys`, and adds the key that this gateway
-/// seals with to the document. If there is no document yet, it is made.
+/// seals with to the document. If there is no document yet, the first gateway with a master key
+/// makes it.
 pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Result<(), OpenError> {
     let name = DocumentName::of_keys();
     let given: Vec<KeyId> = keys.into_iter().flat_map(MasterKeys::ids).collect();

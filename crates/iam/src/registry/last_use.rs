@@ -33,7 +33,8 @@ struct UsesDocument {
 }
 
 /// Returns the name under which a use is noted: the access key, or the unique id of the role.
-/// `None` for root, and for sessions of users, whose keys are only temporary.
+/// `None` for root, for sessions of users, whose keys are only temporary, and for access keys of
+/// the directory.
 fn used(session: &Session) -> Option<&str> {
     match session.key_kind {
         KeyKind::User | KeyKind::Service => Some(session.credential.access_key.as_str()),

@@ -93,7 +93,8 @@ enum Read {
     /// An entry whose document was not read: the entry of the state before, or that of an account
     /// whose document could not be read.
     Kept(Entry),
-    /// The bytes of the account's document, which has changed, and their tag.
+    /// The bytes of the account's document, which was read since it or the keys have changed, and
+    /// their tag.
     Anew(Bytes, Tag),
 }
 
@@ -312,7 +313,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Reads the accounts that have changed. Returns the accounts, and whether all could be read.
+    /// Lists all accounts, and reads those whose documents or keys differ from the state before.
+    /// Returns the accounts, and whether all could be read.
     async fn read_all(
         &self,
         before: &Snapshot,

@@ -61,8 +61,8 @@ impl Entry {
         Self::Closed(Arc::new(Closed { account: account.clone(), tag, why }))
     }
 
-    /// True if the document and the keys are the same, so that reading it again would give the same
-    /// entry.
+    /// True if reading the document again would give the same entry: the document is the same, and
+    /// for an open account also the keys are.
     pub fn is_of(&self, tag: &Tag, keys: &Arc<Keys>) -> bool {
         match self {
             Self::Open(state) => state.is_of(tag, keys),

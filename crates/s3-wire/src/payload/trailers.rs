@@ -71,8 +71,8 @@ impl TrailerSection {
     /// Reads a line with its end. Returns true if it was the last one.
     ///
     /// Lines end with CRLF. minio-go ends those before the signature with `LF CRLF`, which S3
-    /// accepts, and which AWS's own description seems to require: an empty line after a bare line
-    /// feed ends that line, not the section.
+    /// accepts, and AWS's own description can be read as if it required that: an empty line after a
+    /// bare line feed ends that line, not the section.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<bool> {
         self.bytes += line.len();
         let ended = line.strip_suffix(b"\r\n");

@@ -55,8 +55,8 @@ pub(crate) struct States {
     root_changes: AtomicU64,
 }
 
-/// The directory of documents; as long as it does not exist, the directory in which it would be
-/// made.
+/// The directory of documents; as long as it does not exist, the nearest directory above it that
+/// does.
 #[derive(Debug)]
 struct WatchedDirectory {
     fd: Arc<OwnedFd>,

@@ -144,7 +144,8 @@ fn check_file(check: &Check<'_>, named: &Named, directory: &Directory, name: &st
     Ok(())
 }
 
-/// True if the companion of a record is missing, or belongs to another object.
+/// True if the second part of a record, its companion file, is missing, or belongs to another
+/// object.
 fn is_lost<R: Divided + Clone>(check: &Check<'_>, record: &R) -> Result<bool> {
     let whole = records::complete(check.bucket, record).op("read a record")?;
     Ok(matches!(whole, Reading::Nothing))

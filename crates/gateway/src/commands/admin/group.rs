@@ -19,7 +19,7 @@ pub enum GroupCommand {
     Create {
         /// The name
         name: String,
-        /// A path, which policies may name
+        /// An IAM path such as /sales/, which is part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
     },

@@ -30,7 +30,7 @@ pub enum PolicyCommand {
         name: String,
         /// The policy document; - for standard input
         file: PathBuf,
-        /// A path, which policies may name
+        /// An IAM path such as /sales/, which is part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
         /// What it is for

@@ -29,7 +29,7 @@ pub enum RoleCommand {
         name: String,
         /// The trust policy, which says who may take it on; - for standard input
         trust: PathBuf,
-        /// A path, which policies may name
+        /// An IAM path such as /sales/, which is part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
         /// How long its sessions may last at most, from 3600 to 43200

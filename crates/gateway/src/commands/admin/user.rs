@@ -20,7 +20,7 @@ pub enum UserCommand {
     Create {
         /// The name
         name: String,
-        /// A path, which policies may name
+        /// An IAM path such as /sales/, which is part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
         /// A group that the user is put in. May be repeated, as --policy may

@@ -132,8 +132,8 @@ pub struct BenchOptions {
     pub command: Option<BenchCommand>,
 
     /// The endpoint, such as http://127.0.0.1:9000. With several, separated by commas, connections
-    /// are distributed among them in turn, and figures are shown for each and for their sum. The
-    /// load is even if --concurrency is a multiple of their number
+    /// are distributed among them in turn, and figures are shown for each and for their sum. All
+    /// get the same load only if --concurrency is a multiple of the number of endpoints
     #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
     pub endpoint: Option<String>,
 
