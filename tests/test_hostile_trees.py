@@ -116,10 +116,10 @@ def test_what_stands_in_the_place_of_our_own_is_told(make_server, outside, metad
         expect.error(bucket.raw.post(bucket.path("k"), query={"uploads": ""}), "AccessDenied")
         assert time.monotonic() - began < 1
         assert bucket.read("a") == b"2"
-        (line,) = [line for line in server.log.splitlines() if "directory of the server" in line]
+        (line,) = [line for line in server.log.splitlines() if "chmod +t" in line]
         assert f'path="{own}" ' in f"{line} " and "chmod +t" in line, line
         done = sweep(server.tree)
-        assert done.returncode == 1 and "directory of the server" in done.stderr, done
+        assert done.returncode == 1 and "chmod +t" in done.stderr, done
         found = subprocess.run([binary(), "fsck", server.tree], capture_output=True, text=True, timeout=60)
         assert found.returncode == 1 and found.stdout.count("stranger: ") == 1, found
         assert f"stranger: {own}: " in found.stdout, found
@@ -235,7 +235,7 @@ class TestAnotherInThePlaceOfOurOwn:
         """By the sweep and `fsck --repair`, which tell of it."""
         done = sweep(bucket.server.tree)
         assert is_untouched(), done
-        told = "directory of the server" in done.stderr
+        told = "chmod +t" in done.stderr
         assert done.returncode == 1 and told, done
         command = [binary(), "fsck", "--min-age", "0", "--repair", bucket.server.tree]
         found = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -339,7 +339,7 @@ class TestAnotherInThePlaceOfOurOwn:
             expect.error(bucket.raw.post(bucket.path("k"), query={"uploads": ""}), "AccessDenied")
         assert bucket.read("a") == b"1"
         assert not any((bucket.tree / ".slipway/staging").iterdir())
-        (line,) = [line for line in server.log.splitlines() if "directory of the server" in line]
+        (line,) = [line for line in server.log.splitlines() if "chmod +t" in line]
         assert f"{bucket.tree}/.slipway" in line and f"owner={NOBODY}" in line and "chmod +t" in line, line
         bucket.file(".slipway").rename(bucket.file("theirs"))
         bucket.put("a", b"3")
@@ -383,7 +383,7 @@ class TestAnotherNamedAsWhatIsSetAside:
         as_nobody(tree, f"mv project {name}")
         for _ in range(2):
             done = sweep(tree)
-            assert done.returncode == 1 and "a name like those to which DeleteBucket moves" in done.stderr, (
+            assert done.returncode == 1 and "is named like one in which DeleteBucket keeps" in done.stderr, (
                 done
             )
             assert shape(tree / name) == before
@@ -418,7 +418,7 @@ def test_no_name_begins_a_line_of_the_log(make_server):
     expect.error(bucket.raw.put(bucket.path(f"{directory}/a"), b"2"), "AccessDenied")
     log = server.log
     assert (
-        "the file at the place of a record is not a record" in log
+        "expects the record of an object at this path" in log
         and 'forged: owner=0 \\u{1b}[31m/.slipway,records/a"' in log
     ), log
     assert not any(line.startswith("2026-01-01") for line in log.splitlines()) and "\x1b[31m" not in log, log
@@ -436,7 +436,7 @@ def test_a_link_in_a_bucket_leads_no_start_anywhere(make_server, tmp_path):
     (tree / "fifo-in-it" / ".slipway").mkdir()
     os.mkfifo(tree / "fifo-in-it" / ".slipway" / "account.toml")
     log = make_server(tree=tree).log
-    (line,) = [line for line in log.splitlines() if "on their own" in line]
+    (line,) = [line for line in log.splitlines() if "as its own DIR" in line]
     assert '"served"' in line and "count=1 " in line, line
 
 

@@ -224,7 +224,12 @@ def test_a_document_that_cannot_be_read(gateways, registry, damage):
     put(bad[damage])
     wait_for(alice, "ServiceUnavailable")
     assert server.raw.get("/").status == 200
-    poll(lambda: "a document of users, keys and policies is damaged or contradicts another" in server.log, 10)
+    poll(
+        lambda: (
+            "a stored document with users, keys and policies is damaged or contradicts another" in server.log
+        ),
+        10,
+    )
     [line] = [line for line in server.log.splitlines() if "is damaged or contradicts another" in line]
     assert server.account in line and key.secret_key not in line
     assert metric(server, "slipway_identities_faults") == 1

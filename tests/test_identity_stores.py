@@ -311,7 +311,7 @@ def test_users_of_a_directory_go_to_a_store_by_a_copy(make_server, tmp_path):
         (target / path.name).write_bytes(path.read_bytes())
     server = make_server(*options_of(store, tmp_path), env=ENV)
     assert identities.client(server, "s3", key).list_buckets()["Buckets"] == []
-    assert "which are not used with --identities" in server.log
+    assert "are not used, since --identities names another store" in server.log
     identities.client(server, "iam").create_user(UserName="bob")
     store.stop()
 

@@ -324,7 +324,7 @@ class TestBoth:
             f"dn: {group_dn('staff')}\nchangetype: modify\nadd: member\nmember: {person_dn('other')}\n"
         )
         assert refused(server, (user[0], secret_of("other"), None)) == "SignatureDoesNotMatch"
-        said = "has an access key that is also one of a user here"
+        said = "has the same access key as a user of this server"
         for service in ("s3", "sts", "s3"):
             asked = client(server, service, user)
             asked.list_buckets() if service == "s3" else asked.get_caller_identity()

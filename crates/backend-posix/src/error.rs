@@ -167,7 +167,8 @@ pub(crate) fn unless_failed<T>(what: &str, done: Result<T>, report: &mut SweepRe
         Ok(done) => Ok(Some(done)),
         Err(error @ BackendError::OutOf(_)) => Err(error),
         Err(error) => {
-            tracing::warn!(what, %error, "some leftovers of crashes could not be removed");
+            tracing::warn!(what, %error, "some files or directories that crashes of the server left behind (what) could not be removed: the \
+                next sweep tries again");
             report.unswept += 1;
             Ok(None)
         }

@@ -42,8 +42,8 @@ pub fn check(state: &BucketState, account: &Arc<Account>, requester: &Requester)
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "a bucket is closed to all but root until root replaces or deletes the part of its configuration that is at \
-             fault (such as its policy); `slipway fsck` lists all closed buckets"
+            "a part of a bucket's settings (such as its policy) is at fault: requests of all but root are refused \
+             until root replaces or deletes that part; `slipway fsck` lists all such buckets"
         );
     }
     if requester.is_root() {
@@ -61,8 +61,8 @@ fn log_bad_policy(state: &BucketState, known: &KnownRules) {
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "the policy of a bucket cannot be read: everyone but root is denied everything, until root or the root of \
-             the bucket's owner puts or deletes the policy"
+            "the policy of a bucket cannot be read: all requests but root's are refused, until root or the root \
+             of the account that owns the bucket puts another policy or deletes this one"
         );
     }
 }

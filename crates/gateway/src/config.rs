@@ -49,9 +49,9 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
-    /// Allow DIR to lie inside another directory that a gateway serves or has served. It is needed
-    /// only when DIR is served for the first time. From then on, gateways of the other directory
-    /// cannot delete the bucket that contains DIR
+    /// Allow DIR to lie inside another directory that a gateway serves or has served. The option is
+    /// needed only when DIR is served for the first time. From then on, gateways of the other
+    /// directory cannot delete the bucket that contains DIR
     #[arg(long, env = "SLIPWAY_ALLOW_NESTED", value_parser = switch)]
     pub allow_nested: bool,
 
@@ -151,9 +151,9 @@ pub struct ServeOptions {
     pub chown: bool,
 
     /// Make the file calls of each request as its requester, so that the kernel decides about them
-    /// by owners, modes, groups and ACLs, after policies did. Needs root, also as uid 0 of a user
-    /// namespace that has more than one id. Requesters whose POSIX identity is not known reach
-    /// no file
+    /// by owners, modes, groups and ACLs, after policies did. Needs root; uid 0 of a user namespace
+    /// suffices if more than one id is mapped into it. Requesters whose POSIX identity is not known
+    /// reach no file
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
@@ -272,7 +272,7 @@ pub struct ServeOptions {
     pub client_address: ClientAddress,
 
     /// A proxy that is trusted for --client-address: an address, a network (10.0.0.0/8), or `unix`
-    /// for those that connect to a unix socket. May be given several times. Other clients' headers
+    /// for all that connect to a unix socket. May be given several times. Other clients' headers
     /// about addresses are ignored
     #[arg(
         long,
@@ -364,9 +364,9 @@ pub struct ServeOptions {
     )]
     pub traces_ratio: Ratio,
 
-    /// Continue the traces of clients with these addresses (as of --client-address): an address, a
-    /// network, or `unix` for clients without one. May be given several times. Since anybody can
-    /// send a traceparent header, those of other clients are ignored
+    /// Continue the traces of clients whose address, as --client-address determines it, is one of
+    /// these: an address, a network, or `unix` for clients without an address. May be given several
+    /// times. Anybody can send a traceparent header, so those of other clients are ignored
     #[arg(
         long,
         value_name = "NETWORK",

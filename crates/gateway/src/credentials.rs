@@ -125,7 +125,9 @@ fn warn_of_old_names(env: impl Fn(&str) -> Option<String>) {
     let is_set = |name: &str| env(name).is_some_and(|value| !value.is_empty());
     for (old, new) in OLD_NAMES {
         if is_set(old) {
-            tracing::warn!("the variable {old} is ignored: set {new} instead, as for MinIO since 2021");
+            tracing::warn!(
+                "the variable {old} is ignored: set {new} instead (MinIO, too, has used {new} since 2021)"
+            );
         }
     }
 }

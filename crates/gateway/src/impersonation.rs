@@ -43,8 +43,8 @@ pub fn warn_of_closed_tree(options: &ServeOptions) {
     if mode & 0o001 == 0 {
         let dir = dir.display();
         tracing::warn!(
-            "--impersonate: {dir} has the mode {mode:04o}, so that users whom it does not let through (x) reach no \
-             file, whatever policies allow: chmod o+x {dir}"
+            "--impersonate: {dir} has the mode {mode:04o}, and users whom it gives no right to search it (x) can \
+             read and write no object, whatever policies allow: chmod o+x {dir}"
         );
     }
 }
@@ -56,8 +56,8 @@ pub fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
     }
     let Some(account) = root.unix_account else {
         tracing::warn!(
-            "--impersonate: no uid and gid are known for root (SLIPWAY_ROOT_UID and SLIPWAY_ROOT_GID, or uid and gid in \
-             the credentials file), so that requests signed with root's keys reach no file"
+            "--impersonate: no uid and gid are known for root (SLIPWAY_ROOT_UID and SLIPWAY_ROOT_GID, or uid and \
+             gid in the credentials file), so that requests signed with root's keys can read and write no object"
         );
         return Ok(());
     };

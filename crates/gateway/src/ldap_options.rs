@@ -50,7 +50,7 @@ pub struct LdapOptions {
     pub ldap_bind_password_file: Option<PathBuf>,
 
     /// A program, and its arguments separated by spaces, that prints the password of
-    /// --ldap-bind-dn. It is run as that of --master-key-command
+    /// --ldap-bind-dn. It is run in the same way as that of --master-key-command
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_LDAP_BIND_PASSWORD_COMMAND")]
     pub ldap_bind_password_command: Option<String>,
 
@@ -80,7 +80,7 @@ pub struct LdapOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_SECRET_KEY_ATTRIBUTE", value_parser = attribute)]
     pub ldap_secret_key_attribute: Option<String>,
 
-    /// The entry below which groups are; without it, they are below --ldap-base
+    /// The entry below which groups are looked for; without it, they are below --ldap-base
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_GROUP_BASE")]
     pub ldap_group_base: Option<String>,
 

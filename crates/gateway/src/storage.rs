@@ -162,7 +162,9 @@ async fn announce_unserved(backend: &PosixBackend) {
                  or a symbolic link, with a name of 3 to 63 characters from a-z, 0-9, - and ."
             );
         }
-        Err(error) => tracing::error!(%error, "the directory that is served cannot be read"),
+        Err(error) => {
+            tracing::error!(%error, "the directory that is served cannot be read: buckets cannot be listed")
+        }
     }
 }
 
@@ -218,8 +220,8 @@ fn announce_nested(dir: &Path) {
         tracing::warn!(
             ?dir,
             ?outer,
-            "this server's directory lies inside a directory (outer) that another gateway serves or once served: there it \
-             is part of a bucket, and DeleteBucket of that bucket fails until this directory is moved out of it"
+            "this server's directory (dir) lies inside a directory (outer) that another gateway serves or once \
+             served: there it is part of a bucket, which that gateway cannot delete until dir is moved out of it"
         );
     }
     let children = std::fs::read_dir(&place).into_iter().flatten().flatten().take(NESTED_SEARCHED);
@@ -235,8 +237,8 @@ fn announce_nested(dir: &Path) {
             ?dir,
             count = inner.len(),
             names = %names.join(", "),
-            "some of the directories in the directory that is served are or were served on their own by a gateway: \
-             a bucket that was served like this cannot be deleted"
+            "these directories are buckets here, but a gateway serves or once served each of them as its own DIR: \
+             DeleteBucket of them fails"
         );
     }
 }

@@ -44,7 +44,8 @@ pub async fn regularly(backend: Arc<dyn Backend>, metrics: Option<Arc<Metrics>>)
 pub async fn sweep_all(maintenance: &dyn Maintenance) -> Result<SweepReport> {
     let cx = Context::default();
     let mut total = maintenance.sweep_orphans(&cx).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "leftovers of crashes beside the buckets could not be removed");
+        tracing::warn!(%error, "leftovers of crashes in the served directory, outside of the buckets, could not be removed: the next \
+            sweep tries again");
         SweepReport { unswept: 1, ..SweepReport::default() }
     });
     let mut query = ListBucketsQuery { max_buckets: BUCKETS_PER_PAGE, ..ListBucketsQuery::default() };
@@ -63,8 +64,7 @@ pub async fn sweep_all(maintenance: &dyn Maintenance) -> Result<SweepReport> {
                 // It is deleted already, or has gone otherwise.
                 Err(BackendError::NoSuchBucket) => {}
                 Err(error) => {
-                    tracing::warn!(bucket = bucket.name.as_str(), %error, "leftovers of crashes in a bucket could \
-                        not be removed");
+                    tracing::warn!(bucket = bucket.name.as_str(), %error, "some leftovers of crashes could not be removed from a bucket: the next sweep tries again");
                     total.unswept += 1;
                 }
             }

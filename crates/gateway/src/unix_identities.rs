@@ -126,7 +126,7 @@ fn refuse(whose: &str, why: &'static str) -> S3Error {
     if LOGGED.is_due(whose.to_owned()) {
         tracing::warn!(
             identity = whose,
-            "requests of this identity are refused, since it may not act on the file system: {why}"
+            "requests of this identity are refused, since the server may not access files as its user: {why}"
         );
     }
     ErrorCode::AccessDenied.into()

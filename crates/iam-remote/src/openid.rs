@@ -128,7 +128,11 @@ impl OpenId {
         tokio::spawn(async move {
             let fetched = fetch(&issuer, &trust).await;
             if let Err(why) = &fetched {
-                tracing::warn!(issuer, why, "the keys of an OpenID provider could not be fetched");
+                tracing::warn!(
+                    issuer,
+                    why,
+                    "the public keys of an OpenID provider, by which its tokens are verified, could not be fetched"
+                );
             }
             provider.lock().take(fetched, Instant::now());
             drop(ended);

@@ -20,7 +20,7 @@ pub enum Fault {
     },
     /// A name appears twice in an object, or two names differ only in case.
     Duplicate(String),
-    /// The element does not exist.
+    /// The language has no element with this name.
     UnknownElement(String),
     /// An element is missing, which is required.
     Missing(&'static str),

@@ -216,8 +216,8 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
             Ok(Ended::Returned | Ended::Left(_) | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
             Err(error) => {
-                tracing::warn!(aside, %error, "uploads that an interrupted DeleteBucket set aside cannot be returned \
-                    to their bucket");
+                tracing::warn!(aside, %error, "an interrupted DeleteBucket had moved the uploads in progress of its bucket away (aside), and \
+                    they cannot be moved back: clients cannot continue them until the next sweep succeeds");
             }
         }
     }
@@ -327,8 +327,8 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove()),
         // One that can't be opened may be opened again.
         Err(error) if is_of_one(&error) => {
-            tracing::warn!(aside = name, %error, "uploads that an interrupted DeleteBucket set aside cannot be \
-                returned: their bucket cannot be opened");
+            tracing::warn!(aside = name, %error, "an interrupted DeleteBucket had moved the uploads in progress of its bucket away (aside), and they \
+                cannot be moved back, since the bucket cannot be opened");
             Ok(Ended::Left("its bucket cannot be opened"))
         }
         Err(error) => Err(error),
@@ -340,10 +340,10 @@ fn log_not_ours(store: &Store, name: &str) {
     if LOGGED.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
-            "a directory has a name like those to which DeleteBucket moves a bucket's uploads in progress, but the \
-             server did not make it: it has another owner or mode, or lacks the server's attribute. It is left \
-             unchanged. Perhaps another user with write access to the served directory made it. Move it away, or \
-             remove it if nobody needs it"
+            "this directory is named like one in which DeleteBucket keeps the uploads in progress of a bucket, \
+             but the server did not make it: its owner, mode or extended attribute differs from what the server \
+             sets. It is left unchanged. Another user with write access to the served directory may have made it: \
+             move it away, or remove it if nobody needs it"
         );
     }
 }

@@ -182,9 +182,8 @@ fn unread(bucket: &Bucket<'_>, found: &FoundObject, errno: Errno) -> Option<Show
     if LOGGED.is_due() {
         let shown = info.is_some();
         let bucket = bucket.name_for_log();
-        tracing::error!(bucket, key, directory = directory.path, error = %errno, shown, "cannot read an object's record: the \
-            listing shows the object as if another program had written its file (shown=true), or leaves it out \
-            (shown=false)");
+        tracing::error!(bucket, key, directory = directory.path, error = %errno, shown, "an object's record cannot be read. shown=true: the listing has the object without what the record says \
+            of it, as for a file that another program wrote; shown=false: the listing leaves the object out");
     }
     info.map(|info| foreign::attributes(&bucket.store.lasting(directory, &info), key).into())
 }

@@ -24,8 +24,8 @@ pub(super) fn is_object(bucket: &Bucket<'_>, directory: &Directory) -> Io<bool> 
             if LOGGED.is_due() {
                 let directory = &directory.path;
                 let bucket = bucket.name_for_log();
-                tracing::error!(bucket, directory, error = %errno, "a directory's record cannot be read: if an object has the \
-                    directory's name, listings leave that object out");
+                tracing::error!(bucket, directory, error = %errno, "the record of a directory cannot be read, so that it is not known whether there is an object \
+                    with the directory's path as its key: if there is, listings leave it out");
             }
             Ok(false)
         }

@@ -53,13 +53,14 @@ pub(crate) fn sweep(store: &Store, bucket_name: &BucketName, options: &SweepOpti
     if report.unswept > 0 {
         tracing::warn!(
             bucket = bucket_name.as_str(),
-            "some leftovers of crashes of the server could not be removed from a bucket"
+            "some leftovers of crashes could not be removed from a bucket: the next sweep tries again"
         );
     }
     if WaitBudget::is_over() {
         tracing::warn!(
             bucket = bucket_name.as_str(),
-            "some leftovers of crashes of the server could not be removed from a bucket: locks were held for too long"
+            "some leftovers of crashes could not be removed from a bucket, since locks that the sweep needs were \
+             held for too long: the next sweep tries again"
         );
     }
     Ok(report)

@@ -221,9 +221,9 @@ fn replace(
     if !Sidecar::may_go(bucket.store, &folder, name).attempt("look at a record")? {
         tracing::warn!(
             path = ?files::path_of(&folder).join(name),
-            "the file at the place of a record is not a record: it is kept, and writes of its key are refused. If no \
-             program needs the file (a power cut with --durability none can leave such files), remove it, or let \
-             slipway rehash replace it"
+            "the server expects the record of an object at this path, but the file there is something else: it is \
+             kept, and writes of the object are refused. A power cut with --durability none can leave such a \
+             file. If no program needs it, remove it, or run slipway rehash, which replaces it"
         );
         return Err(BackendError::Denied { operation: "replace a file that is not a record" }.into());
     }

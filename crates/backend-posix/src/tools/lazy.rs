@@ -112,8 +112,8 @@ fn work(store: &Store, queue: &Queue) {
         match rehash(store, &bucket, &key) {
             Ok(outcome) => tracing::debug!(%bucket, key, ?outcome, "a foreign file was rehashed"),
             Err(error @ BackendError::ReadOnly) => {
-                tracing::warn!(%error, "--rehash-on-read stops: the file system became read-only, and files \
-                    that other programs wrote keep the ETags that they have");
+                tracing::warn!(%error, "--rehash-on-read stops, since the file system became read-only: files that other programs wrote \
+                    keep the ETags that they have now");
                 queue.close();
             }
             Err(error) => tracing::debug!(%bucket, key, %error, "a foreign file was not rehashed"),

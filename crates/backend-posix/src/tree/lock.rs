@@ -157,8 +157,9 @@ fn log_owner(bucket: &Bucket<'_>, path: &str) {
         path = ?bucket.place().join(path),
         owner,
         gateway = ours,
-        "a lock file or its directory belongs to another user, so that keys which need this lock can be neither \
-         replaced nor deleted: give it to the gateway's user (chown)"
+        "a lock file or its directory belongs to another user (owner) than the server's (gateway), so that \
+         objects which need this lock can be neither replaced nor deleted: give the path to the server's user \
+         (chown)"
     );
 }
 

@@ -21,7 +21,8 @@ pub(crate) fn is_our_account(bucket: &Bucket<'_>, uid: u32) -> Io<bool> {
     Ok(uid == rustix::process::geteuid().as_raw() || uid == rustix::fs::fstat(bucket.own()?)?.st_uid)
 }
 
-/// True if the file with this name belongs to a user that [`is_our_account`] accepts.
+/// True if the file `name` in the directory `above` belongs to an account of the gateway's
+/// ([`is_our_account`]).
 pub(crate) fn is_at(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     let name = file_info::one_name(name).attempt("look up a name")?;
     let stat = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).attempt("look up a name")?;

@@ -95,8 +95,8 @@ pub(crate) fn keep_from_upgrade(root: impl AsFd, line: Option<&str>) -> Result<S
                 let place = join(OWN_DIRECTORY, GATEWAYS);
                 tracing::warn!(
                     error = %errno,
-                    "{place} cannot be written or locked: slipway upgrade would not notice that this gateway serves \
-                     the directory"
+                    "{place} cannot be written or locked, so that slipway upgrade cannot see that this gateway \
+                     serves the directory: stop it before you run slipway upgrade"
                 );
             }
             Serving { line: None, lock: None }

@@ -95,8 +95,8 @@ impl Bucket<'_> {
         if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::warn!(
                 path = ?self.place(),
-                "not swept: this directory is a tree of its own, which other gateways serve; as a bucket of this one it \
-                 is not deleted either"
+                "other gateways serve this directory as their own DIR, so that leftovers of crashes are not \
+                 removed from it; where it is a bucket of this server, DeleteBucket refuses to delete it"
             );
         }
         true
@@ -132,12 +132,12 @@ impl Bucket<'_> {
             tracing::error!(
                 path = ?self.place().join(path),
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
-                "a directory of the server is open to other users, or lacks the mark that shows that the server made it. \
-                 The server still writes to it, but removes nothing from it. It may have been copied without its \
-                 extended attributes, or another user who may write to the bucket's directory may have created it. \
-                 If the server made it, close it to others (chmod 700) and, as its owner, create the file {} in it \
-                 (touch), which is a mark, too; if not, move it away, and either let no one else write to the \
-                 bucket's directory or make that sticky (chmod +t)",
+                "this directory looks like one that the server keeps its own files in, but other users have \
+                 access to it, or nothing shows that the server made it. The server still writes to it, but \
+                 removes nothing from it. If the server made it (it may have been copied without extended \
+                 attributes): chmod 700 it and, as its owner, create the file {} in it (touch). If another user \
+                 made it: move it away, and take the permission to write to the bucket's directory from others, \
+                 or set its sticky bit (chmod +t)",
                 mark::FILE
             );
         }
@@ -149,10 +149,10 @@ impl Bucket<'_> {
         if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::error!(
                 path = ?self.place().join(path),
-                "a file, a symbolic link or a mount point is at the place of a directory of the server: writes that \
-                 need this directory are refused. Another user who may write to the bucket's directory may have \
-                 created it: move it away (or unmount it), and either let no one else write to the bucket's \
-                 directory or make that sticky (chmod +t)"
+                "the server needs a directory of its own at this path, but a file, a symbolic link or a mount \
+                 point is there: writes that need the directory are refused. Another user who may write to the \
+                 bucket's directory may have created it: move it away (or unmount it), and take the permission to \
+                 write to the bucket's directory from others, or set its sticky bit (chmod +t)"
             );
         }
     }
@@ -179,10 +179,10 @@ impl Bucket<'_> {
                 owner = stat.st_uid,
                 mode = format_args!("{:04o}", stat.st_mode & 0o7777),
                 server = *ACCOUNT,
-                "a directory of the server has another owner or mode than the server gives it: its contents are \
-                 ignored. Another user who may write to the directory above may have created it. If it is the \
-                 server's, give it to the server's user (chown) and close it to others (chmod 700); if not, move it \
-                 away, and either let no one else write to the bucket's directory or make that sticky (chmod +t)"
+                "this directory looks like one that the server keeps its own files in, but has another owner or \
+                 mode than the server gives it: its contents are ignored. If the server made it: give it to the \
+                 server's user (chown) and chmod 700 it. If another user made it: move it away, and take the \
+                 permission to write to the bucket's directory from others, or set its sticky bit (chmod +t)"
             );
         }
     }

@@ -92,14 +92,15 @@ impl Unmounted {
                 Ok(below) if !seen.first.contains(&name) && is_used(&below) => {
                     tracing::warn!(
                         bucket = name,
-                        "what was mounted over a bucket was unmounted: the directory below is served again"
+                        "the file system that was mounted over a bucket's directory was unmounted: requests to \
+                         the bucket reach the directory under it again"
                     );
                 }
                 _ => {
                     tracing::error!(
                         bucket = name,
                         "the file system of a bucket was unmounted: requests to the bucket are answered 503 until it \
-                         is mounted again. To serve the directory below instead, restart the server"
+                         is mounted again. To serve the directory under the mount point instead, restart the server"
                     );
                     seen.unmounted.insert(name);
                 }

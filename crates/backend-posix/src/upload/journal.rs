@@ -109,7 +109,7 @@ pub(super) fn end(bucket: &Bucket<'_>, upload: &Upload, name: &UploadName, recei
         // Those who ask again find that the object names the upload.
         tracing::warn!(
             ?error,
-            "the receipt of a completed upload could not be written: the object is complete, but a repeated \
+            "the note that an upload was completed could not be written: the object is complete, but a repeated \
              CompleteMultipartUpload of it may fail"
         );
     }

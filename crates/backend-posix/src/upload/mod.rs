@@ -228,7 +228,7 @@ fn sweep_upload(
             tracing::warn!(
                 id = name.id.as_str(),
                 ?error,
-                "the leftovers of an interrupted upload could not be removed"
+                "the leftovers of an interrupted upload could not be removed: a sweep tries again"
             );
             report.unswept += 1;
         }

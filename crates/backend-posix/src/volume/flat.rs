@@ -46,9 +46,10 @@ pub(crate) fn is_full(errno: Errno, directory: impl AsFd) -> bool {
             size_bytes = index.size_bytes,
             limit_bytes = index.limit_bytes(),
             cure = index.levels.cure(),
-            "the file system refused a new name although it has free space: ext4 finds names by their hash, and the \
-             part of this directory's index for that hash is full. Names with other hashes may still fit; existing \
-             objects can be read, overwritten and deleted"
+            "a file or directory could not be created here although the file system has free space: ext4 sorts \
+             names by a hash into parts of the directory's index, and the part for this name is full. Names of \
+             other parts may still fit; existing objects can be read, overwritten and deleted. For what helps, \
+             see cure"
         );
     }
     true

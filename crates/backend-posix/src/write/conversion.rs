@@ -76,7 +76,11 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     let lock = bucket.lock_conversions()?;
     let text = read(bucket)?.unwrap_or_default();
     if let Some((prepared, path)) = under_way(&text) {
-        tracing::warn!(path, "a crash interrupted the replacement of a file by a directory: completing it");
+        tracing::warn!(
+            path,
+            "a crash interrupted the server while it turned an object's file at this path into a directory, for \
+            objects with keys below: it completes that now"
+        );
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {
             Ok(parent) if matches!(name, "" | "." | "..") => drop(parent),
@@ -181,8 +185,8 @@ pub(crate) fn undisturbed<T>(
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(
                 ?error,
-                "the lock that makes listings wait while a file becomes a directory cannot be taken: a listing at this \
-                 moment may lack the object of the file"
+                "an object's file becomes a directory, for objects with keys below, and the lock that makes \
+                 listings wait meanwhile cannot be taken: a listing at this moment may leave the object out"
             );
             None
         }

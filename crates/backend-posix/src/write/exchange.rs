@@ -273,9 +273,9 @@ impl Prepared<'_> {
         tracing::error!(
             path = self.path(),
             kept = self.entry,
-            "another program created a file or directory at this path while the server replaced a file there by a \
-             directory. The server's directory now is at the path, and has objects in it already; what the program \
-             created was moved to the bucket's .slipway/staging, under the name in kept"
+            "another program created a file or directory at this path while the server turned an object's file \
+             there into a directory. The server's directory stays, since it has objects already. What the other \
+             program created is not lost: it is in the bucket's .slipway/staging, under the name in kept"
         );
         Out::Kept
     }
@@ -443,8 +443,8 @@ fn finish_at(
         tracing::warn!(
             name,
             path = noted.map(|noted| &noted.path),
-            "a crash interrupted the replacement of a file (path) by a directory: what it left in staging (name) is \
-             kept, since it may be the only copy of that file"
+            "a crash interrupted the server while it turned an object's file (path) into a directory. What is \
+             left in the bucket's .slipway/staging (name) is kept, since it may be the only copy of the file"
         );
     }
     Ok(settled)

@@ -66,7 +66,8 @@ pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str)
         tracing::warn!(
             name,
             uid = stat.st_uid,
-            "a file has a name that the server uses for unfinished writes, but belongs to another user: it is kept"
+            "a file is named like the server's unfinished writes, but belongs to another user (uid): the sweep \
+             does not remove it"
         );
         return Ok(false);
     }

@@ -46,8 +46,8 @@ pub struct FsckOptions {
     #[command(flatten)]
     pub jobs: Jobs,
 
-    /// One JSON object a line; a path that is not UTF-8 is also in `path_hex`, as the hexadecimal
-    /// of its bytes
+    /// Print one JSON object a line; a path that is not UTF-8 is also in `path_hex`, as the
+    /// hexadecimal of its bytes
     #[arg(long)]
     pub json: bool,
 }

@@ -73,7 +73,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub nodes: u32,
 
-    /// The kind of each node, by its name in the catalogue; or use --cpus and --network
+    /// The kind of machine that all nodes are, by its name in the catalogue (see --list); for
+    /// another machine, use --cpus and --network
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cpus", "network"], help_heading = "Storage")]
     pub node: Option<String>,
 
@@ -89,8 +90,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub volumes: u32,
 
-    /// The kind of each volume, by its name in the catalogue; without it, --volume-rate and
-    /// --volume-iops describe it
+    /// The kind of all volumes, by its name in the catalogue (see --list); without it,
+    /// --volume-rate and --volume-iops describe them
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     pub volume: Option<String>,
 

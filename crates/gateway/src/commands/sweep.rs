@@ -66,7 +66,7 @@ fn sweep(options: &SweepOptions) -> Result<usize, String> {
     if !may_be_served(&options.dir) {
         tracing::warn!(
             dir = ?options.dir,
-            "no gateway seems to have served this directory: is it the right one?"
+            "no gateway seems to have served this directory: check that it is the right one"
         );
     }
     Ok(unswept)

@@ -74,7 +74,9 @@ pub async fn regularly(registry: Arc<Registry>, looks: Arc<Looks>) {
         match registry.look().await {
             Ok(state) => {
                 if looks.note(None) {
-                    tracing::info!("identities can be read again");
+                    tracing::info!(
+                        "users and keys can be read again: requests with other keys than root's are served again"
+                    );
                 }
                 troubles.log_new(&state);
             }
@@ -120,12 +122,13 @@ impl Troubles {
         let now: BTreeSet<String> = state.troubles().iter().map(ToString::to_string).collect();
         let new: Vec<_> = now.difference(&self.logged).collect();
         for trouble in new.iter().take(IDENTITIES_TROUBLES_SHOWN) {
-            tracing::error!(%trouble, "a document of users, keys and policies is damaged or contradicts another");
+            tracing::error!(%trouble, "a stored document with users, keys and policies is damaged or contradicts another");
         }
         if let Some(more) = new.len().checked_sub(IDENTITIES_TROUBLES_SHOWN).filter(|more| *more > 0) {
             tracing::error!(
                 more,
-                "documents of users, keys and policies have further errors, which are not logged one by one"
+                "stored documents with users, keys and policies have this many further errors, which are not \
+                 logged one by one"
             );
         }
         self.logged = now;

@@ -82,8 +82,8 @@ async fn warn_of_unused(dir: &Path) {
     if there > 0 {
         tracing::warn!(
             documents = there,
-            "DIR/.slipway/iam has documents of identities, which are not used with --identities: copy them to the store, \
-             or move them away"
+            "the users and policies in DIR/.slipway/iam are not used, since --identities names another store: \
+             copy them to that store if they are needed, or move them away"
         );
     }
 }

@@ -119,14 +119,21 @@ impl Ldap {
         let why = match in_time(work(Arc::clone(inner))).await {
             Ok(done) => return Ok(done),
             Err(Failure::Odd(why)) => {
-                tracing::warn!(why, "the LDAP directory answered with something that cannot be used");
+                tracing::warn!(
+                    why,
+                    "the LDAP directory sent an answer that cannot be used: what was asked for is refused"
+                );
                 return Err(why.into());
             }
             Err(Failure::Away(why)) => why,
         };
         // The next one begins with another connection, and maybe another server.
         *inner.connection.lock().await = None;
-        tracing::warn!(why, "the LDAP directory cannot be reached or does not answer");
+        tracing::warn!(
+            why,
+            "the LDAP directory cannot be reached or does not answer: logins, and sessions that have to be looked up \
+            again, are refused until it does"
+        );
         let why = why.into();
         inner.people.fail(&why, Instant::now());
         Err(why)
@@ -446,7 +453,7 @@ impl Directory for Ldap {
                 tracing::warn!(
                     access_key = id.as_str(),
                     entry = &*holder.person.entry,
-                    "an entry of the directory has an access key that is also one of a user here: the user's counts"
+                    "an entry of the LDAP directory has the same access key as a user of this server: the entry's key is ignored"
                 );
             }
         });

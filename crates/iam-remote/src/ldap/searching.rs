@@ -125,7 +125,8 @@ pub async fn is_only(
         tracing::warn!(
             name,
             dn,
-            "several entries of the LDAP directory have this name: they are nobody here"
+            "several entries of the LDAP directory have this name: nobody can log in as one of them until only one \
+             has it"
         );
     }
     Ok(is_only)

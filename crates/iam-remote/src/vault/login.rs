@@ -184,7 +184,8 @@ impl LoggedInChannel {
                 return Ok(token);
             }
             let next = self.renewed(&token).await.unwrap_or_else(|why| {
-                tracing::warn!(%why, "the token for the store of identities was not renewed");
+                tracing::warn!(%why, "the token with which the server logs in to Vault, where users and keys are stored, was not \
+                    renewed");
                 // Tried again in the time that is left.
                 let left = token.lease.unwrap_or_default().saturating_sub(token.got.elapsed());
                 let due = Some(Instant::now() + (left / 3).max(SECRETS_INTERVAL));

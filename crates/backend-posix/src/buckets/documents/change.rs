@@ -218,7 +218,8 @@ impl Prepared<'_> {
             tracing::warn!(
                 bucket = self.name.as_str(),
                 %error,
-                "temporary files of a new bucket's documents could not be removed: the next change of them does it"
+                "temporary files of a new bucket's settings (policy and so on) could not be removed: the server \
+                 removes them when these settings are changed next"
             );
         }
     }
@@ -257,8 +258,9 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
         tracing::warn!(
             bucket = name.as_str(),
             %error,
-            "the documents of a deleted bucket cannot be removed: a new directory of its name is closed to all but \
-                root until CreateBucket or a person replaces them"
+            "the settings (policy and so on) of a deleted bucket cannot be removed: if a person makes a directory \
+             with its name, only root can use it as a bucket until these settings are replaced; CreateBucket \
+             replaces them"
         );
     }
 }

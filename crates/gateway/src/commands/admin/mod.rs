@@ -43,7 +43,7 @@ pub struct AdminOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
 
-    /// JSON with the names of IAM's API, in place of tables
+    /// Print JSON, with the names of IAM's API, in place of tables
     #[arg(long, global = true)]
     pub json: bool,
 

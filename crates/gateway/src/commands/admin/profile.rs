@@ -30,12 +30,13 @@ pub struct ConnectionOptions {
     #[arg(long, value_name = "URL", global = true)]
     pub endpoint_url: Option<String>,
 
-    /// A profile of the AWS CLI, whose keys requests are signed with [default: AWS_ACCESS_KEY_ID
-    /// and AWS_SECRET_ACCESS_KEY, or the profile AWS_PROFILE, or the profile default]
+    /// The profile of the AWS CLI whose keys sign the requests [default: AWS_ACCESS_KEY_ID and
+    /// AWS_SECRET_ACCESS_KEY, or the profile AWS_PROFILE, or the profile default]
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
-    /// A file with the key of a server, such as DIR/.slipway/credentials.toml
+    /// A file with root's access key, which signs the requests in place of a profile's, such as
+    /// DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "profile")]
     pub credentials_file: Option<PathBuf>,
 

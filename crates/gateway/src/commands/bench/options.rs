@@ -191,7 +191,8 @@ pub struct BenchOptions {
 
     /// The number of objects, at most 20000. For get, head, list and delete: the objects that are
     /// made beforehand; for put: the objects that are overwritten in turn; for burst: the objects
-    /// of the burst; for churn: the other objects that exist meanwhile
+    /// of the burst; for churn: the objects that stay in the bucket while others are written, read
+    /// and deleted
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
