@@ -40,7 +40,7 @@ def test_what_cannot_be_read_closes_its_bucket_to_all_but_root(bucket):
     assert bucket.read("key") == b"data"
     bucket.put("key", b"new")
     # Once a minute.
-    lines = re.findall(r".*closed to all but root.*", bucket.server.log)
+    lines = re.findall(r".*requests of all but root are refused.*", bucket.server.log)
     assert len(lines) == 1 and "ERROR" in lines[0] and "bucket=" in lines[0] and "damaged" in lines[0], lines
     found = run("fsck", bucket.server.tree, status=1)
     assert "documents-damaged" in found and "other" not in found, found
