@@ -166,7 +166,7 @@ def test_a_full_directory(bucket, start, disk):
 
     # Told once, with cause, bytes and cure, and nothing of a full disk.
     (line,) = lines_about(bucket.server, flat)
-    assert "ERROR" in line and CURE in line and "for that hash is full" in line
+    assert "ERROR" in line and CURE in line and "for this name is full" in line
     assert f"size_bytes={flat.stat().st_size}" in line and f"limit_bytes={LIMIT}" in line
     assert "the file system is full" not in bucket.server.log
     (note,) = notes(bucket)
