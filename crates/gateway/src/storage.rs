@@ -163,7 +163,7 @@ async fn announce_unserved(backend: &PosixBackend) {
             );
         }
         Err(error) => {
-            tracing::error!(%error, "the directory that is served cannot be read: buckets cannot be listed")
+            tracing::error!(%error, "the directory that is served cannot be read: buckets cannot be listed");
         }
     }
 }
