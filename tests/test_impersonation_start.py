@@ -85,7 +85,7 @@ class TestStart:
         tree.mkdir()
         tree.chmod(mode)
         server = make_server("--impersonate", tree=tree, env=ENV)
-        says = f"{tree} has the mode 0700, so that users whom it does not let through (x) reach no file"
+        says = f"{tree} has the mode 0700, and users whom it gives no right to search it (x) can read and write no object"
         assert (says in server.log) == (mode == 0o700), server.log
 
     def test_the_process_gives_up_what_it_does_not_need(self, scene):

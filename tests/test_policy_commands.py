@@ -252,7 +252,7 @@ class TestCheck:
         assert len(check("--strict", path, status=1)) == 1
         check("--strict", write("home.json", HOME))
         (found,) = check("--type", "trust", write("trust.json", TRUST))
-        assert [note["names"] for note in found["notes"]] == [["sts:ExternalId"]]
+        assert found["notes"] == [], "actions of STS have a value of sts:ExternalId"
 
     def test_claims_of_a_provider_have_values(self, write):
         url = "idp.example.org/realms/lab"
@@ -435,7 +435,7 @@ class TestExplain:
             policy(*ask, "--resource-policy", trust, "--condition", "sts:ExternalId=42").stdout
         )
         assert found["reason"] == "the trust policy allows it to the principal by name"
-        assert len(found["notes"]) == 1 and "sts:ExternalId" in found["notes"][0]
+        assert found["notes"] == []
         found = json.loads(policy(*ask, "--identity", may, "--resource-policy", trust, status=1).stdout)
         assert found["reason"] == "the trust policy has to allow it, and does not"
 

@@ -307,7 +307,7 @@ def test_no_flag_takes_a_secret():
     assert "--credentials-file" in flags
     for flag in flags:
         secret = re.search(r"secret|password|token|key", flag)
-        assert not secret or flag.endswith(("-file", "-command", "-in-clear", "-key")), flag
+        assert not secret or flag.endswith(("-file", "-command", "-in-clear", "-key", "-attribute")), flag
 
 
 def test_there_are_no_keys_that_everybody_knows(make_server):
