@@ -43,8 +43,9 @@ OBSERVED_TOLERANCE = 0.03
 # What it is with, how it is switched on, and how much more it may cost: as a share of the baseline, not of
 # today's count, so that a request that becomes cheaper does not make the same observer too dear.
 OBSERVED_WITH = [
-    # A PUT takes 2.2 %, and a GET 6.1 % with both. The rest is room for glibc's malloc, whose cost for
-    # buffers that its caches do not take varies by some 250 instructions with what else is on the heap.
+    # A PUT takes 2.2 %, and a GET 6.1 % with both. The rest is room for glibc's malloc, whose cost
+    # for buffers that its caches do not take varies by some 250 instructions with what else is on
+    # the heap.
     ("metrics", METRICS, 0.026),
     (BOTH, (*METRICS, "--access-log", "/dev/null"), 0.065),
     # Nobody takes the spans: what is counted is to make them (decision 0027).

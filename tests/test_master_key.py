@@ -226,7 +226,7 @@ def test_a_lost_key_is_forgotten(make_server, tmp_path):
     kept = documents(server)
     says = run(*forget, status=1)
     assert f"alice: {alice.access_key}: encrypted with the master key" in says
-    assert "1 access keys would lose their secrets for good" in says and "--yes" in says
+    assert "would lose their secrets for good, and become inactive: 1." in says and "--yes" in says
     assert documents(server) == kept
     # Not while somebody may still have the key.
     running = make_server(env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})

@@ -42,7 +42,7 @@ pub enum Limit {
     Storage,
     /// The network link to the servers.
     Network,
-    /// No resource: the rate that the user gave was kept.
+    /// The rate that the user gave was kept: nothing limited the step.
     Rate,
     /// A limit that is not clear from the evidence.
     NotClear,

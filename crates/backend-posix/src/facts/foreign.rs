@@ -14,7 +14,7 @@ const ETAG_PREFIX: &str = "foreign-";
 /// The selection of versitygw's attributes with which a file without a record is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersitygwUse {
-    /// No attributes: they are not even read.
+    /// None of the attributes is used; they are not even read.
     Ignored,
     /// Content headers and user metadata. They may belong to older bytes, but claim nothing about
     /// bytes.

@@ -29,7 +29,7 @@ use crate::tree::bucket::{Bucket, Directory};
 pub(crate) enum KnownFor {
     /// All requesters who list the files: the gateway may read all of them.
     All,
-    /// No other requester: the kernel decides for each user.
+    /// The requester for whom they were read, and no other: the kernel decides for each user.
     Nobody,
 }
 

@@ -8,7 +8,7 @@ use super::tag;
 /// The settings of a user on an object, apart from its bytes. They stay until the object is
 /// replaced or deleted, also if another program changes the bytes.
 ///
-/// No such field is known yet. Unknown fields are here if their tags have
+/// Fields of this kind are not known yet. Unknown fields are here if their tags have
 /// [`ATTACHED`](tag::ATTACHED).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attached {

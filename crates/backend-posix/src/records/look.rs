@@ -33,7 +33,7 @@ pub(crate) struct Look<'s> {
 }
 
 enum Before {
-    /// No look is needed: the record can be read through the open file.
+    /// The record can be read through the open file, without another look.
     Unneeded,
     /// The sidecar before the path was looked up, if there was one.
     Sidecar(Option<Sidecar>),

@@ -142,7 +142,7 @@ fn run_forget(console: &Console, options: &ForgetOptions) -> ExitCode {
                 ));
             }
             console.say(&format!(
-                "{dir}: {} access keys would lose their secrets for good, and become inactive. Nothing was changed. If \
+                "{dir}: access keys that would lose their secrets for good, and become inactive: {}. Nothing was changed. If \
                  these master keys still exist, add their lines to the file; if they are lost, give the command again \
                  with --yes",
                 lost.len()
@@ -155,7 +155,7 @@ fn run_forget(console: &Console, options: &ForgetOptions) -> ExitCode {
 
 /// The result of `slipway master-key forget`.
 enum Forgotten {
-    /// So many secrets were given up.
+    /// The secrets were given up; this is their number.
     Done(usize),
     /// Nothing was changed: these keys would lose their secrets.
     Asked(Vec<LostKey>),

@@ -12,10 +12,10 @@ pub const VARIABLE: &str = "SLIPWAY_IDENTITIES_CREDENTIALS";
 /// Options about the store of identities.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StoreOptions {
-    /// Where users, roles and policies are kept, in place of DIR/.slipway/iam: secrets of Vault or
-    /// OpenBao (vault:https://HOST:PORT/MOUNT/PATH, a KV engine of version 2), or a bucket of
+    /// The store of users, roles and policies, in place of DIR/.slipway/iam: Vault or OpenBao, as
+    /// secrets (vault:https://HOST:PORT/MOUNT/PATH, a KV engine of version 2), or a bucket of
     /// another S3 server (s3:https://HOST:PORT/BUCKET/PREFIX). All gateways of DIR have to name the
-    /// same place; gateways of several directories may share one
+    /// same store; gateways of several directories may share one
     #[arg(long, value_name = "URL", env = "SLIPWAY_IDENTITIES", value_parser = StorePlace::parse)]
     pub identities: Option<StorePlace>,
 

@@ -9,7 +9,7 @@ pub type Settings = BTreeMap<String, String>;
 
 /// Reads the sections, by the names between their brackets.
 ///
-/// As in the AWS CLI, a comment is a line of its own, and the case of names does not matter. A
+/// A comment is a line of its own, and the case of names does not matter, as in the AWS CLI. A
 /// setting or section that occurs twice is refused: it would be a guess which one to use.
 pub fn read(text: &str) -> Result<BTreeMap<String, Settings>, String> {
     let mut sections = BTreeMap::new();

@@ -65,7 +65,7 @@ pub struct Create {
     /// number of weeks, days, hours, minutes or seconds from now, such as 90d
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub expires: Option<Timestamp>,
-    /// What it is for
+    /// A description of its purpose
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 }

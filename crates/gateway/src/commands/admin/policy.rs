@@ -33,7 +33,7 @@ pub enum PolicyCommand {
         /// An IAM path such as /sales/, which is part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
-        /// What it is for
+        /// A description of its purpose
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
     },

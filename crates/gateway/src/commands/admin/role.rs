@@ -35,7 +35,7 @@ pub enum RoleCommand {
         /// How long its sessions may last at most, from 3600 to 43200
         #[arg(long, value_name = "SECONDS", value_parser = whole::<u32, 3_600, 43_200>)]
         max_session: Option<u32>,
-        /// What it is for
+        /// A description of its purpose
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
         /// The name or the ARN of a managed policy that the role is given. May be repeated

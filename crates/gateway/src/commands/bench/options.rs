@@ -159,10 +159,10 @@ pub struct BenchOptions {
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// How many requests at once. Several numbers are measured one after another: 1,2,4..64 is 1,
-    /// 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so on to 350. With "fastest", 1, 2, 4,
-    /// ... requests at once are tried for a second each, until a greater number is no faster, and
-    /// then the fastest one is measured [default: 16, or the preset's]
+    /// The number of requests at once. Several numbers are measured one after another: 1,2,4..64 is
+    /// 1, 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so on to 350. With "fastest", 1, 2,
+    /// 4, ... requests at once are tried for a second each, until a greater number is no faster,
+    /// and then the fastest one is measured [default: 16, or the preset's]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 

@@ -24,23 +24,24 @@ use crate::values::whole;
 /// Options about whom the principal is on the file system.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KernelOptions {
-    /// Whom the principal is on the file system, as UID:GID, UID:GID:GROUP,GROUP... or the name of
-    /// an account of the system; for who has no POSIX identity in DIR, such as root, the anonymous,
-    /// and sessions of roles without one
+    /// The identity of the principal on the file system: UID:GID, UID:GID:GROUP,GROUP... or the
+    /// name of an account of the system. For principals that have no POSIX identity in the
+    /// directory of --tree, such as root, anonymous, and sessions of roles that have none
     #[arg(long, value_name = "ACCOUNT", value_parser = posix, requires = "tree", conflicts_with = "policies_alone")]
     pub posix: Option<UnixName>,
 
-    /// As `slipway serve` has it: a user without a POSIX identity is the account of the system that
-    /// has the user's name
+    /// Let a user without a POSIX identity act as the system's account of the same name, as
+    /// --posix-names of `slipway serve` does
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub posix_names: bool,
 
-    /// As `slipway serve` has it: nobody may be an account with a lower user id
+    /// Let no principal act as an account with a lower user id, as --uid-min of `slipway serve`
+    /// does
     #[arg(long, value_name = "UID", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// Who has no POSIX identity reaches no file, as gateways with --impersonate have it. Without
-    /// this option the kernel is not asked for such principals
+    /// Refuse every file to principals without a POSIX identity, as gateways with --impersonate do.
+    /// Without this option the permissions of files are not considered for such principals
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub impersonate: bool,
 
@@ -303,7 +304,7 @@ impl Kernel {
         Self { identity, refusal: Some(refusal), ..Self::bare(Said::Refuses, sentence) }
     }
 
-    /// As JSON.
+    /// Returns the answer as JSON.
     pub fn as_json(&self) -> Json {
         let identity = self.identity.as_deref().map(|UnixIdentity { account, groups }| {
             json!({ "uid": account.uid(), "gid": account.gid(), "groups": groups })
