@@ -21,18 +21,22 @@ where
 /// Returns a parser for the durability: when a write is acknowledged.
 pub fn durability() -> impl TypedValueParser<Value = Durability> {
     choice(Durability::ALL, |value| match value {
-        Durability::Full => "Data, attributes and name are on disk",
-        Durability::Data => "Data and attributes are on disk, the name may not be",
-        Durability::None => "The data is only in the kernel's memory; a power cut can lose it",
+        Durability::Full => "The data, the metadata and the file's name: a power cut loses nothing",
+        Durability::Data => {
+            "The data and the metadata, but not the file's name: after a power cut the object may be missing"
+        }
+        Durability::None => {
+            "Nothing: the data may be only in the kernel's memory, so that a power cut can lose or damage it"
+        }
     })
 }
 
 /// Returns a parser for the place where objects' records are kept.
 pub fn metadata() -> impl TypedValueParser<Value = Metadata> {
     choice(Metadata::ALL, |value| match value {
-        Metadata::Xattr => "In extended attributes of their files",
+        Metadata::Xattr => "Extended attributes of the object's file",
         Metadata::Sidecar => {
-            "In files beside the objects' files, for file systems without extended attributes"
+            "Hidden files beside the objects' files, for file systems without extended attributes"
         }
     })
 }
@@ -40,9 +44,9 @@ pub fn metadata() -> impl TypedValueParser<Value = Metadata> {
 /// Returns a parser for the source of ETags of objects and parts.
 pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
     choice(ETagSource::ALL, |value| match value {
-        ETagSource::Md5 => "The MD5 of their bytes, as in S3",
+        ETagSource::Md5 => "The MD5 of the bytes, as on S3",
         ETagSource::Checksum => {
-            "Their CRC64NVME, for sites whose clients need no MD5: a large PUT takes much less CPU"
+            "The CRC64NVME of the bytes, which takes much less CPU in a large PUT. For clients that need no MD5"
         }
     })
 }
@@ -50,8 +54,8 @@ pub fn etag_source() -> impl TypedValueParser<Value = ETagSource> {
 /// Returns a parser for the treatment of symbolic links.
 pub fn symlinks() -> impl TypedValueParser<Value = Symlinks> {
     choice(Symlinks::ALL, |value| match value {
-        Symlinks::FollowWithin => "Followed as long as they stay inside their bucket",
-        Symlinks::Refuse => "Never followed",
+        Symlinks::FollowWithin => "Follow links that lead to a file or directory in the same bucket",
+        Symlinks::Refuse => "Follow no links",
     })
 }
 
@@ -59,19 +63,21 @@ pub fn symlinks() -> impl TypedValueParser<Value = Symlinks> {
 pub fn access_pattern() -> impl TypedValueParser<Value = AccessPattern> {
     choice(AccessPattern::ALL, |value| match value {
         AccessPattern::Automatic => {
-            "The kernel decides, and reads twice as far ahead in files of 4 MiB and more"
+            "The kernel decides how far it reads ahead, but for files of 4 MiB and more it reads twice as far"
         }
-        AccessPattern::Streaming => "From the beginning to the end: always read ahead",
-        AccessPattern::Random => "In ranges here and there: read nothing that was not asked for",
+        AccessPattern::Streaming => {
+            "Whole files, from the beginning to the end: the kernel reads twice as far ahead in files of any size"
+        }
+        AccessPattern::Random => "Ranges at any offsets: the kernel does not read ahead",
     })
 }
 
 /// Which requests with signature version 2 are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SigV2 {
-    /// Presigned URLs, which boto3 and the AWS CLI still make by default
+    /// Only presigned URLs, which boto3 and the AWS CLI still make with this version by default
     Presigned,
-    /// Presigned URLs and the Authorization header
+    /// Presigned URLs, and requests with an Authorization header
     All,
     /// No requests
     Off,
@@ -80,31 +86,32 @@ pub enum SigV2 {
 /// The form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For people
+    /// Text for people to read
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 /// The source of the client's address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ClientAddress {
-    /// The connection: the client is whoever connects
+    /// The connection itself: the address that connects is the client's
     #[default]
     Connection,
-    /// X-Forwarded-For, and X-Forwarded-Proto
+    /// The headers X-Forwarded-For (address) and X-Forwarded-Proto (TLS)
     XForwardedFor,
-    /// Forwarded (RFC 7239)
+    /// The header Forwarded (RFC 7239)
     Forwarded,
-    /// The PROXY protocol, version 1 or 2, at the beginning of each connection
+    /// The PROXY protocol, version 1 or 2, which the proxy sends at the beginning of each
+    /// connection
     ProxyProtocol,
 }
 
 /// The form of lines of the access log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AccessLogFormat {
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
-    /// The fields of Amazon S3's server access log
+    /// The format of Amazon S3's server access log
     S3,
 }

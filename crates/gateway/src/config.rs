@@ -31,42 +31,50 @@ use crate::values::{
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ServeOptions {
-    /// The directory to serve: each directory in it is a bucket. It is made if it does not exist,
-    /// but not with --read-only or --require-mount. `null:` stores nothing and answers at once, for
-    /// measuring
+    /// The directory to serve: each directory directly in it is a bucket. If it does not exist, it
+    /// is created, except with --read-only and with --require-mount. The word `null:` in place of a
+    /// directory stores nothing: writes are acknowledged and discarded, and reads return zeros, to
+    /// measure the gateway without a disk
     #[arg(value_name = "DIR", env = "SLIPWAY_DIR", value_parser = OsStringValueParser::new().try_map(directory))]
     pub dir: OsString,
 
-    /// Serve DIR only if a file system is mounted there, not the empty directory that remains when
-    /// its disk is missing. (With or without this option, all requests are answered 503 once the
-    /// path DIR leads to another directory than at the start.)
+    /// Start only if a file system is mounted at DIR, so that the empty mount point is not served
+    /// when the disk is missing. Regardless of this option, a running gateway answers all requests
+    /// with 503 when the path DIR leads to another directory than at its start, for example after
+    /// an unmount
     #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = switch)]
     pub require_mount: bool,
 
-    /// Serve DIR although its file system takes different names for the same one: `KEY` and `key`
-    /// (SMB, exFAT, casefold), or two spellings of an accented letter. Of two such keys, the one
-    /// that is written last replaces the other
+    /// Serve DIR even if its file system takes some different names for one name; without this
+    /// option, the gateway refuses to start on such a file system. Some ignore case, so that the
+    /// keys `KEY` and `key` are one file (SMB, exFAT, ext4 with casefold). Others treat two Unicode
+    /// spellings of an accented letter as one. Of two such keys, the one that is written last
+    /// replaces the other
     #[arg(long, env = "SLIPWAY_ALLOW_SAME_NAMES", value_parser = switch)]
     pub allow_same_names: bool,
 
     /// Allow DIR to lie inside another directory that a gateway serves or has served. The option is
-    /// needed only when DIR is served for the first time. From then on, gateways of the other
+    /// needed only when DIR is served for the first time. From then on, gateways of the outer
     /// directory cannot delete the bucket that contains DIR
     #[arg(long, env = "SLIPWAY_ALLOW_NESTED", value_parser = switch)]
     pub allow_nested: bool,
 
-    /// Serve DIR without writing to it: writes are answered 403 AccessDenied, and the gateway
-    /// itself creates, cleans up and records nothing there. Root's keys must be given, unless DIR
-    /// already has a credentials file
+    /// Serve DIR without writing to it. Clients that try to write are answered 403 AccessDenied,
+    /// and the gateway creates no files of its own there. So it cannot generate an access key for
+    /// the account's root user: give the key by --credentials-file or in the environment, unless
+    /// DIR/.slipway/credentials.toml exists already
     #[arg(long, env = "SLIPWAY_READ_ONLY", value_parser = switch)]
     pub read_only: bool,
 
-    /// Read options from this TOML file; its keys are the names of these flags
+    /// Read options from this TOML file. Its keys are the names of the options without the two
+    /// hyphens, such as `listen`. An option that is also given on the command line or in the
+    /// environment is not taken from the file
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Where to listen: ADDRESS:PORT, :PORT (all IPv4 addresses), `[::]:PORT` (all IPv6 and IPv4
-    /// addresses) or unix:PATH. May be given several times
+    /// Listen for S3 clients at this address: ADDRESS:PORT, :PORT (all IPv4 addresses of this
+    /// machine), `[::]:PORT` (all its IPv6 and IPv4 addresses) or unix:PATH (a Unix socket). May be
+    /// given several times
     #[arg(
         long,
         value_name = "ADDR",
@@ -77,33 +85,39 @@ pub struct ServeOptions {
     )]
     pub listen: Vec<ListenAddress>,
 
-    /// The region that clients must name; they may also name `auto`
+    /// The region that clients must use when they sign their S3 requests. Requests that are signed
+    /// for the region `auto` are accepted as well
     #[arg(long, value_name = "NAME", env = "SLIPWAY_REGION", default_value = "us-east-1", value_parser = region)]
     pub region: String,
 
-    /// A domain whose subdomains are buckets (virtual-host style). May be given several times. Path
-    /// style always works
+    /// A domain name for virtual-hosted requests: with the domain s3.lab.example, a request to the
+    /// host data.s3.lab.example is for the bucket `data`. May be given several times. Path-style
+    /// requests (with the bucket in the URL's path) are always accepted
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with root's access_key and secret_key (and, optionally, uid and gid), readable
-    /// by its owner only; by its group as well if the file belongs to the system's root. Without it
-    /// the keys come from the environment (SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY), or
-    /// are generated once and kept in DIR/.slipway/credentials.toml
+    /// A TOML file with the access key of the account's root user, who may do everything:
+    /// access_key and secret_key, and optionally uid and gid, as which this user accesses files.
+    /// The file must be accessible to its owner only (mode 0600); if it belongs to the system's
+    /// root, its group may read it as well (0640). Without this option, the key is taken from
+    /// SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY, or else it is generated at the first
+    /// start and kept in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// A file with the master key, which secrets of users' access keys and sessions are encrypted
-    /// with, readable by its owner only as --credentials-file. `slipway master-key new` makes one;
-    /// keep it outside of DIR, and a copy elsewhere. Of several lines, the first key encrypts, and
-    /// all decrypt. The text may also be in SLIPWAY_MASTER_KEY. Without a master key, no access
-    /// keys of users and no sessions can be made, and once there are some, no server starts
+    /// A file with the master key, which encrypts the secrets of users' access keys and of
+    /// sessions. `slipway master-key new` makes such a file; keep it outside of DIR, and keep a
+    /// copy elsewhere. It must be accessible to its owner only (mode 0600); if it belongs to the
+    /// system's root, its group may read it as well (0640). If it has several keys, one on each
+    /// line, the first encrypts, and all decrypt. The variable SLIPWAY_MASTER_KEY may hold the
+    /// content in place of a file. Without a master key, no access keys of users and no sessions
+    /// can be made; and once users have access keys, the gateway does not start without it
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 
-    /// A program, and its arguments separated by spaces, that prints what the file of
-    /// --master-key-file would contain. It is run without a shell, at the start and at each reload,
-    /// and must finish within 10 s
+    /// A command that prints what the file of --master-key-file would contain: a program and its
+    /// arguments, separated by spaces. The gateway runs it without a shell, at its start and at
+    /// each reload (SIGHUP). It must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 
@@ -111,22 +125,24 @@ pub struct ServeOptions {
     #[command(flatten)]
     pub store: StoreOptions,
 
-    /// The id of the account that buckets and objects belong to: 12 digits. Without it, the id in
-    /// DIR/.slipway/account.toml counts, which is generated once. A directory with another id is
-    /// not served
+    /// The id of the account that buckets and objects belong to: 12 digits, as in the ARNs of AWS.
+    /// Without this option, an id is generated at the first start and kept in
+    /// DIR/.slipway/account.toml. If the id in that file differs from the one that is given here,
+    /// the gateway does not start
     #[arg(long, value_name = "ID", env = "SLIPWAY_ACCOUNT_ID", value_parser = AccountId::new)]
     pub account_id: Option<AccountId>,
 
-    /// When a write is acknowledged
+    /// The parts of an object that must be on disk before its write is acknowledged to the client
     #[arg(long, value_name = "LEVEL", env = "SLIPWAY_DURABILITY", value_parser = choices::durability(), default_value = "full")]
     pub durability: Durability,
 
-    /// Where an object's record is kept: what S3 knows of it beyond its bytes. A tree remembers
-    /// `sidecar`; without this option, all other trees use extended attributes
+    /// The place for what S3 stores about an object besides its bytes, such as ETag, checksums,
+    /// headers and tags. A directory that was once served with `sidecar` is served so from then on,
+    /// also without this option. Without it, every other directory is served with `xattr`
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 
-    /// What happens to symbolic links
+    /// Whether the gateway follows symbolic links in buckets
     #[arg(
         long,
         value_name = "POLICY",
@@ -136,74 +152,79 @@ pub struct ServeOptions {
     )]
     pub symlinks: Symlinks,
 
-    /// Permissions of new files in octal, minus the umask
+    /// The permissions of new files, in octal, before the umask of the gateway's process is applied
     #[arg(long, value_name = "MODE", env = "SLIPWAY_FILE_MODE", value_parser = file_mode, default_value = "0666")]
     pub file_mode: u32,
 
-    /// Permissions of new directories in octal, minus the umask
+    /// The permissions of new directories, in octal, before the umask of the gateway's process is
+    /// applied
     #[arg(long, value_name = "MODE", env = "SLIPWAY_DIR_MODE", value_parser = directory_mode, default_value = "0777")]
     pub dir_mode: u32,
 
-    /// Give new files and directories to the uid and gid of the account that made them. Needs root,
-    /// or CAP_CHOWN and CAP_DAC_OVERRIDE. Files of accounts without a known uid and gid belong to
-    /// the server's user
+    /// Make the user who creates an object the owner of its file: new files and directories get the
+    /// uid and gid of that user. The gateway must run as the system's root, or with the
+    /// capabilities CAP_CHOWN and CAP_DAC_OVERRIDE. Files that are created by users without a known
+    /// uid and gid belong to the system user that the gateway runs as
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = switch)]
     pub chown: bool,
 
-    /// Make the file calls of each request as its requester, so that the kernel decides about them
-    /// by owners, modes, groups and ACLs, after policies did. Needs root; uid 0 of a user namespace
-    /// suffices if more than one id is mapped into it. Requesters whose POSIX identity is not known
-    /// reach no file
+    /// Access files with the uid, gid and groups of the user who sent the request. So the kernel
+    /// checks the owners, modes and ACLs of files for each request that policies allow. The gateway
+    /// must run as the system's root; uid 0 of a user namespace is enough if more than one id is
+    /// mapped into it. Requests of users without a known uid and gid cannot access any file
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
-    /// For --impersonate and --chown: let a user of IAM or of --ldap-server without a POSIX
-    /// identity of its own act as the system's account of the same name (from passwd, LDAP or any
-    /// other source of NSS). So whoever may create users of IAM may act as any account of the
-    /// system, except root and those below --uid-min
+    /// With --impersonate or --chown: let a user of IAM or of --ldap-server for whom no uid and gid
+    /// are stored act as the system user of the same name (from passwd, LDAP or any other source of
+    /// NSS). This lets everyone who may create IAM users act as any system user, except as root and
+    /// as users with a uid below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,
 
-    /// For --impersonate and --chown: no request acts as an account with a lower user id
+    /// With --impersonate or --chown: the lowest uid that a request may use on the file system.
+    /// Requests of users whose uid is lower are refused
     #[arg(long, value_name = "UID", env = "SLIPWAY_UID_MIN", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// For --impersonate and --chown: the account that anonymous requests act as on the file
-    /// system, as UID:GID or by its name. If it is not given, anonymous requests reach no file with
-    /// --impersonate
+    /// With --impersonate or --chown: the system user that anonymous requests act as on the file
+    /// system, given as UID:GID or by name. Without this option, anonymous requests cannot access
+    /// any file if --impersonate is given
     #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
     pub anonymous_user: Option<UnixName>,
 
-    /// What the ETags of objects and parts are made from. With `checksum` they look like
-    /// `crc64nvme-ae8b14860a799888`, which clients don't take for an MD5; an MD5 that a client
-    /// sends is still verified
+    /// The source of the ETags of objects and parts. With `checksum`, ETags look like
+    /// `crc64nvme-ae8b14860a799888`, which clients do not mistake for an MD5. If a client sends an
+    /// MD5 with an upload, the gateway verifies that MD5 with either setting
     #[arg(long, value_name = "SOURCE", env = "SLIPWAY_ETAG", value_parser = choices::etag_source(), default_value = "md5")]
     pub etag: ETagSource,
 
-    /// Remove an upload in progress as abandoned after this many days without a new part; 0 keeps
-    /// it until it is completed or aborted, as S3 does
+    /// Delete an unfinished multipart upload if it has received no new part for this many days.
+    /// With 0 it is kept until a client completes or aborts it, as on S3
     #[arg(long, value_name = "DAYS", env = "SLIPWAY_UPLOAD_AGE", default_value = "0", value_parser = whole::<u32, 0, 1_000_000>)]
     pub upload_age: u32,
 
-    /// Use the ETags that Versity S3 Gateway stored for files, without checking whether a file was
-    /// changed afterwards. This concerns only files that `slipway import` has not taken over yet.
-    /// Only for trees that no program but Versity S3 Gateway and Slipway ever wrote to
+    /// Use the ETags that Versity S3 Gateway stored with its files, without checking whether a file
+    /// was changed afterwards. The option concerns only files that `slipway import` has not
+    /// imported yet. Use it only if no programs other than Versity S3 Gateway and Slipway have ever
+    /// written to DIR
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
-    /// Compute ETags and checksums of files that other programs made or changed, in the background,
-    /// once they are read whole (see `slipway rehash`). This changes their ETags once
+    /// Compute the ETag and checksum of a file that another program made or changed, after a client
+    /// has read the whole file. This is done in the background, by reading the file again. Until
+    /// then the file has a provisional ETag (`foreign-...`), which the computed one replaces
     #[arg(long, env = "SLIPWAY_REHASH_ON_READ", value_parser = switch)]
     pub rehash_on_read: bool,
 
-    /// Perform actions of IAM and STS whose request or answer has a secret (an access key is made,
-    /// a session is issued) also for clients that are neither on this machine nor connected by TLS:
-    /// whoever can listen to the network learns the secret
+    /// Accept requests to IAM and STS that return or contain a secret, such as CreateAccessKey and
+    /// AssumeRole, also from other machines without TLS. Anyone who can listen to the network then
+    /// learns the secret. Without this option, such requests must come by TLS or from this machine
     #[arg(long, env = "SLIPWAY_SECRETS_IN_CLEAR", value_parser = switch)]
     pub secrets_in_clear: bool,
 
-    /// A file with certificates (PEM) of the authorities that are trusted for OpenID providers
-    /// whose keys are fetched, in place of the system's. It is read again each time
+    /// Trust the certificate authorities in this PEM file, in place of the system's, when the
+    /// gateway fetches the keys of OpenID providers. The file is read again for each fetch
     #[arg(long, value_name = "FILE", env = "SLIPWAY_OIDC_CA")]
     pub oidc_ca: Option<PathBuf>,
 
@@ -211,36 +232,41 @@ pub struct ServeOptions {
     #[command(flatten)]
     pub ldap: LdapOptions,
 
-    /// Which requests signed with AWS signature version 2 are accepted
+    /// The kinds of requests with AWS signature version 2 that are accepted
     #[arg(long, value_name = "WHICH", env = "SLIPWAY_SIGV2", value_enum, default_value = "presigned")]
     pub sigv2: SigV2,
 
-    /// A certificate chain (PEM) for TLS. May be given several times: the first whose names match
-    /// the client's SNI is used, otherwise the first of all. A reload reads the files again
+    /// Serve HTTPS with this certificate chain (PEM); without this option, the gateway serves HTTP.
+    /// May be given several times: a client gets the first chain that is valid for the host name
+    /// that it asks for (SNI), or else the first of all. A reload (SIGHUP) reads the files again
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_CERT", value_delimiter = ',')]
     pub tls_cert: Vec<PathBuf>,
 
-    /// The private key (PEM) of each --tls-cert, in the same order
+    /// The private key (PEM) that belongs to --tls-cert. With several certificates, give a key for
+    /// each, in the same order
     #[arg(long, value_name = "FILE", env = "SLIPWAY_TLS_KEY", value_delimiter = ',')]
     pub tls_key: Vec<PathBuf>,
 
-    /// Memory for the sorted indexes of directories that listings keep, in MiB
+    /// The amount of memory, in MiB, for sorted lists of the names in directories, which make
+    /// repeated listings of objects faster
     #[arg(long, value_name = "MIB", env = "SLIPWAY_INDEX_CACHE", default_value = "256", value_parser = whole::<usize, 0, 16_777_216>)]
     pub index_cache: usize,
 
-    /// Memory for objects up to 64 KiB that are read repeatedly, in MiB; 0 keeps none. Each read
-    /// still checks that the file is unchanged; only on ext4, XFS, btrfs and tmpfs
+    /// The amount of memory, in MiB, for the content of objects of at most 64 KiB that are read
+    /// repeatedly; 0 turns this off. Each read still checks that the file is unchanged. This memory
+    /// is used only on ext4, XFS, btrfs and tmpfs, and not with --impersonate
     #[arg(long, value_name = "MIB", env = "SLIPWAY_OBJECT_CACHE", default_value = "16", value_parser = whole::<usize, 0, 16_777_216>)]
     pub object_cache: usize,
 
-    /// Send large files that are in the page cache straight from there (sendfile), without TLS.
-    /// `off` reads them first, which costs more, but also detects a file that is overwritten in
-    /// place at the very end of a download (see SEMANTICS.md)
+    /// Whether large files are sent directly from the kernel's page cache (by the system call
+    /// sendfile), on connections without TLS. With `off`, the gateway reads a file before it sends
+    /// it. This takes more CPU time, but also detects a file that is overwritten in place at the
+    /// very end of a download (see SEMANTICS.md)
     #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", action = ArgAction::Set, default_value = "on",
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|text| text == "on"))]
     pub sendfile: bool,
 
-    /// How files are mostly read, so that the kernel knows how far to read ahead
+    /// The way in which clients mostly read files. The kernel then reads ahead accordingly
     #[arg(
         long,
         value_name = "PATTERN",
@@ -250,18 +276,19 @@ pub struct ServeOptions {
     )]
     pub access_pattern: AccessPattern,
 
-    /// At most this many connections at a time; further ones are answered 503 SlowDown (without
-    /// TLS) and closed
+    /// The largest number of connections at a time. A further connection is closed; on a connection
+    /// without TLS, it is first answered 503 SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_CONNECTIONS", default_value = "10000", value_parser = at_least_one)]
     pub max_connections: usize,
 
-    /// At most this many requests in progress at a time; further ones are answered 503 SlowDown
+    /// The largest number of requests in progress at a time. A further request is answered 503
+    /// SlowDown
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// For clients that connect through a --trusted-proxy: where their address (for the access log)
-    /// and whether they use TLS are taken from. Choose only what the proxy itself sets: a client
-    /// can forge a header that the proxy passes on unchanged
+    /// The source of the address of a client that connects through a --trusted-proxy, and of
+    /// whether that client uses TLS. The address is used in logs and policies. Choose only a source
+    /// that the proxy sets itself: a client can forge a header that the proxy passes on unchanged
     #[arg(
         long,
         value_name = "SOURCE",
@@ -271,9 +298,10 @@ pub struct ServeOptions {
     )]
     pub client_address: ClientAddress,
 
-    /// A proxy that is trusted for --client-address: an address, a network (10.0.0.0/8), or `unix`
-    /// for all that connect to a unix socket. May be given several times. Other clients' headers
-    /// about addresses are ignored
+    /// A proxy that is trusted to report the addresses of its clients in the way that
+    /// --client-address names: an IP address, a network such as 10.0.0.0/8, or `unix` for all that
+    /// connect to a Unix socket. May be given several times. Addresses that others report are
+    /// ignored
     #[arg(
         long,
         value_name = "NETWORK",
@@ -283,45 +311,50 @@ pub struct ServeOptions {
     )]
     pub trusted_proxy: Vec<TrustedProxy>,
 
-    /// The address for operators: `/metrics` for Prometheus, `/-/live` and `/-/ready` for load
-    /// balancers and service managers. ADDRESS:PORT, :PORT or unix:PATH; requests there are not
-    /// authenticated, so use an address that is not public. Without it no metrics are counted
+    /// Listen for operators at this address: ADDRESS:PORT, :PORT (all IPv4 addresses of this
+    /// machine) or unix:PATH (a Unix socket). It answers `/metrics` for Prometheus, and `/-/live`
+    /// and `/-/ready` for load balancers and service managers. These requests are not
+    /// authenticated, so choose an address that is not public. Without this option, no metrics are
+    /// counted
     #[arg(long, value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = ListenAddress::parse)]
     pub ops_listen: Option<ListenAddress>,
 
-    /// How much free space, in GiB, DIR's volume must have for `/-/ready` to answer that the server
-    /// is ready. With 0, even a full volume counts as ready, since it can still be read from
+    /// The free space in GiB that the file system of DIR must have. If there is less, the gateway
+    /// answers `/-/ready` with 503 (not ready). With 0, even a full file system counts as ready,
+    /// since it can still be read from
     #[arg(long, value_name = "GIB", env = "SLIPWAY_READY_FREE", default_value = "0", value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub ready_free: u64,
 
-    /// How long a request's headers may take to arrive, in seconds
+    /// The time in seconds within which the headers of a request must arrive
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_HEADER_TIMEOUT", default_value = "20", value_parser = seconds)]
     pub header_timeout: Duration,
 
-    /// How long a connection may be idle between requests, in seconds
+    /// The time in seconds after which a connection without a request is closed
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_IDLE_TIMEOUT", default_value = "120", value_parser = seconds)]
     pub idle_timeout: Duration,
 
-    /// How long a client may make no progress with a request's or an answer's body, in seconds
+    /// The time in seconds after which a request is aborted if no more bytes of its body or of its
+    /// answer can be transferred
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_STALL_TIMEOUT", default_value = "60", value_parser = seconds)]
     pub stall_timeout: Duration,
 
-    /// How long to go on serving after SIGTERM while `/-/ready` says not ready, in seconds, so that
-    /// load balancers stop sending requests before connections are closed. 0 for no delay
+    /// The time in seconds for which the gateway continues to serve after SIGTERM while it already
+    /// answers `/-/ready` with 503. Load balancers can then stop sending requests before
+    /// connections are closed. With 0, the gateway stops accepting connections at once
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_DELAY", default_value = "0", value_parser = seconds_or_none)]
     pub drain_delay: Duration,
 
-    /// How long requests in progress may take to finish after --drain-delay, in seconds
+    /// The time in seconds that requests in progress have to finish after SIGTERM and --drain-delay
     #[arg(long, value_name = "SECONDS", env = "SLIPWAY_DRAIN_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub drain_timeout: Duration,
 
-    /// Append a line for each finished request to this file, or write it to `stderr` (the journal,
-    /// under systemd). After the file was renamed, a reload opens a new one. Signatures and tokens
-    /// in URLs are left out
+    /// Append a line for each finished request to this file; `stderr` writes the lines to standard
+    /// error (the journal, under systemd). After the file was renamed, a reload (SIGHUP) opens a
+    /// new one. Signatures and tokens in URLs are left out
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_ACCESS_LOG", value_parser = Destination::parse)]
     pub access_log: Option<Destination>,
 
-    /// How lines of the access log look
+    /// The format of the lines in --access-log
     #[arg(
         long,
         value_name = "FORMAT",
@@ -331,30 +364,31 @@ pub struct ServeOptions {
     )]
     pub access_log_format: AccessLogFormat,
 
-    /// Append a line for each decision about a permission to this file, or write it to `stderr`
-    /// (the journal, under systemd): who, from where, which action, on what, whether it is allowed,
-    /// and by which statement of which policy. After the file was renamed, a reload opens a new
-    /// one. The log contains no secrets
+    /// Append a line for each decision about a permission to this file; `stderr` writes the lines
+    /// to standard error (the journal, under systemd). A line names the requester, the client's
+    /// address, the action, the resource, the decision, and the policy and statement that decided.
+    /// After the file was renamed, a reload (SIGHUP) opens a new one. The lines contain no secrets
     #[arg(long, value_name = "FILE|stderr", env = "SLIPWAY_AUDIT_LOG", value_parser = Destination::parse)]
     pub audit_log: Option<Destination>,
 
-    /// Answer requests 503 ServiceUnavailable while lines of the audit log cannot be written, in
-    /// place of dropping lines. Lines of requests that are already in progress are kept in memory
-    /// until they can be written
+    /// Answer requests with 503 ServiceUnavailable while no lines can be written to --audit-log.
+    /// Without this option, the requests are served, and their lines are dropped. Lines of requests
+    /// that are already in progress are kept in memory until they can be written
     #[arg(long, env = "SLIPWAY_AUDIT_LOG_REQUIRED", value_parser = switch)]
     pub audit_log_required: bool,
 
-    /// Send an OpenTelemetry collector a span for each request, by OTLP over HTTP (Protocol
-    /// Buffers). A URL such as http://127.0.0.1:4318, to which /v1/traces is added if it has no
-    /// path, or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
-    /// OTEL_EXPORTER_OTLP_ENDPOINT. Either way, OTEL_EXPORTER_OTLP_HEADERS and
-    /// OTEL_EXPORTER_OTLP_CERTIFICATE (or, first, OTEL_EXPORTER_OTLP_TRACES_HEADERS and
-    /// ..._TRACES_CERTIFICATE), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are read too
+    /// Send a span for each request to an OpenTelemetry collector, by OTLP over HTTP (Protocol
+    /// Buffers). Give the collector's URL, such as http://127.0.0.1:4318 (if it has no path,
+    /// /v1/traces is added), or `env` for the URL in OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+    /// OTEL_EXPORTER_OTLP_ENDPOINT. In both cases the gateway also reads these variables of
+    /// OpenTelemetry: OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_CERTIFICATE
+    /// (OTEL_EXPORTER_OTLP_TRACES_HEADERS and OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE take
+    /// precedence), OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
     #[arg(long, value_name = "URL|env", env = "SLIPWAY_TRACES", value_parser = TracesTo::parse)]
     pub traces: Option<TracesTo>,
 
-    /// The share of the traces that begin at this server which is sent: 0 to 1. Whether a trace
-    /// that began elsewhere is sent was decided there
+    /// The share of traces that is sent, from 0 (none) to 1 (all). It applies to traces that begin
+    /// at this gateway; for a trace that began at a client, the client has decided
     #[arg(
         long,
         value_name = "SHARE",
@@ -364,9 +398,10 @@ pub struct ServeOptions {
     )]
     pub traces_ratio: Ratio,
 
-    /// Continue the traces of clients whose address, as --client-address determines it, is one of
-    /// these: an address, a network, or `unix` for clients without an address. May be given several
-    /// times. Anybody can send a traceparent header, so those of other clients are ignored
+    /// Continue the traces that these clients began, which their traceparent headers name: an IP
+    /// address, a network such as 10.0.0.0/8, or `unix` for clients of a Unix socket. May be given
+    /// several times. A client's address is the one that --client-address yields. The traceparent
+    /// headers of other clients are ignored, since anyone can send them
     #[arg(
         long,
         value_name = "NETWORK",
@@ -376,12 +411,12 @@ pub struct ServeOptions {
     )]
     pub traces_from: Vec<TrustedProxy>,
 
-    /// What to log: error, warn, info, debug or trace; or a filter such as
-    /// info,gateway::server=debug
+    /// The messages to log: those from a level on (error, warn, info, debug or trace), or a filter
+    /// with levels for parts of the program, such as info,gateway::server=debug
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LOG", default_value = "info", value_parser = log_filter)]
     pub log: String,
 
-    /// How log lines look
+    /// The format of log messages
     #[arg(long, value_name = "FORMAT", env = "SLIPWAY_LOG_FORMAT", value_enum, default_value = "text")]
     pub log_format: LogFormat,
 }

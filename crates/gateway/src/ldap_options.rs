@@ -11,81 +11,95 @@ use crate::values::{switch, whole};
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_field_names, reason = "flags have the names of the fields")]
 pub struct LdapOptions {
-    /// Let people of an LDAP directory log in by AssumeRoleWithLDAPIdentity: ldaps://HOST[:PORT],
-    /// or ldap://HOST[:PORT], with which TLS is begun by StartTLS. May be given several times: the
-    /// first server that can be reached is asked. Example: --ldap-server ldaps://ldap.lab.example
-    /// --ldap-base dc=lab,dc=example --ldap-bind-dn cn=slipway,dc=lab,dc=example
-    /// --ldap-bind-password-file /etc/slipway/ldap-password
+    /// Let people of this LDAP directory log in with their passwords, by the action
+    /// AssumeRoleWithLDAPIdentity. The URL is ldaps://HOST[:PORT], or ldap://HOST[:PORT] for a
+    /// connection that StartTLS encrypts. May be given several times: the first server that can be
+    /// reached is used. Example: --ldap-server ldaps://ldap.lab.example --ldap-base
+    /// dc=lab,dc=example --ldap-bind-dn cn=slipway,dc=lab,dc=example --ldap-bind-password-file
+    /// /etc/slipway/ldap-password
     #[arg(long, value_name = "URL", env = "SLIPWAY_LDAP_SERVER", value_delimiter = ',', value_parser = LdapServer::parse)]
     pub ldap_server: Vec<LdapServer>,
 
-    /// Send passwords to servers of ldap:// without TLS: whoever can listen to the network learns
-    /// them. Only for a server on this machine or on a separate, trusted network
+    /// Do not encrypt connections to an ldap:// URL of --ldap-server (no StartTLS). Anyone who can
+    /// listen to the network then learns the passwords. Use it only for an LDAP server on this
+    /// machine or on a separate, trusted network
     #[arg(long, env = "SLIPWAY_LDAP_IN_CLEAR", value_parser = switch)]
     pub ldap_in_clear: bool,
 
-    /// A file with certificates (PEM) of the authorities that are trusted for --ldap-server, in
-    /// place of the system's. It is read again for each connection
+    /// Trust the certificate authorities in this PEM file, in place of the system's, when the
+    /// gateway connects to --ldap-server. The file is read again for each connection
     #[arg(long, value_name = "FILE", env = "SLIPWAY_LDAP_CA")]
     pub ldap_ca: Option<PathBuf>,
 
-    /// The certificate (PEM) that the gateway shows to servers of --ldap-server. Without
-    /// --ldap-bind-dn, searches are made as its owner (SASL EXTERNAL)
+    /// The client certificate (PEM) that the gateway presents to --ldap-server. Without
+    /// --ldap-bind-dn, the gateway also binds by this certificate (SASL EXTERNAL), so that it
+    /// searches the directory as the entry to which the server maps the certificate
     #[arg(long, value_name = "FILE", env = "SLIPWAY_LDAP_CLIENT_CERT")]
     pub ldap_client_cert: Option<PathBuf>,
 
-    /// The private key (PEM) of --ldap-client-cert
+    /// The private key (PEM) that belongs to --ldap-client-cert
     #[arg(long, value_name = "FILE", env = "SLIPWAY_LDAP_CLIENT_KEY")]
     pub ldap_client_key: Option<PathBuf>,
 
-    /// The DN that searches are made as; it needs to read people, groups and their ids, and nothing
-    /// else. Without it, and without --ldap-client-cert, searches are anonymous
+    /// The DN that the gateway binds (logs in) with to search the LDAP directory. This entry needs
+    /// read access to the entries of people and groups (their uidNumber, gidNumber and the
+    /// attributes that other options about LDAP name), and to nothing else. Without this option,
+    /// the gateway binds by --ldap-client-cert; without that too, it searches anonymously
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_BIND_DN")]
     pub ldap_bind_dn: Option<String>,
 
-    /// A file with the password of --ldap-bind-dn, readable by its owner only as
-    /// --credentials-file. The password may also be in SLIPWAY_LDAP_BIND_PASSWORD. A reload reads
-    /// it again
+    /// A file with the password of --ldap-bind-dn. It must be accessible to its owner only (mode
+    /// 0600); if it belongs to the system's root, its group may read it as well (0640). A reload
+    /// (SIGHUP) reads it again. The variable SLIPWAY_LDAP_BIND_PASSWORD may hold the password in
+    /// place of a file
     #[arg(long, value_name = "FILE", env = "SLIPWAY_LDAP_BIND_PASSWORD_FILE")]
     pub ldap_bind_password_file: Option<PathBuf>,
 
-    /// A program, and its arguments separated by spaces, that prints the password of
-    /// --ldap-bind-dn. It is run in the same way as that of --master-key-command
+    /// A command that prints the password of --ldap-bind-dn: a program and its arguments, separated
+    /// by spaces. The gateway runs it without a shell, at its start and at each reload (SIGHUP). It
+    /// must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_LDAP_BIND_PASSWORD_COMMAND")]
     pub ldap_bind_password_command: Option<String>,
 
-    /// The entry below which people are
+    /// The DN of the LDAP entry below which people are searched for, such as
+    /// ou=people,dc=lab,dc=example. --ldap-server needs this option
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_BASE")]
     pub ldap_base: Option<String>,
 
-    /// The search filter for the entry of a user who logs in with the name {user}. It is asked
-    /// again for each session once a minute, with * for {user}: a user who is no longer found has
-    /// no sessions any more. Active Directory: (&(objectClass=user)(sAMAccountName={user}))
+    /// The LDAP filter that finds the entry of a person who logs in; {user} stands for the name
+    /// that was typed. During a session, the gateway checks once a minute that the person's entry
+    /// still matches the filter (with * for {user}), and refuses the session if it does not. For
+    /// Active Directory: (&(objectClass=user)(sAMAccountName={user}))
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LDAP_USER_FILTER", default_value = "(uid={user})", value_parser = user_filter)]
     pub ldap_user_filter: Template,
 
-    /// The attribute with the user's name as policies and logs have it, however it was typed at the
-    /// login. Active Directory: sAMAccountName
+    /// The LDAP attribute with the name of a person. Policies, ARNs and logs use this name, in the
+    /// directory's spelling, whatever spelling was typed at the login. For Active Directory:
+    /// sAMAccountName
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_NAME_ATTRIBUTE", default_value = "uid", value_parser = attribute)]
     pub ldap_name_attribute: String,
 
-    /// The attribute with an access key, for entries that have one: a request that it signs is one
-    /// of whoever has the entry, with the rights of the groups as after a login. It needs
-    /// --ldap-secret-key-attribute, and an index (equality) in the directory
+    /// The LDAP attribute with the id of a person's S3 access key, if the directory stores such
+    /// keys. A request that is signed with the key has the same rights as the person has after a
+    /// login. Give --ldap-secret-key-attribute as well. The directory should have an equality index
+    /// for the attribute, since it is searched often
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_ACCESS_KEY_ATTRIBUTE", value_parser = attribute)]
     pub ldap_access_key_attribute: Option<String>,
 
-    /// The attribute with the secret of --ldap-access-key-attribute, in the clear. Let the
-    /// directory show it to --ldap-bind-dn alone
+    /// The LDAP attribute with the secret of the access key that --ldap-access-key-attribute names;
+    /// the directory stores the secret unencrypted. Set the directory's access rules so that only
+    /// --ldap-bind-dn can read this attribute
     #[arg(long, value_name = "NAME", env = "SLIPWAY_LDAP_SECRET_KEY_ATTRIBUTE", value_parser = attribute)]
     pub ldap_secret_key_attribute: Option<String>,
 
-    /// The entry below which groups are looked for; without it, they are below --ldap-base
+    /// The DN of the LDAP entry below which groups are searched for. Without this option, they are
+    /// searched for below --ldap-base
     #[arg(long, value_name = "DN", env = "SLIPWAY_LDAP_GROUP_BASE")]
     pub ldap_group_base: Option<String>,
 
-    /// The search filter for the groups of a user, with {dn} for the user's DN and {user} for the
-    /// name. To find the groups that contain a group, the search is repeated with the group's DN
+    /// The LDAP filter that finds the groups of a person: {dn} stands for the DN of the person's
+    /// entry, {user} for the person's name. The gateway then repeats the search with the DN of each
+    /// group that was found, to find the groups that contain this group
     #[arg(
         long,
         value_name = "FILTER",
@@ -95,8 +109,10 @@ pub struct LdapOptions {
     )]
     pub ldap_group_filter: Template,
 
-    /// How many wrong passwords of a user are sent to the directory in 15 minutes; more are refused
-    /// here, so that the directory does not lock the user out. N gateways send N times as many
+    /// The number of wrong passwords of a person that the gateway sends to the LDAP directory
+    /// within 15 minutes. After that it refuses the person's logins itself, so that the directory
+    /// does not lock the person out. Each gateway counts separately: N gateways together may send N
+    /// times as many
     #[arg(long, value_name = "N", env = "SLIPWAY_LDAP_ATTEMPTS", default_value = "3", value_parser = whole::<usize, 1, 1_000>)]
     pub ldap_attempts: usize,
 }

@@ -12,28 +12,31 @@ pub const VARIABLE: &str = "SLIPWAY_IDENTITIES_CREDENTIALS";
 /// Options about the store of identities.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StoreOptions {
-    /// The store of users, roles and policies, in place of DIR/.slipway/iam: Vault or OpenBao, as
-    /// secrets (vault:https://HOST:PORT/MOUNT/PATH, a KV engine of version 2), or a bucket of
-    /// another S3 server (s3:https://HOST:PORT/BUCKET/PREFIX). All gateways of DIR have to name the
-    /// same store; gateways of several directories may share one
+    /// The store that holds users, roles and policies, if they are not in DIR/.slipway/iam. It is
+    /// either Vault or OpenBao, with a KV engine of version 2 (vault:https://HOST:PORT/MOUNT/PATH),
+    /// or a bucket of another S3 server (s3:https://HOST:PORT/BUCKET/PREFIX). Give the same store
+    /// to all gateways and commands that work on one directory; gateways of several directories may
+    /// share a store
     #[arg(long, value_name = "URL", env = "SLIPWAY_IDENTITIES", value_parser = StorePlace::parse)]
     pub identities: Option<StorePlace>,
 
-    /// A TOML file with the credentials for the store of --identities, readable by its owner only
-    /// as --credentials-file: for a bucket access_key and secret_key; for Vault token, token_file,
-    /// role_id and secret_id (AppRole), or kubernetes_role. The text may also be in
-    /// SLIPWAY_IDENTITIES_CREDENTIALS. It is read again when the store refuses the credentials
+    /// A TOML file with the credentials for the store that --identities names. For a bucket it has
+    /// access_key and secret_key. For Vault and OpenBao it has token, or token_file, or role_id and
+    /// secret_id (AppRole), or kubernetes_role. It must be accessible to its owner only (mode
+    /// 0600); if it belongs to the system's root, its group may read it as well (0640). It is read
+    /// again when the store refuses the credentials. The variable SLIPWAY_IDENTITIES_CREDENTIALS
+    /// may hold the content in place of a file
     #[arg(long, value_name = "FILE", env = "SLIPWAY_IDENTITIES_CREDENTIALS_FILE")]
     pub identities_credentials_file: Option<PathBuf>,
 
-    /// A program, and its arguments separated by spaces, that prints what the file of
-    /// --identities-credentials-file would contain. It is run without a shell, and must finish
+    /// A command that prints what the file of --identities-credentials-file would contain: a
+    /// program and its arguments, separated by spaces. It is run without a shell, and must finish
     /// within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_IDENTITIES_CREDENTIALS_COMMAND")]
     pub identities_credentials_command: Option<String>,
 
-    /// A file with certificates (PEM) of the authorities that are trusted for the store of
-    /// --identities, in place of the system's
+    /// Trust the certificate authorities in this PEM file, in place of the system's, for
+    /// connections to the store that --identities names
     #[arg(long, value_name = "FILE", env = "SLIPWAY_IDENTITIES_CA")]
     pub identities_ca: Option<PathBuf>,
 }
