@@ -20,20 +20,20 @@ const COLUMNS: [(&str, &str); 6] = [
 /// The commands for accounts.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AccountCommand {
-    /// Make an account, and print the access key of its root, who may do everything in it. The
-    /// secret is shown this once
+    /// Create an account, and print the access key of its root user, who may do everything in the
+    /// account. Its secret cannot be shown again
     #[command(after_help = "Example: slipway admin account create lab")]
     Create {
-        /// A name that people know it by
+        /// The name of the new account, by which people and other commands refer to it
         name: String,
     },
-    /// List the accounts
+    /// List the accounts, with their ids and names
     #[command(after_help = "Example: slipway admin account list --json")]
     List,
     /// Show an account
     #[command(after_help = "Example: slipway admin account show lab")]
     Show(Which),
-    /// Give an account another name
+    /// Change the name of an account
     #[command(after_help = "Example: slipway admin account rename lab physics")]
     Rename {
         /// The account.
@@ -42,28 +42,30 @@ pub enum AccountCommand {
         /// The new name
         name: String,
     },
-    /// Refuse all keys and sessions of an account. Its data stays
+    /// Refuse all requests with access keys and sessions of an account. Its data is kept
     #[command(after_help = "Example: slipway admin account disable lab")]
     Disable(Which),
-    /// Accept the keys of an account again
+    /// Accept the access keys and sessions of a disabled account again
     #[command(after_help = "Example: slipway admin account enable lab")]
     Enable(Which),
-    /// Delete an account that is disabled and owns no buckets, with its users and roles
+    /// Delete an account with its users and roles. The account must be disabled, and must own no
+    /// buckets
     #[command(after_help = "Example: slipway admin account delete lab")]
     Delete(Which),
-    /// Make another access key of an account's root; it has two at most
+    /// Create another access key for the root user of an account, and print it with its secret,
+    /// which cannot be shown again. A root user can have two access keys
     #[command(after_help = "Example: slipway admin account create-key lab")]
     CreateKey(Which),
-    /// List the access keys of an account's root
+    /// List the access keys of the root user of an account
     #[command(after_help = "Example: slipway admin account list-keys lab")]
     ListKeys(Which),
-    /// Delete an access key of an account's root
+    /// Delete an access key of the root user of an account
     #[command(after_help = "Example: slipway admin account delete-key lab AKIAIOSFODNN7EXAMPLE")]
     DeleteKey {
         /// The account.
         #[command(flatten)]
         which: Which,
-        /// The id of the key
+        /// The id of the access key
         key: String,
     },
 }
@@ -71,7 +73,7 @@ pub enum AccountCommand {
 /// An account.
 #[derive(Debug, Clone, Args)]
 pub struct Which {
-    /// The number of the account, or its name
+    /// The account: its id of 12 digits, or its name
     #[arg(value_name = "ACCOUNT")]
     pub account: String,
 }

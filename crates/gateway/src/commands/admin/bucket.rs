@@ -18,14 +18,14 @@ const COLUMNS: [(&str, &str); 5] = [
 /// The commands for buckets.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BucketCommand {
-    /// List all buckets of the directory, with the accounts that own them
+    /// List all buckets of the served directory, each with the account that owns it
     #[command(after_help = "Example: slipway admin bucket list")]
     List,
-    /// Give a bucket to another account. Its policy stays, and files belong on the file system to
-    /// whom they did
+    /// Make another account the owner of a bucket. The bucket policy stays as it is, and so do the
+    /// owners of files on the file system
     #[command(after_help = "Example: slipway admin bucket owner data lab")]
     Owner {
-        /// The bucket
+        /// The name of the bucket
         bucket: String,
         /// The account.
         #[command(flatten)]

@@ -14,71 +14,72 @@ const COLUMNS: [(&str, &str); 4] =
 /// The commands for groups.
 #[derive(Debug, Clone, Subcommand)]
 pub enum GroupCommand {
-    /// Make a group
+    /// Create a group
     #[command(after_help = "Example: slipway admin group create staff")]
     Create {
-        /// The name
+        /// The name of the new group
         name: String,
-        /// An IAM path such as /sales/, which is part of the ARN
+        /// The IAM path of the group, such as /sales/, which becomes part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
     },
     /// List the groups
     #[command(after_help = "Example: slipway admin group list")]
     List {
-        /// Those whose path begins so
+        /// List only the groups whose IAM path begins with this text; all paths begin with /
         #[arg(long, default_value = "/")]
         path: String,
     },
-    /// Show a group with its users and policies
+    /// Show a group, with its users and policies
     #[command(after_help = "Example: slipway admin group show staff")]
     Show {
-        /// The name
+        /// The name of the group
         name: String,
     },
-    /// Give a group another name
+    /// Change the name of a group
     #[command(after_help = "Example: slipway admin group rename staff people")]
     Rename {
-        /// The name
+        /// The present name of the group
         name: String,
         /// The new name
         new_name: String,
     },
-    /// Delete a group
+    /// Delete a group. A group that still has users or policies is deleted only with --all
     #[command(after_help = "Example: slipway admin group delete --all staff")]
     Delete {
-        /// The name
+        /// The name of the group
         name: String,
-        /// Take its users out of it, and delete its policies as well
+        /// First remove all users from the group, delete its inline policies, and detach its
+        /// managed policies
         #[arg(long)]
         all: bool,
     },
-    /// Put users in a group
+    /// Add users to a group
     #[command(after_help = "Example: slipway admin group add staff ann bob")]
     Add {
-        /// The name
+        /// The name of the group
         name: String,
-        /// The users
+        /// The names of the users to add
         #[arg(required = true)]
         users: Vec<String>,
     },
-    /// Take users out of a group
+    /// Remove users from a group
     #[command(after_help = "Example: slipway admin group remove staff bob")]
     Remove {
-        /// The name
+        /// The name of the group
         name: String,
-        /// The users
+        /// The names of the users to remove
         #[arg(required = true)]
         users: Vec<String>,
     },
-    /// Give the policies of a group to the members of a group of the LDAP directory (see
-    /// --ldap-server of `slipway serve`)
+    /// Apply the policies of a group also to the members of a group in the LDAP directory, when
+    /// they log in to a gateway. This needs the root key with which the gateway was started
     #[command(after_help = "Example: slipway admin group directory staff cn=staff,ou=groups,dc=lab")]
     Directory {
-        /// The name
+        /// The name of the group of IAM whose policies apply
         name: String,
-        /// The DN of the directory's group; without it, no members of the directory have the
-        /// policies any more
+        /// The DN of the group in the LDAP directory. Without it, the policies no longer apply to
+        /// members of an LDAP group
         dn: Option<String>,
     },
     /// The commands about policies.

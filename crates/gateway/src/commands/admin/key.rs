@@ -24,20 +24,22 @@ const ALL_COLUMNS: [(&str, &str); 5] =
 /// The commands for access keys.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeyCommand {
-    /// Make an access key, and print it with its secret, which is shown this once. A user has two
-    /// at most, and 100 service keys: those with a policy, an end or a description
+    /// Create an access key for a user, and print it with its secret, which cannot be shown again.
+    /// A key with a policy, an expiry time or a description is a service key. A user can have 2
+    /// ordinary keys and 100 service keys
     #[command(after_help = "Example: slipway admin key create ann --policy backup.json --expires 90d")]
     Create(Create),
-    /// List access keys
+    /// List the access keys of a user
     #[command(after_help = "Example: slipway admin key list ann")]
     List(OfUser),
-    /// Show whose an access key is, when it was last used, and the policy of a service key
+    /// Show an access key: its user, its last use, and for a service key also its policy and expiry
+    /// time
     #[command(after_help = "Example: slipway admin key show AKIAIOSFODNN7EXAMPLE")]
     Show(Which),
-    /// Refuse an access key
+    /// Refuse requests that are signed with an access key, until it is enabled again
     #[command(after_help = "Example: slipway admin key disable AKIAIOSFODNN7EXAMPLE")]
     Disable(Which),
-    /// Accept an access key again
+    /// Accept requests that are signed with a disabled access key again
     #[command(after_help = "Example: slipway admin key enable AKIAIOSFODNN7EXAMPLE")]
     Enable(Which),
     /// Delete an access key
@@ -48,24 +50,25 @@ pub enum KeyCommand {
 /// A user.
 #[derive(Debug, Clone, Args)]
 pub struct OfUser {
-    /// The user [default: whose key signs]
+    /// The name of the user [default: the user whose key signs the request]
     pub user: Option<String>,
 }
 
 /// A key that is to be made.
 #[derive(Debug, Clone, Args)]
 pub struct Create {
-    /// The user [default: whose key signs]
+    /// The name of the user [default: the user whose key signs the request]
     pub user: Option<String>,
-    /// A policy that limits the key: it may do what both its user and this file allow; `-` is
-    /// standard input
+    /// A file with a policy that limits the key: a request must be allowed both by this policy and
+    /// by the policies of the user. `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// When it ends: a time such as 2027-01-31T12:00:00Z, a date (its first moment, UTC), or a
-    /// number of weeks, days, hours, minutes or seconds from now, such as 90d
+    /// The time from which the key is refused: a time such as 2027-01-31T12:00:00Z, a date such as
+    /// 2027-01-31 (its beginning in UTC), or a period from now in weeks, days, hours, minutes or
+    /// seconds (w, d, h, m, s), such as 90d
     #[arg(long, value_name = "WHEN", value_parser = when)]
     pub expires: Option<Timestamp>,
-    /// A description of its purpose
+    /// A text that describes the purpose of the key
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
 }
@@ -93,7 +96,7 @@ fn when(text: &str) -> std::result::Result<Timestamp, String> {
 /// A key.
 #[derive(Debug, Clone, Args)]
 pub struct Which {
-    /// The id of the key
+    /// The id of the access key
     #[arg(value_name = "KEY")]
     pub key: String,
 }

@@ -43,7 +43,7 @@ pub struct AdminOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
 
-    /// Print JSON, with the names of IAM's API, in place of tables
+    /// Print JSON in place of tables, with the names that IAM's API uses
     #[arg(long, global = true)]
     pub json: bool,
 
@@ -55,28 +55,31 @@ pub struct AdminOptions {
 /// The nouns of `slipway admin`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
-    /// Accounts (tenants) in one directory, for the key that the server was started with
+    /// Manage the accounts (tenants) of one served directory. This needs the root key with which
+    /// the gateway was started
     #[command(subcommand)]
     Account(AccountCommand),
-    /// Buckets and the accounts that own them, for the key that the server was started with
+    /// Show and change which account owns a bucket. This needs the root key with which the gateway
+    /// was started
     #[command(subcommand)]
     Bucket(BucketCommand),
-    /// Users of the account that the signing key belongs to
-    #[command(subcommand)]
+    /// Manage the IAM users of the account to which the signing key belongs
+    #[command(subcommand, mut_subcommands(rights::for_users))]
     User(UserCommand),
-    /// Access keys of users
+    /// Manage the access keys of IAM users
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Groups of users who have the same policies
-    #[command(subcommand)]
+    /// Manage groups of IAM users. The policies of a group apply to all users in it
+    #[command(subcommand, mut_subcommands(rights::for_groups))]
     Group(GroupCommand),
-    /// Managed policies, which can be attached to users, groups and roles
+    /// Manage managed policies, which can be attached to users, groups and roles
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Roles, which users and others can assume for a limited time
-    #[command(subcommand)]
+    /// Manage roles, which users and others can assume for a limited time
+    #[command(subcommand, mut_subcommands(rights::for_roles))]
     Role(RoleCommand),
-    /// OpenID providers, whose users can assume roles
+    /// Show OpenID providers, whose users can assume roles, and choose the claims that gateways
+    /// read from their tokens
     #[command(subcommand)]
     Provider(ProviderCommand),
 }

@@ -23,66 +23,68 @@ const VERSIONS_MAX: usize = 5;
 /// The commands for managed policies.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PolicyCommand {
-    /// Make a managed policy of a document
+    /// Create a managed policy from a policy document
     #[command(after_help = "Example: slipway admin policy create readers readers.json")]
     Create {
-        /// The name
+        /// The name of the new policy
         name: String,
-        /// The policy document; - for standard input
+        /// The file with the policy document; `-` is standard input
         file: PathBuf,
-        /// An IAM path such as /sales/, which is part of the ARN
+        /// The IAM path of the policy, such as /sales/, which becomes part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
-        /// A description of its purpose
+        /// A text that describes the purpose of the policy
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
     },
     /// List the managed policies
     #[command(after_help = "Example: slipway admin policy list --own")]
     List {
-        /// Those of the account, without those that are built in
+        /// List only the policies that were created in the account, without the built-in ones
         #[arg(long)]
         own: bool,
     },
-    /// Show a managed policy: who has it, and its document
+    /// Show a managed policy: its document, and the users, groups and roles to which it is attached
     #[command(after_help = "Example: slipway admin policy show AmazonS3ReadOnlyAccess")]
     Show {
         /// The policy.
         #[command(flatten)]
         which: Which,
-        /// A version, such as v2 [default: the one that counts]
+        /// The version whose document is shown, such as v2 [default: the version in effect]
         #[arg(long)]
         version: Option<String>,
     },
-    /// Give a managed policy another document, which counts from now on. The oldest of five
-    /// versions is deleted
+    /// Replace the document of a managed policy by a new version, which takes effect at once. A
+    /// policy keeps five versions: if it has five already, the oldest one that is not in effect is
+    /// deleted
     #[command(after_help = "Example: slipway admin policy update readers readers.json")]
     Update {
         /// The policy.
         #[command(flatten)]
         which: Which,
-        /// The policy document; - for standard input
+        /// The file with the new policy document; `-` is standard input
         file: PathBuf,
     },
     /// List the versions of a managed policy
     #[command(after_help = "Example: slipway admin policy versions readers")]
     Versions(Which),
-    /// Let another version of a managed policy count
+    /// Put another version of a managed policy into effect
     #[command(after_help = "Example: slipway admin policy set-version readers v1")]
     SetVersion {
         /// The policy.
         #[command(flatten)]
         which: Which,
-        /// The version
+        /// The version to put into effect, such as v1
         version: String,
     },
-    /// Delete a managed policy
+    /// Delete a managed policy. A policy that is attached, or has several versions, is deleted only
+    /// with --all
     #[command(after_help = "Example: slipway admin policy delete --all readers")]
     Delete {
         /// The policy.
         #[command(flatten)]
         which: Which,
-        /// Take it from whoever has it, and delete its other versions as well
+        /// First detach the policy from all users, groups and roles, and delete its other versions
         #[arg(long)]
         all: bool,
     },
@@ -91,7 +93,7 @@ pub enum PolicyCommand {
 /// A policy.
 #[derive(Debug, Clone, Args)]
 pub struct Which {
-    /// The name or the ARN of the policy
+    /// The managed policy, by name or ARN
     #[arg(value_name = "POLICY")]
     pub policy: String,
 }

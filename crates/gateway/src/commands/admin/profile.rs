@@ -25,27 +25,28 @@ const OTHER_SOURCES: [&str; 6] = [
 /// The options that say which server is asked, and as whom.
 #[derive(Debug, Clone, Args)]
 pub struct ConnectionOptions {
-    /// The URL of a gateway, such as https://s3.lab.example [default: AWS_ENDPOINT_URL_IAM,
-    /// AWS_ENDPOINT_URL, or endpoint_url of the profile]
+    /// The URL of the gateway to manage, such as https://s3.lab.example [default: the variable
+    /// AWS_ENDPOINT_URL_IAM, or else AWS_ENDPOINT_URL, or else endpoint_url of the profile]
     #[arg(long, value_name = "URL", global = true)]
     pub endpoint_url: Option<String>,
 
-    /// The profile of the AWS CLI whose keys sign the requests [default: AWS_ACCESS_KEY_ID and
-    /// AWS_SECRET_ACCESS_KEY, or the profile AWS_PROFILE, or the profile default]
+    /// The profile of the AWS CLI with the access key that signs the requests [default: the key in
+    /// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or else the profile that AWS_PROFILE names, or
+    /// else the profile "default"]
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
-    /// A file with root's access key, which signs the requests in place of a profile's, such as
-    /// DIR/.slipway/credentials.toml
+    /// Sign the requests with the root key in this TOML file, in place of the key of a profile. A
+    /// gateway that generated its root key keeps it in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "profile")]
     pub credentials_file: Option<PathBuf>,
 
-    /// A PEM file with the certificates to trust [default: AWS_CA_BUNDLE, ca_bundle of the profile,
-    /// or those of the system]
+    /// A PEM file with the certificate authorities to trust [default: the file that AWS_CA_BUNDLE
+    /// names, or else ca_bundle of the profile, or else the system's authorities]
     #[arg(long, value_name = "FILE", global = true)]
     pub ca: Option<PathBuf>,
 
-    /// Accept any certificate
+    /// Accept any certificate of the gateway, without checking it
     #[arg(long, global = true, conflicts_with = "ca")]
     pub insecure: bool,
 }

@@ -11,15 +11,17 @@ const COLUMNS: [(&str, &str); 1] = [("PROVIDER", "Arn")];
 /// The commands for OpenID providers.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ProviderCommand {
-    /// List the providers; `aws iam create-open-id-connect-provider` makes one
+    /// List the OpenID providers. To add one, use `aws iam create-open-id-connect-provider`
     #[command(after_help = "Example: slipway admin provider list")]
     List,
-    /// Show a provider with its claims. Only with the key that the server was started with
+    /// Show an OpenID provider, with the claims that gateways read from its tokens. This needs the
+    /// root key with which the gateway was started
     #[command(after_help = "Example: slipway admin provider show idp.example.org/realms/lab")]
     Show(Which),
-    /// Say which claims of a provider's tokens name the roles that somebody may have, and whom they
-    /// are on the file system; a claim that is not given is none. Only with the key that the server
-    /// was started with
+    /// Choose the claims that gateways read from the tokens of an OpenID provider: one that names
+    /// the roles that a person may assume, and one that names the system user that the person acts
+    /// as on the file system. A claim that is not given is removed. This needs the root key with
+    /// which the gateway was started
     #[command(
         after_help = "Example: slipway admin provider set-claims idp.example.org/realms/lab --role groups \\\n             \
                       --posix preferred_username"
@@ -28,10 +30,12 @@ pub enum ProviderCommand {
         /// The provider.
         #[command(flatten)]
         which: Which,
-        /// The claim with a role or a list of roles, by name or ARN: others cannot be had
+        /// The claim that names the roles that a person may assume: one role or a list, by name or
+        /// ARN. Other roles cannot be assumed with the token
         #[arg(long, value_name = "CLAIM")]
         role: Option<String>,
-        /// The claim with the name of an account of the system
+        /// The claim that names the system user that a person's session acts as on the file system,
+        /// for gateways that run with the option impersonate or chown
         #[arg(long, value_name = "CLAIM")]
         posix: Option<String>,
     },
@@ -40,7 +44,7 @@ pub enum ProviderCommand {
 /// A provider.
 #[derive(Debug, Clone, Args)]
 pub struct Which {
-    /// The URL of the provider, or its ARN
+    /// The OpenID provider, by URL (with or without https://) or ARN
     #[arg(value_name = "PROVIDER")]
     pub provider: String,
 }

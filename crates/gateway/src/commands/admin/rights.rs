@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 
 use super::common::{arn_of, document, gone};
 use super::node::Node;
@@ -49,29 +49,74 @@ impl Holder {
     }
 }
 
+/// The words in the help texts of [`RightsCommand`] that stand for each kind of holder.
+const ANY: &str = "a user, group or role";
+/// The same words after "the".
+const THE_ONE: &str = "the user, group or role";
+/// The beginning of the examples of [`RightsCommand`].
+const EXAMPLE: &str = "slipway admin user ";
+/// The user in these examples.
+const NAME: &str = " ann ";
+
+/// Names groups in the help of a command of `slipway admin group`.
+pub fn for_groups(command: Command) -> Command {
+    worded(command, Holder::Group, " staff ")
+}
+
+/// Names roles in the help of a command of `slipway admin role`.
+pub fn for_roles(command: Command) -> Command {
+    worded(command, Holder::Role, " reader ")
+}
+
+/// Names users in the help of a command of `slipway admin user`.
+pub fn for_users(command: Command) -> Command {
+    worded(command, Holder::User, NAME)
+}
+
+/// Replaces the words for all kinds of holders by those for one kind, since its reader looks for
+/// that one. Texts without these words stay.
+fn worded(command: Command, of: Holder, name: &str) -> Command {
+    let noun = of.noun();
+    let said =
+        |text: String| text.replace(ANY, &format!("a {noun}")).replace(THE_ONE, &format!("the {noun}"));
+    let about = command.get_about().map(|text| said(text.to_string()));
+    let example = command.get_after_help().map(|text| match text.to_string().split_once(EXAMPLE) {
+        Some((before, words)) => format!("{before}slipway admin {noun} {}", words.replace(NAME, name)),
+        None => text.to_string(),
+    });
+    let command = command.mut_args(|arg| match arg.get_help().map(|text| said(text.to_string())) {
+        Some(help) => arg.help(help),
+        None => arg,
+    });
+    match (about, example) {
+        (Some(about), Some(example)) => command.about(about).after_help(example),
+        _ => command,
+    }
+}
+
 /// The commands for policies of a user, group or role.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RightsCommand {
-    /// Give it a managed policy: by name, or by ARN
+    /// Attach a managed policy to a user, group or role
     #[command(after_help = "Example: slipway admin user attach ann AmazonS3ReadOnlyAccess")]
     Attach(Managed),
-    /// Take a managed policy from it
+    /// Detach a managed policy from a user, group or role
     #[command(after_help = "Example: slipway admin user detach ann AmazonS3ReadOnlyAccess")]
     Detach(Managed),
-    /// Give it a policy of its own, or replace that
-    #[command(after_help = "Example: slipway admin user put-policy ann home ann.json")]
+    /// Add an inline policy to a user, group or role, or replace the inline policy of the same name
+    #[command(after_help = "Example: slipway admin user put-policy ann home home.json")]
     PutPolicy {
-        /// Its name
+        /// The name of the user, group or role
         name: String,
-        /// The name of the policy
+        /// The name of the inline policy
         policy: String,
-        /// The policy document; - for standard input
+        /// The file with the policy document; `-` is standard input
         file: PathBuf,
     },
-    /// Print a policy of its own
+    /// Print the document of an inline policy of a user, group or role
     #[command(after_help = "Example: slipway admin user show-policy ann home")]
     ShowPolicy(Own),
-    /// Delete a policy of its own
+    /// Delete an inline policy of a user, group or role
     #[command(after_help = "Example: slipway admin user delete-policy ann home")]
     DeletePolicy(Own),
 }
@@ -79,18 +124,18 @@ pub enum RightsCommand {
 /// A managed policy, attached to an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Managed {
-    /// Its name
+    /// The name of the user, group or role
     pub name: String,
-    /// The name or the ARN of the policy
+    /// The managed policy, by name or ARN
     pub policy: String,
 }
 
 /// An inline policy of an entity.
 #[derive(Debug, Clone, Args)]
 pub struct Own {
-    /// Its name
+    /// The name of the user, group or role
     pub name: String,
-    /// The name of the policy
+    /// The name of the inline policy
     pub policy: String,
 }
 

@@ -20,90 +20,98 @@ const COLUMNS: [(&str, &str); 4] =
 /// The commands for roles.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RoleCommand {
-    /// Make a role
+    /// Create a role
     #[command(
         after_help = "Example: slipway admin role create reader trust.json --policy AmazonS3ReadOnlyAccess"
     )]
     Create {
-        /// The name
+        /// The name of the new role
         name: String,
-        /// The trust policy, which says who may take it on; - for standard input
+        /// The file with the trust policy, which says who may assume the role; `-` is standard
+        /// input
         trust: PathBuf,
-        /// An IAM path such as /sales/, which is part of the ARN
+        /// The IAM path of the role, such as /sales/, which becomes part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
-        /// How long its sessions may last at most, from 3600 to 43200
+        /// The longest time in seconds that a session of the role may last, from 3600 to 43200
+        /// [default: 3600]
         #[arg(long, value_name = "SECONDS", value_parser = whole::<u32, 3_600, 43_200>)]
         max_session: Option<u32>,
-        /// A description of its purpose
+        /// A text that describes the purpose of the role
         #[arg(long, value_name = "TEXT")]
         description: Option<String>,
-        /// The name or the ARN of a managed policy that the role is given. May be repeated
+        /// A managed policy to attach to the role, by name or ARN. May be given several times
         #[arg(long, value_name = "POLICY")]
         policy: Vec<String>,
     },
     /// List the roles
     #[command(after_help = "Example: slipway admin role list")]
     List {
-        /// Those whose path begins so
+        /// List only the roles whose IAM path begins with this text; all paths begin with /
         #[arg(long, default_value = "/")]
         path: String,
     },
-    /// Show a role with its policies, and its trust policy
+    /// Show a role, with its policies and its trust policy
     #[command(after_help = "Example: slipway admin role show reader")]
     Show {
-        /// The name
+        /// The name of the role
         name: String,
     },
-    /// Replace the trust policy of a role. Sessions that there are go on
+    /// Replace the trust policy of a role, which says who may assume it. Sessions that exist
+    /// already stay valid
     #[command(after_help = "Example: slipway admin role set-trust reader trust.json")]
     SetTrust {
-        /// The name
+        /// The name of the role
         name: String,
-        /// The trust policy; - for standard input
+        /// The file with the new trust policy; `-` is standard input
         trust: PathBuf,
     },
-    /// Delete a role
+    /// Delete a role. A role that still has policies is deleted only with --all
     #[command(after_help = "Example: slipway admin role delete --all reader")]
     Delete {
-        /// The name
+        /// The name of the role
         name: String,
-        /// Delete its policies as well
+        /// First delete the role's inline policies, and detach its managed policies
         #[arg(long)]
         all: bool,
     },
-    /// Refuse all sessions of a role. Only with the key that the server was started with
+    /// Refuse all requests with sessions of a role. This needs the root key with which the gateway
+    /// was started
     #[command(after_help = "Example: slipway admin role disable reader")]
     Disable {
-        /// The name
+        /// The name of the role
         name: String,
     },
-    /// Accept sessions of a role again
+    /// Accept sessions of a disabled role again. This needs the root key with which the gateway was
+    /// started
     #[command(after_help = "Example: slipway admin role enable reader")]
     Enable {
-        /// The name
+        /// The name of the role
         name: String,
     },
-    /// Refuse the sessions of a role that there are, by a policy of its own that denies everything
-    /// to those given out before now. New ones count
+    /// Refuse the existing sessions of a role, by adding an inline policy that denies everything to
+    /// sessions issued before now. Sessions that are issued later are valid
     #[command(after_help = "Example: slipway admin role revoke-sessions reader")]
     RevokeSessions {
-        /// The name
+        /// The name of the role
         name: String,
     },
-    /// Say whom a role is on the file system, where servers act as their users. Only with
-    /// the key that the server was started with
-    #[command(after_help = "Example: slipway admin role set-posix ann 1001:100:27,44")]
+    /// Set the uid, gid and groups with which sessions of a role access files, for gateways that
+    /// run with the option impersonate or chown. This needs the root key with which the gateway was
+    /// started
+    #[command(after_help = "Example: slipway admin role set-posix reader 1001:100:27,44")]
     SetPosix {
-        /// The name
+        /// The name of the role
         name: String,
-        /// UID:GID, UID:GID:GROUP,GROUP or the name of an account of the system
+        /// The identity on the file system: UID:GID, or UID:GID:GROUP,GROUP with supplementary
+        /// groups, or the name of a system user, whose uid, gid and groups the gateway looks up
         identity: String,
     },
-    /// Take away what was said by set-posix
-    #[command(after_help = "Example: slipway admin role delete-posix ann")]
+    /// Remove the uid, gid and groups that set-posix stored for a role. This needs the root key
+    /// with which the gateway was started
+    #[command(after_help = "Example: slipway admin role delete-posix reader")]
     DeletePosix {
-        /// The name
+        /// The name of the role
         name: String,
     },
     /// The commands about policies.

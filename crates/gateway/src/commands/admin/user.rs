@@ -15,93 +15,102 @@ const COLUMNS: [(&str, &str); 4] =
 /// The commands for users.
 #[derive(Debug, Clone, Subcommand)]
 pub enum UserCommand {
-    /// Make a user, who may do nothing until a policy says so
+    /// Create a user, who has no permissions until a policy grants some
     #[command(after_help = "Example: slipway admin user create ann --policy AmazonS3ReadOnlyAccess --key")]
     Create {
-        /// The name
+        /// The name of the new user
         name: String,
-        /// An IAM path such as /sales/, which is part of the ARN
+        /// The IAM path of the user, such as /sales/, which becomes part of the ARN
         #[arg(long, default_value = "/")]
         path: String,
-        /// A group that the user is put in. May be repeated, as --policy may
+        /// A group to which the user is added. May be given several times
         #[arg(long, value_name = "GROUP")]
         group: Vec<String>,
-        /// The name or the ARN of a managed policy that the user is given
+        /// A managed policy to attach to the user, by name or ARN. May be given several times
         #[arg(long, value_name = "POLICY")]
         policy: Vec<String>,
-        /// Make an access key, too, and print it with its secret, which is shown this once
+        /// Also create an access key for the user, and print it with its secret, which cannot be
+        /// shown again
         #[arg(long)]
         key: bool,
     },
     /// List the users
     #[command(after_help = "Example: slipway admin user list")]
     List {
-        /// Those whose path begins so
+        /// List only the users whose IAM path begins with this text; all paths begin with /
         #[arg(long, default_value = "/")]
         path: String,
     },
-    /// Show a user with keys, groups and policies
+    /// Show a user, with the user's access keys, groups and policies
     #[command(after_help = "Example: slipway admin user show ann")]
     Show {
-        /// The name
+        /// The name of the user
         name: String,
     },
-    /// Give a user another name
+    /// Change the name of a user
     #[command(after_help = "Example: slipway admin user rename ann anna")]
     Rename {
-        /// The name
+        /// The present name of the user
         name: String,
         /// The new name
         new_name: String,
     },
-    /// Delete a user
+    /// Delete a user. A user who still has access keys, policies or groups is deleted only with
+    /// --all
     #[command(after_help = "Example: slipway admin user delete --all ann")]
     Delete {
-        /// The name
+        /// The name of the user
         name: String,
-        /// Delete its keys and policies as well, and take it out of its groups
+        /// First delete the user's access keys and inline policies, detach the managed policies,
+        /// and remove the user from all groups
         #[arg(long)]
         all: bool,
     },
-    /// Refuse all keys and sessions of a user. Only with the key that the server was started with
+    /// Refuse all requests with a user's access keys and sessions. This needs the root key with
+    /// which the gateway was started
     #[command(after_help = "Example: slipway admin user disable ann")]
     Disable {
-        /// The name
+        /// The name of the user
         name: String,
     },
-    /// Accept the keys of a user again
+    /// Accept the access keys of a disabled user again. This needs the root key with which the
+    /// gateway was started
     #[command(after_help = "Example: slipway admin user enable ann")]
     Enable {
-        /// The name
+        /// The name of the user
         name: String,
     },
-    /// Limit what a user's policies allow by a managed policy, its permissions boundary
+    /// Set a user's permissions boundary: a managed policy that limits what the user's other
+    /// policies allow
     #[command(after_help = "Example: slipway admin user set-boundary ann AmazonS3FullAccess")]
     SetBoundary {
-        /// The name
+        /// The name of the user
         name: String,
-        /// The name or the ARN of the policy
+        /// The managed policy to use as the boundary, by name or ARN
         policy: String,
     },
-    /// Take its permissions boundary from a user
+    /// Remove a user's permissions boundary
     #[command(after_help = "Example: slipway admin user delete-boundary ann")]
     DeleteBoundary {
-        /// The name
+        /// The name of the user
         name: String,
     },
-    /// Say whom a user is on the file system, where servers act as their users. Only with
-    /// the key that the server was started with
+    /// Set the uid, gid and groups with which a user's requests access files, for gateways that run
+    /// with the option impersonate or chown. This needs the root key with which the gateway was
+    /// started
     #[command(after_help = "Example: slipway admin user set-posix ann 1001:100:27,44")]
     SetPosix {
-        /// The name
+        /// The name of the user
         name: String,
-        /// UID:GID, UID:GID:GROUP,GROUP or the name of an account of the system
+        /// The identity on the file system: UID:GID, or UID:GID:GROUP,GROUP with supplementary
+        /// groups, or the name of a system user, whose uid, gid and groups the gateway looks up
         identity: String,
     },
-    /// Take away what was said by set-posix
+    /// Remove the uid, gid and groups that set-posix stored for a user. This needs the root key
+    /// with which the gateway was started
     #[command(after_help = "Example: slipway admin user delete-posix ann")]
     DeletePosix {
-        /// The name
+        /// The name of the user
         name: String,
     },
     /// The commands about policies.
