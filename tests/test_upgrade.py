@@ -221,7 +221,7 @@ def test_a_start_during_an_upgrade_waits_and_is_refused(tree, make_server):
 def test_the_help_says_what_it_is_for():
     help_text = " ".join(run("upgrade", "--help").split())
     for words in (
-        "all features of this version work in it",
+        "all features of this version can be used in it",
         "without it, everything works as before",
         STOPPED,
         "--dry-run",

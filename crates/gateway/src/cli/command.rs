@@ -29,54 +29,56 @@ pub struct Cli {
 /// The commands of `slipway`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve a directory over S3
+    /// Serve a directory over S3. A process that does so is called a gateway
     Serve(Box<ServeOptions>),
-    /// Show what S3 knows of files and directories
+    /// Show what S3 knows of files and directories: keys, ETags, checksums and metadata
     Stat(StatOptions),
-    /// Compute ETags and checksums of files that other programs made or changed: those at and below
-    /// each PATH, which may be a bucket, or the directory that is served
+    /// Compute the ETags and checksums of files that other programs made or changed. PATH is a
+    /// file, a directory with everything below it, a bucket, or the whole served directory
     Rehash(RehashOptions),
-    /// Check a tree for damage and leftovers of crashes, and repair it (--repair). Safe while the
-    /// tree is served. Exit status: 0 no problems, or all repaired; 1 problems remain; 2 could not
-    /// check
+    /// Check a served directory for damage and for leftovers of crashes, and repair it (--repair).
+    /// Gateways may go on serving it. Exit status: 0 no problems, or all repaired; 1 problems
+    /// remain; 2 the check could not be made
     Fsck(FsckOptions),
-    /// Import the metadata that another S3 server left in its tree
+    /// Import the metadata and users that another S3 server left in a directory
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Remove leftovers of crashes from a directory, without serving it
+    /// Remove leftovers of crashes from a served directory, as gateways do regularly
     Sweep(SweepOptions),
-    /// Upgrade the format of a directory that earlier versions served, so that all features of this
-    /// version work in it. Earlier versions cannot open it afterwards. Optional: without it,
-    /// everything works as before. Stop all its gateways first. Exit status: 0 upgraded, nothing to
-    /// upgrade, or only shown; 2 not upgraded
+    /// Upgrade the on-disk format of a directory that earlier versions served, so that all features
+    /// of this version can be used in it. Earlier versions cannot open it afterwards. The upgrade
+    /// is optional: without it, everything works as before. Stop all gateways of the directory
+    /// first. Exit status: 0 upgraded, nothing to upgrade, or --dry-run; 2 not upgraded
     Upgrade(UpgradeOptions),
-    /// Measure an S3 server, this or another. Exit status: 0 measured; 1 measured with errors, or
-    /// interrupted; 2 could not measure
+    /// Measure the performance of an S3 server: this one or any other. Exit status: 0 measured; 1
+    /// measured with errors, or interrupted; 2 could not measure
     Bench(Box<BenchOptions>),
-    /// Predict whether a storage system suffices for a load: space, which failures it survives,
-    /// rates and what limits them, gateways, cost. Exit status: 0 it fits; 1 it does not; 2
-    /// could not predict it
+    /// Predict whether a storage system is sufficient for a load. The prediction covers its space,
+    /// the failures that it survives, its request rates and what limits them, the number of
+    /// gateways, and its cost. Exit status: 0 it is sufficient; 1 it is not; 2 no prediction could
+    /// be made
     Plan(Box<PlanOptions>),
-    /// Make and change accounts, users, keys, groups, policies and roles at a gateway, with the
-    /// keys and profiles of the AWS CLI. Exit status: 0 done; 1 the gateway refused it; 2 it
-    /// could not be asked, or the command line is wrong
+    /// Manage the accounts, users, access keys, groups, policies and roles of a running gateway.
+    /// Requests are signed with a profile of the AWS CLI. Exit status: 0 done; 1 the gateway
+    /// refused the request; 2 the gateway could not be reached, or the command line is wrong
     Admin(Box<AdminOptions>),
-    /// Check and explain AWS policy documents in files, as the server decides
+    /// Check AWS policy documents, and explain what they allow, by the same rules as a gateway
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Make the master key that secrets of users' access keys are encrypted with, change it, or
-    /// give up a lost one
+    /// Manage the master key, which encrypts the secrets of users' access keys: make one, change
+    /// it, or deactivate access keys whose master key is lost
     #[command(subcommand)]
     MasterKey(MasterKeyCommand),
-    /// Ask a gateway's --ops-listen whether it is ready to serve. Exit status: 0 it is; 1 it is
-    /// not, or does not answer; 2 the command line is wrong
+    /// Ask a gateway whether it is ready to serve, at its address for operators. Exit status: 0 it
+    /// is ready; 1 it is not ready, or does not answer; 2 the command line is wrong
     Ready(ReadyOptions),
-    /// Show live what gateways do, from their --ops-listen. Exit status: 0 if, when it ended, all
-    /// gateways answered; 1 if some did not; 2 if none answered
+    /// Show live figures of gateways, such as request rates and latencies, from their addresses for
+    /// operators. Exit status: 0 all gateways answered the last time they were asked; 1 some did
+    /// not; 2 none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// The shell that the script is for
         shell: clap_complete::Shell,
     },
     /// Write the manual pages to a directory

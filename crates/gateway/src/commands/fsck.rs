@@ -20,25 +20,26 @@ mod identities;
 /// Options of `slipway fsck`.
 #[derive(Debug, Clone, Args)]
 pub struct FsckOptions {
-    /// The directory that is served
+    /// The served directory
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Repair what can be repaired. Without it, nothing is written
+    /// Repair the problems that can be repaired. Without this option, nothing is written
     #[arg(long)]
     pub repair: bool,
 
-    /// Only this bucket. May be given several times
+    /// Check only this bucket. May be given several times
     #[arg(long, value_name = "NAME", value_parser = bucket)]
     pub bucket: Vec<BucketName>,
 
-    /// Files that have not changed for this many seconds count as left behind by a crash. Damaged
-    /// records are reported and repaired at any age
+    /// The number of seconds for which a temporary file must have been unchanged to count as a
+    /// leftover of a crash; a newer one may belong to a request in progress. Damaged metadata is
+    /// reported and repaired at any age
     #[arg(long, value_name = "SECONDS", default_value_t = SweepOptions::default().staging_age.as_secs(), value_parser = whole::<u64, 0, 1_000_000_000>)]
     pub min_age: u64,
 
-    /// Also list files that S3 does not show: with names that are not UTF-8 or too long for a key,
-    /// FIFOs, sockets and devices. They are always counted, but are not problems
+    /// Also list the files that S3 does not show: those with names that are not UTF-8 or too long
+    /// for a key, and FIFOs, sockets and devices. They are always counted, and are not problems
     #[arg(long)]
     pub not_shown: bool,
 
@@ -46,8 +47,8 @@ pub struct FsckOptions {
     #[command(flatten)]
     pub jobs: Jobs,
 
-    /// Print one JSON object a line; a path that is not UTF-8 is also in `path_hex`, as the
-    /// hexadecimal of its bytes
+    /// Print one JSON object per line. A path that is not UTF-8 is given a second time in
+    /// `path_hex`, as the hexadecimal digits of its bytes
     #[arg(long)]
     pub json: bool,
 }

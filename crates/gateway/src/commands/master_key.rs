@@ -27,14 +27,16 @@ use crate::{account, credentials};
 pub enum MasterKeyCommand {
     /// Make a file with a new master key, for `slipway serve`. Exit status: 0 made; 2 not made
     New(NewOptions),
-    /// Encrypt the secrets of all users' access keys in DIR anew, with the first master key that is
-    /// given; those before it must be given, too. Every gateway has to have the first key by now
-    /// (reload them), and may go on serving. Exit status: 0 all were encrypted anew; 2 some may not
-    /// be
+    /// Encrypt the secrets of all users' access keys in DIR again, with the first of the given
+    /// master keys. The old master keys must be given too, after the first, since they decrypt the
+    /// secrets. Before this, put the new key on the first line of the file of every gateway, and
+    /// reload the gateways (SIGHUP). Gateways may go on serving. Exit status: 0 all secrets are
+    /// encrypted with the first key; 2 some may not be
     Rotate(TreeOptions),
-    /// Give up the secrets in DIR whose master keys are lost: those access keys become inactive.
-    /// Without --yes, they are only listed. Stop the gateways of DIR before. Exit status: 0 done;
-    /// 1 listed; 2 some may not be
+    /// Deactivate the access keys in DIR whose secrets cannot be decrypted, because their master
+    /// keys are lost. The secrets are deleted, so that gateways can start again. Without --yes, the
+    /// command only lists these access keys. Stop all gateways of DIR first. Exit status: 0 done; 1
+    /// only listed; 2 some access keys may be unchanged
     Forget(ForgetOptions),
 }
 
@@ -45,7 +47,8 @@ pub struct ForgetOptions {
     #[command(flatten)]
     pub tree: TreeOptions,
 
-    /// Give the secrets up that the command lists without this option. There is no way back
+    /// Deactivate the access keys, and delete their secrets. This cannot be undone. Without this
+    /// option, the command only lists them
     #[arg(long)]
     pub yes: bool,
 }
@@ -53,16 +56,17 @@ pub struct ForgetOptions {
 /// Options of `slipway master-key rotate`, and of other commands that need the master keys.
 #[derive(Debug, Clone, Args)]
 pub struct TreeOptions {
-    /// The directory that is served
+    /// The directory that gateways serve
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// The file with the master keys, as for `slipway serve`. They may also be in
-    /// SLIPWAY_MASTER_KEY
+    /// The file with the master keys, the same as for `slipway serve`. The variable
+    /// SLIPWAY_MASTER_KEY may hold its content instead
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 
-    /// A program that prints what the file would contain
+    /// A command that prints the master keys, in place of a file: a program and its arguments,
+    /// separated by spaces. It is run without a shell, and must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 
@@ -74,7 +78,7 @@ pub struct TreeOptions {
 /// Options of `slipway master-key new`.
 #[derive(Debug, Clone, Args)]
 pub struct NewOptions {
-    /// The file to make, outside of the directory that is served. It must not exist
+    /// The file to create, outside of the directory that gateways serve. It must not exist yet
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

@@ -174,11 +174,12 @@ fn shown(path: &Path) -> String {
 /// The options of commands that look at single files.
 #[derive(Debug, Clone, Args)]
 pub struct Places {
-    /// Files and directories
+    /// The files and directories to work on
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// The directory that is served, where the files' paths don't show it
+    /// The served directory that contains the files. Needed only if the command cannot find it from
+    /// their paths
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }
@@ -186,7 +187,7 @@ pub struct Places {
 /// The option of commands that work on many files.
 #[derive(Debug, Clone, Args)]
 pub struct Jobs {
-    /// How many files to work on at a time [default: the number of processors]
+    /// The number of files to work on at the same time [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<usize>,
 }

@@ -27,62 +27,62 @@ pub struct Sizes(Vec<SizeShare>);
 /// Options of `slipway plan`.
 #[derive(Debug, Clone, Args)]
 pub struct PlanOptions {
-    /// Number of objects to store
+    /// The number of objects to store at the beginning
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub objects: f64,
 
-    /// Their size, or sizes with shares: 1m, or 4k=70,1m=30. k, m and MiB are powers of 1024, kB
-    /// and MB of 1000
+    /// The size of the objects, such as 1m, or several sizes with their shares, such as
+    /// 4k=70,1m=30. The units k, m and MiB are powers of 1024; kB and MB are powers of 1000
     #[arg(long, value_name = "SIZES", default_value = "1m", value_parser = sizes, help_heading = "Load")]
     pub sizes: Sizes,
 
-    /// HEADs a second
+    /// The number of HEAD requests per second
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub heads: f64,
 
-    /// GETs a second
+    /// The number of GET requests per second
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub gets: f64,
 
-    /// PUTs a second
+    /// The number of PUT requests per second
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub puts: f64,
 
-    /// The number of clients that send requests at the same time. The plan then says how long a
-    /// request may take if they are to reach the rates of --heads, --gets and --puts
+    /// The number of clients that send requests at the same time. The plan then also says how long
+    /// a request may take if these clients are to reach the rates of --heads, --gets and --puts
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub clients: f64,
 
-    /// By how many percent the number of objects grows in a year
+    /// The yearly growth of the number of objects, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 10_000.0), help_heading = "Load")]
     pub growth: f64,
 
-    /// For how many years the storage has to suffice
+    /// The number of years for which the storage must be sufficient
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub years: f64,
 
-    /// When writes are acknowledged
+    /// The parts of an object that must be on disk before its write is acknowledged to the client
     #[arg(long, value_parser = choices::durability(), default_value = "full", help_heading = "Load")]
     pub durability: Durability,
 
-    /// How many percent of reads are served from the nodes' memory
+    /// The share of reads that are served from the memory of the nodes, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 100.0), help_heading = "Load")]
     pub from_memory: f64,
 
-    /// The number of nodes, which are all equal
+    /// The number of nodes. All nodes are equal
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub nodes: u32,
 
-    /// The kind of machine that all nodes are, by its name in the catalogue (see --list); for
-    /// another machine, use --cpus and --network
+    /// The type of machine of all nodes, by its name in the catalogue (see --list). For a type that
+    /// is not there, give --cpus and --network
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cpus", "network"], help_heading = "Storage")]
     pub node: Option<String>,
 
-    /// Processors of a node
+    /// The number of processors of each node
     #[arg(long, value_name = "N", requires = "network", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub cpus: Option<u32>,
 
-    /// The network bandwidth of a node in each direction, Gbit/s
+    /// The network bandwidth of each node, in each direction, in Gbit/s
     #[arg(long, value_name = "GBIT", value_parser = number, requires = "cpus", help_heading = "Storage")]
     pub network: Option<f64>,
 
@@ -90,30 +90,30 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub volumes: u32,
 
-    /// The kind of all volumes, by its name in the catalogue (see --list); without it,
-    /// --volume-rate and --volume-iops describe them
+    /// The type of all volumes, by its name in the catalogue (see --list). For a type that is not
+    /// there, give --volume-rate and --volume-iops
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     pub volume: Option<String>,
 
-    /// The size of a volume, TiB
+    /// The size of each volume in TiB
     #[arg(long, value_name = "TIB", value_parser = number, help_heading = "Storage")]
     pub volume_size: Option<f64>,
 
-    /// The rate at which a volume reads or writes, MiB/s
+    /// The rate at which each volume reads or writes, in MiB/s
     #[arg(long, value_name = "MIB", value_parser = number, help_heading = "Storage")]
     pub volume_rate: Option<f64>,
 
-    /// Operations per second of a volume
+    /// The number of operations per second of each volume
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Storage")]
     pub volume_iops: Option<f64>,
 
-    /// How a node's volumes protect each other: none, mirror, mirror3, raid5, raid6, raidz1,
-    /// raidz2, raidz3
+    /// The redundancy among the volumes of one node: none, mirror, mirror3, raid5, raid6, raidz1,
+    /// raidz2 or raidz3
     #[arg(long, value_name = "HOW", default_value = "none", value_parser = local, help_heading = "Storage")]
     pub local: Local,
 
-    /// How nodes protect each other: none, copies (3x), strips of data and parity (4+2), or a name
-    /// from the catalogue (+2n)
+    /// The redundancy among nodes: none, a number of copies (3x is three copies), erasure coding
+    /// with a number of data and parity strips (4+2), or a name from the catalogue (+2n)
     #[arg(
         long,
         value_name = "HOW",
@@ -123,38 +123,42 @@ pub struct PlanOptions {
     )]
     pub spread: String,
 
-    /// The number of nodes on which a gateway runs [default: all]
+    /// The number of nodes that run a gateway [default: all]
     #[arg(long, value_name = "N", value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub gateways: Option<u32>,
 
-    /// A TOML file with kinds of nodes and volumes, in place of the built-in catalogue
+    /// A TOML file with types of nodes and volumes, in place of the built-in catalogue
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
 
-    /// List the catalogue: the kinds of nodes and volumes, how data may be spread over nodes, and
-    /// the smallest and the largest cluster with each kind of volume
+    /// Print the catalogue, and exit: the types of nodes and volumes, the ways of spreading data
+    /// over nodes, and the smallest and largest cluster with each type of volume
     #[arg(long, conflicts_with_all = ["json", "html"])]
     pub list: bool,
 
-    /// CPU costs of requests, as --calibrate writes them, in place of the built-in ones
+    /// A file with the CPU costs of requests, as --calibrate writes them, in place of the built-in
+    /// costs
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
 
-    /// Write CPU costs to standard output, computed from what `slipway bench --json` measured on
-    /// this machine: heads, and gets and puts of several sizes each
+    /// Compute the CPU costs of requests on this machine from measurements, and write them to
+    /// standard output. Each JSON is a result file of `slipway bench`; together they must contain
+    /// head requests, and get and put requests of several sizes
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list", "json", "html"])]
     pub calibrate: Vec<PathBuf>,
 
-    /// Compare the CPU costs with what `slipway bench --json` measured. Exit status 1 if any is off
-    /// by more than 15 %
+    /// Compare the CPU costs of requests with measurements. Each JSON is a result file of `slipway
+    /// bench`. The exit status is 1 if any cost differs by more than 15 %
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["list", "json", "html"])]
     pub against: Vec<PathBuf>,
 
-    /// Write all figures to this JSON file; `-` is standard output, in place of the text
+    /// Write all figures to this JSON file. With `-` they go to standard output, in place of the
+    /// text
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Write an HTML page with tables and charts; `-` is standard output, in place of the text
+    /// Write an HTML page with tables and charts to this file. With `-` it goes to standard output,
+    /// in place of the text
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

@@ -20,11 +20,12 @@ const REASON_MAX: usize = 500;
 /// Options of `slipway ready`.
 #[derive(Debug, Clone, Args)]
 pub struct ReadyOptions {
-    /// The gateway's --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH
+    /// The address that the gateway has for operators (ops-listen in its configuration): HOST:PORT,
+    /// :PORT (this machine) or unix:PATH
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = operators::address)]
     pub address: String,
 
-    /// Ask again until the gateway is ready, for at most this many seconds
+    /// Repeat the question until the gateway is ready, for at most this many seconds. 0 asks once
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds_or_none)]
     pub wait: Duration,
 }

@@ -15,7 +15,7 @@ pub struct RehashOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Only show which files are foreign; nothing is written
+    /// Only show the files whose ETags and checksums would be computed; nothing is written
     #[arg(long)]
     pub dry_run: bool,
 

@@ -22,12 +22,12 @@ pub struct StatOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Show for each directory what its file system supports; what is not known is tested in a new
-    /// directory there, which is removed again
+    /// Show for each directory which features its file system has. Features that are not known are
+    /// tested in a new directory there, which is removed again
     #[arg(long = "try")]
     pub tries: bool,
 
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }

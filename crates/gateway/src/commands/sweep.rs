@@ -19,12 +19,12 @@ use crate::values::seconds_or_none;
 /// Options of `slipway sweep`.
 #[derive(Debug, Clone, Args)]
 pub struct SweepOptions {
-    /// The directory to sweep: one that a gateway serves at other times, or now
+    /// The directory to sweep. A gateway may be serving it at the same time
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Keep what changed in the last SECONDS seconds: it may belong to a request in progress. 0 is
-    /// only for a directory that no gateway serves at the moment
+    /// Keep files that changed in the last SECONDS seconds, since they may belong to requests in
+    /// progress. Give 0 only if no gateway serves the directory at the moment
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
     pub age: Duration,
 }

@@ -13,13 +13,14 @@ use crate::version;
 /// Options of `slipway upgrade`.
 #[derive(Debug, Clone, Args)]
 pub struct UpgradeOptions {
-    /// The directory that is served
+    /// The served directory
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Confirm that no gateway serves the directory, on any machine. Gateways of this version are
-    /// found and named; those of versions without this command cannot be seen, and would keep
-    /// serving without enforcing what later documents (policies, ACLs) forbid
+    /// Confirm that no gateway serves the directory, on any machine. The command finds running
+    /// gateways of this version by itself, and names them. It cannot find gateways of versions that
+    /// lack this command: these would go on serving, and ignore policies and ACLs that are set
+    /// after the upgrade
     #[arg(long)]
     pub all_gateways_are_stopped: bool,
 

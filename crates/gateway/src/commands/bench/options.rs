@@ -13,27 +13,29 @@ use crate::values::{at_least_one, whole};
 /// The operation that `slipway bench` measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Operation {
-    /// PutObject
+    /// Upload objects (PutObject)
     Put,
-    /// GetObject, whole or with --range
+    /// Download objects (GetObject), whole or in ranges (--range)
     Get,
-    /// HeadObject
+    /// Request the metadata of objects (HeadObject)
     Head,
-    /// ListObjectsV2
+    /// List the objects of the bucket (ListObjectsV2)
     List,
-    /// DeleteObject
+    /// Delete objects (DeleteObject)
     Delete,
-    /// Multipart uploads, one after another; --concurrency is the number of parts at once
+    /// Make multipart uploads one after another; --concurrency is the number of parts that are sent
+    /// at once
     Multipart,
-    /// A mix of operations, see --mix
+    /// A mix of put, get, head, delete and list requests, with the shares that --mix gives
     Mixed,
-    /// A number of objects (--objects, or --concurrency): all are put, then read, then deleted,
-    /// once each
+    /// A number of objects (--objects, or else --concurrency) that are first all uploaded, then all
+    /// downloaded, then all deleted
     Burst,
-    /// Each object is written, read once and deleted, while --objects others exist
+    /// Upload, download once and delete one object after another, while --objects other objects
+    /// exist in the bucket
     Churn,
-    /// As many readers as --concurrency says, each of which reads a large object of its own from
-    /// the first byte to the last, in ranges (--range) one after another
+    /// Downloads of large objects by --concurrency readers at once. Each reads an object of its own
+    /// from the first byte to the last, in ranges (--range) one after another
     Streams,
 }
 
@@ -57,9 +59,9 @@ impl Operation {
 /// Whether the signature covers the body
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PayloadKind {
-    /// Presigned requests; bodies are not under the signature
+    /// Presigned requests: the signature does not cover the body
     Unsigned,
-    /// Signed headers with the SHA-256 of the body
+    /// Requests with an Authorization header: the signature covers the SHA-256 of the body
     Signed,
 }
 
@@ -112,12 +114,12 @@ fn scale(text: &str) -> Result<f64, String> {
 /// The other commands of `slipway bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCommand {
-    /// Compare two results, as ratios
+    /// Compare the results of two measurements, as ratios
     Compare {
-        /// The earlier result, as written by --json
+        /// The JSON file with the earlier result, written by --json of `slipway bench`
         #[arg(value_name = "A.json")]
         first: PathBuf,
-        /// The later result
+        /// The JSON file with the later result, written by --json of `slipway bench`
         #[arg(value_name = "B.json")]
         second: PathBuf,
     },
@@ -131,134 +133,145 @@ pub struct BenchOptions {
     #[command(subcommand)]
     pub command: Option<BenchCommand>,
 
-    /// The endpoint, such as http://127.0.0.1:9000. With several, separated by commas, connections
-    /// are distributed among them in turn, and figures are shown for each and for their sum. All
-    /// get the same load only if --concurrency is a multiple of the number of endpoints
+    /// The URL of the S3 server to measure, such as http://127.0.0.1:9000. With several URLs,
+    /// separated by commas, connections are distributed among the servers in turn, and the result
+    /// has figures for each server and for all together. All servers get the same load only if
+    /// --concurrency is a multiple of their number
     #[arg(value_name = "ENDPOINT", required_unless_present = "list_presets")]
     pub endpoint: Option<String>,
 
-    /// What to measure
+    /// The operation to measure
     #[arg(value_name = "OPERATION", value_enum, required_unless_present_any = ["preset", "list_presets"])]
     pub operation: Option<Operation>,
 
-    /// Measure what a published study measured, in place of an operation (--list-presets)
+    /// Repeat the measurement of a published study, in place of an OPERATION. --list-presets
+    /// describes them
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(PRESETS.map(|preset| preset.name)),
         conflicts_with_all = ["operation", "size", "range", "mix", "page", "part_size", "count"])]
     pub preset: Option<String>,
 
-    /// With --preset: multiply the sizes of objects of gigabytes by this factor
+    /// Multiply the size of the large objects in the --preset (those of 10 GiB and more) by this
+    /// factor, such as 0.1
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = scale, requires = "preset")]
     pub scale: f64,
 
-    /// Show what the presets do
+    /// Describe the values of --preset, and exit
     #[arg(long)]
     pub list_presets: bool,
 
-    /// The size of the objects, such as 4k, or several sizes, such as 1k,16k,1m [default: 1m;
-    /// multipart and streams: 1g]
+    /// The size of the objects, such as 4k. Several sizes, such as 1k,16k,1m, are measured one
+    /// after another [default: 1m; for multipart and streams: 1g]
     #[arg(long, short, value_name = "SIZE", value_parser = sizes)]
     pub size: Option<Sizes>,
 
-    /// The number of requests at once. Several numbers are measured one after another: 1,2,4..64 is
-    /// 1, 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so on to 350. With "fastest", 1, 2,
-    /// 4, ... requests at once are tried for a second each, until a greater number is no faster,
-    /// and then the fastest one is measured [default: 16, or the preset's]
+    /// The number of requests that are in progress at the same time. Several numbers are measured
+    /// one after another: 1,2,4..64 is 1, 2, 4, 8 and so on to 64; 100..350+50 is 100, 150 and so
+    /// on to 350. With `fastest`, the numbers 1, 2, 4, ... are tried for a second each until a
+    /// larger one is no faster, and the fastest is measured [default: 16, or that of the preset]
     #[arg(long, short, value_name = "N", value_parser = sweep)]
     pub concurrency: Option<Sweep>,
 
-    /// How long each combination of size and concurrency is measured
+    /// The time for which each combination of size and concurrency is measured
     #[arg(long, short, value_name = "TIME", default_value = "10s", value_parser = positive_duration)]
     pub duration: Duration,
 
-    /// How long each step runs before it is measured
+    /// The time for which each combination of size and concurrency runs before it is measured
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub warm_up: Duration,
 
-    /// Run all steps this many times
+    /// Repeat the whole measurement this many times
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32, 1, 100>)]
     pub repeat: u32,
 
-    /// Send this many requests a second, whether answers come or not (open loop). Latencies count
-    /// from when requests are due; a request that is still not sent two seconds after the end is an
-    /// error. With a share, such as 70%, each step first runs in a closed loop to find its peak,
-    /// and then at that share of the peak
+    /// Send this many requests per second, even if earlier ones are not answered yet (open loop). A
+    /// latency then counts from the time at which the request was due; a request that is still not
+    /// sent two seconds after the end counts as an error. With a share, such as 70%, each step
+    /// first finds the largest rate that the server can reach (closed loop), and then sends at this
+    /// share of it
     #[arg(long, value_name = "N|N%", value_parser = parse_rate)]
     pub rate: Option<Rate>,
 
-    /// End a step after this many requests, or uploads
+    /// End each step after this many requests (for multipart: uploads), or after --duration if that
+    /// is earlier
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// The number of objects, at most 20000. For get, head, list and delete: the objects that are
-    /// made beforehand; for put: the objects that are overwritten in turn; for burst: the objects
-    /// of the burst; for churn: the objects that stay in the bucket while others are written, read
-    /// and deleted
+    /// The number of objects, at most 20000. For get, head, list and delete, they are made before
+    /// the measurement; for put, they are overwritten in turn; for burst, they are the objects of
+    /// the burst; for churn, they stay in the bucket while others are uploaded, downloaded and
+    /// deleted
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
-    /// For get and streams: read ranges of this length [default for streams: 128k]
+    /// For get and streams: download ranges of this size [default for streams: 128k]
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub range: Option<u64>,
 
-    /// For multipart: the size of parts [default: 64m]
+    /// For multipart: the size of each part [default: 64m]
     #[arg(long, value_name = "SIZE", value_parser = positive_size)]
     pub part_size: Option<u64>,
 
-    /// For mixed: the shares of operations [default: get=45,put=15,head=30,delete=10]
+    /// For mixed: the share of each operation (get, put, head, delete, list) in the requests
+    /// [default: get=45,put=15,head=30,delete=10]
     #[arg(long, value_name = "MIX", value_parser = Mix::parse)]
     pub mix: Option<Mix>,
 
-    /// For list and mixed: keys per page [default: 1000]
+    /// For list and mixed: the number of keys that one list request asks for [default: 1000]
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 1000>)]
     pub page: Option<u16>,
 
-    /// Whether the signature covers the body
+    /// The way in which requests are signed
     #[arg(long, value_name = "HOW", value_enum, default_value = "unsigned")]
     pub payload: PayloadKind,
 
-    /// Work in this bucket, below a new prefix, instead of in a bucket that is made and removed
+    /// Use this existing bucket, with keys below a new prefix. Without this option, a bucket is
+    /// created and removed at the end
     #[arg(long, value_name = "NAME")]
     pub bucket: Option<String>,
 
-    /// Keep the objects and the bucket that were made
+    /// Do not delete the objects and the bucket that the measurement made
     #[arg(long)]
     pub keep: bool,
 
-    /// The region to sign for. Without it, AWS_DEFAULT_REGION is used, or us-east-1
+    /// The region for which requests are signed. Without this option it is that in
+    /// AWS_DEFAULT_REGION, or else us-east-1
     #[arg(long, value_name = "NAME", env = "AWS_REGION")]
     pub region: Option<String>,
 
-    /// A TOML file with access_key and secret_key, readable by its owner only. Without it the keys
-    /// are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if set, AWS_SESSION_TOKEN
+    /// A TOML file with access_key and secret_key, accessible to its owner only (mode 0600).
+    /// Without this option, the keys are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and,
+    /// if it is set, AWS_SESSION_TOKEN
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// A PEM file with the certificate authorities to trust, instead of the system's
+    /// A PEM file with the certificate authorities to trust, in place of the system's
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub ca: Option<PathBuf>,
 
-    /// Trust any certificate
+    /// Accept any certificate of the server, without checking it
     #[arg(long)]
     pub insecure: bool,
 
-    /// How long to wait for an answer
+    /// The longest time to wait for an answer; after it, the request counts as an error
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_duration)]
     pub timeout: Duration,
 
-    /// Threads that send requests [default: half the number of processors, at most 8]
+    /// The number of threads that send requests [default: half the number of processors, at most 8]
     #[arg(long, value_name = "N", value_parser = whole::<u16, 1, 256>)]
     pub threads: Option<u16>,
 
-    /// A server's process, to show its CPU, memory, threads, files, context switches and writes.
-    /// May be given several times. Without it, the processes that listen on the endpoints' ports
-    /// are shown, if the endpoints are loopback addresses of this machine
+    /// The process id of a server on this machine, to show its use of CPU, memory, threads and
+    /// files, its context switches and its writes. May be given several times. Without this option,
+    /// the processes that listen on the ports of the endpoints are shown, if the endpoints are
+    /// loopback addresses
     #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = whole::<u32, 1, 4_194_304>)]
     pub server_pid: Vec<u32>,
 
-    /// A block device below the servers' storage, to show its work: its name (sda), its file in
-    /// /dev, or a directory on it. May be given several times. The counters are those of the whole
-    /// device, whoever uses it. Before and after each measurement, this machine's unwritten data is
-    /// flushed, so that a measurement shows its own writes and no others
+    /// A block device on which a server stores its data, to show how busy it is: its name (sda),
+    /// its file in /dev, or a directory on it. May be given several times. The figures include the
+    /// work of other programs on the device. Before and after each measurement, all unwritten data
+    /// of this machine is flushed to disk, so that the figures show the writes of this measurement
+    /// only
     #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = Device::find)]
     pub device: Vec<Device>,
 

@@ -29,7 +29,7 @@ pub struct MinioIamOptions {
     #[command(flatten)]
     pub tree: TreeOptions,
 
-    /// The archive
+    /// The archive that `mc admin cluster iam export` made, a ZIP file
     #[arg(value_name = "ARCHIVE")]
     pub archive: PathBuf,
 

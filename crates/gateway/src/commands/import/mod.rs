@@ -25,30 +25,31 @@ use super::{Console, FOUND, Jobs, OK, shown, size};
 /// The servers whose metadata can be imported.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ImportCommand {
-    /// Versity S3 Gateway on a POSIX file system: make records from the attributes that it left.
-    /// Safe while the tree is served. Exit status: 0 all files were imported; 1 some were not; 2
-    /// could not begin
+    /// Import the metadata of objects from a directory that Versity S3 Gateway served on a POSIX
+    /// file system. Gateways may be serving the directory at the same time. Exit status: 0 all
+    /// files were imported; 1 some were not; 2 the import could not begin
     Versitygw(VersitygwOptions),
-    /// Versity S3 Gateway's users, from its file users.json: users of the tree's account, with
-    /// their access keys, their uid and gid, and what they could do with buckets. Gateways may go
-    /// on serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some
-    /// were not, or not whole; 2 nothing was
+    /// Import the users of Versity S3 Gateway from its file users.json, with their access keys,
+    /// their uid and gid, and their rights in buckets. They become users of the account that owns
+    /// DIR. A gateway must have served DIR before, and gateways may be serving it at the same time.
+    /// Exit status: 0 all users were imported; 1 some were not, or only in part; 2 none were
     VersitygwUsers(VersitygwUsersOptions),
-    /// MinIO's file system backend (one drive, "fs", until 2022): make records from its fs.json
-    /// files, which are kept. Safe while the tree is served. Exit status: 0 all files were
-    /// imported; 1 some were not; 2 could not begin
+    /// Import the metadata of objects from a directory that MinIO served with its file system
+    /// backend (one drive, format "fs", until 2022). MinIO's fs.json files are kept. Gateways may
+    /// be serving the directory at the same time. Exit status: 0 all files were imported; 1 some
+    /// were not; 2 the import could not begin
     MinioFs(MinioFsOptions),
-    /// MinIO's users, groups, policies and service accounts, from the archive that `mc admin
-    /// cluster iam export` makes: those of the tree's account, with their access keys. Gateways may
-    /// go on serving the tree; one has to have served it. Exit status: 0 all were imported; 1 some
-    /// were not, or not whole; 2 nothing was
+    /// Import MinIO's users, groups, policies and service accounts, with their access keys, from
+    /// the archive that `mc admin cluster iam export` makes. They are added to the account that
+    /// owns DIR. A gateway must have served DIR before, and gateways may be serving it at the same
+    /// time. Exit status: 0 all were imported; 1 some were not, or only in part; 2 none were
     MinioIam(MinioIamOptions),
 }
 
 /// Options of `slipway import minio-fs`.
 #[derive(Debug, Clone, Args)]
 pub struct MinioFsOptions {
-    /// The directory that MinIO served, with .minio.sys in it
+    /// The directory that MinIO served; it contains the directory .minio.sys
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
@@ -56,9 +57,10 @@ pub struct MinioFsOptions {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Import ETags without reading the files, except those of files that are younger than their
-    /// fs.json. If another program changed a file and gave it an older time, downloads of it will
-    /// fail in clients that compare ETags
+    /// Import ETags without reading the files. Only files that are newer than their fs.json are
+    /// still read, since they may have changed. If another program changed a file and set an older
+    /// modification time, its ETag will be wrong, and clients that compare ETags will fail to
+    /// download it
     #[arg(long)]
     pub trust_etags: bool,
 
@@ -74,13 +76,13 @@ pub struct VersitygwOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// The directory in which Versity S3 Gateway kept its attributes, if it ran with --sidecar. It
-    /// is not changed
+    /// The directory in which Versity S3 Gateway kept metadata, if it ran with --sidecar. It is not
+    /// changed
     #[arg(long, value_name = "SIDECARDIR")]
     pub sidecar: Option<PathBuf>,
 
-    /// The directory in which Versity S3 Gateway kept older versions. These cannot be imported yet:
-    /// with this option the command fails
+    /// The directory in which Versity S3 Gateway kept older versions of objects. Older versions
+    /// cannot be imported yet: with this option the command fails
     #[arg(long, value_name = "VERSIONDIR")]
     pub versioning_dir: Option<PathBuf>,
 
@@ -88,13 +90,14 @@ pub struct VersitygwOptions {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Keep the attributes of Versity S3 Gateway, so that it can go on serving the tree
+    /// Keep the extended attributes that Versity S3 Gateway stored, so that it can still serve the
+    /// directory. Without this option, those of imported files are removed
     #[arg(long)]
     pub keep_attributes: bool,
 
-    /// Import ETags and checksums without reading the files. Nothing in the attributes shows
-    /// whether a file was changed since; downloads of changed files will fail in clients that
-    /// compare ETags
+    /// Import ETags and checksums without reading the files. If a file was changed after Versity S3
+    /// Gateway wrote it, its ETag will be wrong, and clients that compare ETags will fail to
+    /// download it
     #[arg(long)]
     pub trust_etags: bool,
 

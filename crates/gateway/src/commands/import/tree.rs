@@ -20,7 +20,7 @@ pub struct Common {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Print JSON instead of a table
+    /// Print JSON in place of a table
     #[arg(long)]
     pub json: bool,
 }

@@ -47,15 +47,17 @@ pub struct VersitygwUsersOptions {
     #[command(flatten)]
     pub tree: TreeOptions,
 
-    /// users.json, from the directory in which Versity S3 Gateway kept its users
+    /// The file users.json, from the directory in which Versity S3 Gateway kept its users
     #[arg(value_name = "USERS")]
     pub users: PathBuf,
 
-    /// The directory in which Versity S3 Gateway kept its attributes, if it ran with --sidecar
+    /// The directory in which Versity S3 Gateway kept metadata, if it ran with --sidecar. The
+    /// owners and access lists of buckets are read from there
     #[arg(long, value_name = "SIDECARDIR")]
     pub sidecar: Option<PathBuf>,
 
-    /// The smallest uid that is taken over, as of `slipway serve`
+    /// The lowest uid that is imported. A user with a lower uid is imported without uid and gid,
+    /// and reported. Give the same value as to `slipway serve`
     #[arg(long, value_name = "UID", env = "SLIPWAY_UID_MIN", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 

@@ -15,23 +15,25 @@ use crate::commands::{Console, FAILED, FOUND, OK};
 /// Options of `slipway policy check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckOptions {
-    /// The documents; `-` is standard input
+    /// The files with the policy documents; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// What the policies are for
+    /// The use of the policies. It determines which elements a document must and may have
     #[arg(long = "type", value_name = "TYPE", default_value = "identity")]
     pub of: PolicyType,
 
-    /// The bucket of bucket policies [default: the one that the first resource names]
+    /// The bucket to which a bucket policy belongs [default: the bucket in the first Resource of
+    /// the policy]
     #[arg(long, value_name = "NAME", value_parser = bucket)]
     pub bucket: Option<BucketName>,
 
-    /// Exit status 1 also for a document that is accepted and has a note
+    /// Exit with status 1 also if a document would be accepted, but the check has a remark about
+    /// it, such as a part without effect
     #[arg(long)]
     pub strict: bool,
 
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }

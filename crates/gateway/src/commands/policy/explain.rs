@@ -24,21 +24,22 @@ use crate::identities::{Store, StoreOptions};
 /// Options of `slipway policy explain`.
 #[derive(Debug, Clone, Args)]
 pub struct ExplainOptions {
-    /// The action, such as s3:GetObject
+    /// The action of the request, such as s3:GetObject
     #[arg(value_name = "ACTION", value_parser = action)]
     pub action: Action,
 
-    /// The ARN of the target, such as arn:aws:s3:::BUCKET/KEY; * for an action without a target,
-    /// such as s3:ListAllMyBuckets
+    /// The ARN of the resource that the request is about, such as arn:aws:s3:::BUCKET/KEY. Give *
+    /// for an action without a resource, such as s3:ListAllMyBuckets
     #[arg(value_name = "RESOURCE", value_parser = target)]
     pub resource: Target,
 
-    /// Who asks: the ARN of a user, of an account's root or of a session; or anonymous
+    /// The requester: the ARN of a user, of the root user of an account, or of a session (of a role
+    /// or of a federated user); or `anonymous`
     #[arg(long, value_name = "ARN", value_parser = requester, required_unless_present = "user")]
     pub principal: Option<Requester>,
 
-    /// The directory of a gateway: policies of the principal, the bucket's and its owner are taken
-    /// from there. Gateways may go on serving it
+    /// A directory that gateways serve. The policies of the requester, and the policy and owner of
+    /// the bucket, are read from it. Gateways may be serving it at the same time
     #[arg(long, value_name = "DIR", conflicts_with_all = ["issuer", "identity", "boundary", "resource_policy", "bucket_account"])]
     pub tree: Option<PathBuf>,
 
@@ -46,37 +47,40 @@ pub struct ExplainOptions {
     #[command(flatten)]
     pub store: StoreOptions,
 
-    /// Who asks: a user of the account that owns the directory of --tree
+    /// The requester, by name: an IAM user of the account that owns the directory of --tree
     #[arg(long, value_name = "NAME", requires = "tree", conflicts_with = "principal")]
     pub user: Option<String>,
 
-    /// The role of a session, if that has a path; the user who asked for the session of a
-    /// federated user
+    /// The ARN of the role of the session in --principal, needed only if the role has an IAM path.
+    /// If --principal is a federated user, it is the ARN of the IAM user who requested the session
     #[arg(long, value_name = "ARN")]
     pub issuer: Option<String>,
 
-    /// A policy of the principal: its own, of one of its groups, or of its role. May be repeated,
-    /// as --session and --condition may
+    /// A file with a policy of the requester: an inline or managed policy of the user, of one of
+    /// the user's groups, or of the role. May be given several times
     #[arg(long, value_name = "FILE")]
     pub identity: Vec<PathBuf>,
 
-    /// The permissions boundary of the principal
+    /// A file with the permissions boundary of the requester
     #[arg(long, value_name = "FILE")]
     pub boundary: Option<PathBuf>,
 
-    /// A policy that limits the session
+    /// A file with a session policy, which limits the requester's session. May be given several
+    /// times
     #[arg(long, value_name = "FILE")]
     pub session: Vec<PathBuf>,
 
-    /// The policy of the bucket, or the trust policy of the role
+    /// A file with the policy of the bucket. For the action sts:AssumeRole, it is the trust policy
+    /// of the role
     #[arg(long, value_name = "FILE")]
     pub resource_policy: Option<PathBuf>,
 
-    /// The account that owns the bucket [default: the principal's]
+    /// The id of the account that owns the bucket [default: the requester's account]
     #[arg(long, value_name = "ID", value_parser = account)]
     pub bucket_account: Option<AccountId>,
 
-    /// The value of a condition key of the request, such as aws:SourceIp=192.0.2.7
+    /// The value of a condition key for the request, such as aws:SourceIp=192.0.2.7. May be given
+    /// several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = condition)]
     pub condition: Vec<Given>,
 
@@ -84,7 +88,7 @@ pub struct ExplainOptions {
     #[command(flatten)]
     pub kernel: KernelOptions,
 
-    /// One JSON object
+    /// Print the answer as one JSON object
     #[arg(long)]
     pub json: bool,
 }

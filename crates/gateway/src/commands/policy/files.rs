@@ -15,7 +15,7 @@ use crate::values::nearest;
 /// The use of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyType {
-    /// A managed policy of users, groups and roles
+    /// A managed policy, for users, groups and roles
     Identity,
     /// An inline policy of a user
     User,
@@ -23,9 +23,9 @@ pub enum PolicyType {
     Group,
     /// An inline policy of a role
     Role,
-    /// A permissions boundary of a user or role
+    /// The permissions boundary of a user or role
     Boundary,
-    /// A policy that limits a session
+    /// A session policy, which limits a session
     Session,
     /// A bucket policy
     Resource,

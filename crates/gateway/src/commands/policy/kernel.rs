@@ -24,28 +24,31 @@ use crate::values::whole;
 /// Options about whom the principal is on the file system.
 #[derive(Debug, Clone, Default, Args)]
 pub struct KernelOptions {
-    /// The identity of the principal on the file system: UID:GID, UID:GID:GROUP,GROUP... or the
-    /// name of an account of the system. For principals that have no POSIX identity in the
-    /// directory of --tree, such as root, anonymous, and sessions of roles that have none
+    /// The identity that the requester has on the file system: UID:GID, UID:GID:GROUP,GROUP... or
+    /// the name of a system user. It is meant for requesters for whom no uid and gid are stored in
+    /// the directory of --tree, such as the root user of an account, anonymous requesters, and
+    /// sessions of some roles
     #[arg(long, value_name = "ACCOUNT", value_parser = posix, requires = "tree", conflicts_with = "policies_alone")]
     pub posix: Option<UnixName>,
 
-    /// Let a user without a POSIX identity act as the system's account of the same name, as
-    /// --posix-names of `slipway serve` does
+    /// Let an IAM user for whom no uid and gid are stored act on the file system as the system user
+    /// of the same name. Use it for gateways that run with the same option
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub posix_names: bool,
 
-    /// Let no principal act as an account with a lower user id, as --uid-min of `slipway serve`
-    /// does
+    /// The lowest uid that a request may use on the file system. Give the same value as to `slipway
+    /// serve`
     #[arg(long, value_name = "UID", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// Refuse every file to principals without a POSIX identity, as gateways with --impersonate do.
-    /// Without this option the permissions of files are not considered for such principals
+    /// Treat all files as inaccessible to a requester without a known uid and gid. Use it for
+    /// gateways that run with the same option. Without it, the answer for such a requester does not
+    /// consider file permissions
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub impersonate: bool,
 
-    /// Leave the kernel's permissions out, for gateways without --impersonate
+    /// Do not consider file permissions, only policies. Use it for gateways that run without the
+    /// option impersonate
     #[arg(long)]
     pub policies_alone: bool,
 }

@@ -20,13 +20,14 @@ use explain::ExplainOptions;
 /// The commands for policy documents.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PolicyCommand {
-    /// Check AWS policy documents: whether they would be accepted, where and why not, and what in
-    /// them has no effect. Exit status: 0 all would be accepted; 1 some would not, or could not be
-    /// read; 2 none could be read, or the command line is wrong
+    /// Check AWS policy documents: whether a gateway would accept them, where and why not, and
+    /// which of their parts have no effect. Exit status: 0 all would be accepted; 1 some would not,
+    /// or could not be read; 2 none could be read, or the command line is wrong
     Check(CheckOptions),
-    /// Explain what policy documents decide about a request, and which statements do; then what the
-    /// kernel would refuse to a user of --tree with a POSIX identity, and for which file. Exit
-    /// status: 0 it is allowed; 1 it is not, or that depends on what is not known; 2 could not tell
+    /// Explain whether policies allow a request, and which statements decide that. With --tree, for
+    /// a requester whose uid and gid are known, also explain which file permissions the kernel
+    /// would refuse. Exit status: 0 the request is allowed; 1 it is not, or that depends on
+    /// something unknown; 2 no answer could be found
     Explain(Box<ExplainOptions>),
 }
 

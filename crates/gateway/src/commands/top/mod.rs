@@ -19,16 +19,16 @@ use view::VOLUME_BYTES;
 /// Options of `slipway top`.
 #[derive(Debug, Clone, Args)]
 pub struct TopOptions {
-    /// The gateways' --ops-listen: HOST:PORT, :PORT (this machine) or unix:PATH. The figures of
-    /// several are added up
+    /// The addresses that the gateways have for operators (ops-listen in their configuration):
+    /// HOST:PORT, :PORT (this machine) or unix:PATH. The figures of several gateways are added up
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_delimiter = ',', required = true)]
     pub addresses: Vec<String>,
 
-    /// How often to ask for the metrics, in seconds
+    /// The time in seconds between two updates of the figures
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub interval: Duration,
 
-    /// End after showing the figures this many times; 0 goes on until Ctrl-C
+    /// Exit after this many updates of the figures. 0 goes on until Ctrl-C
     #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<u64, 0, 1_000_000>)]
     pub count: u64,
 }
