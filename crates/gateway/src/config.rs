@@ -97,11 +97,11 @@ pub struct ServeOptions {
     pub domain: Vec<String>,
 
     /// A TOML file with the access key of the account's root user, who may do everything:
-    /// access_key and secret_key, and optionally uid and gid, as which this user accesses files.
-    /// The file must be accessible to its owner only (mode 0600); if it belongs to the system's
-    /// root, its group may read it as well (0640). Without this option, the key is taken from
-    /// SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY, or else it is generated at the first
-    /// start and kept in DIR/.slipway/credentials.toml
+    /// access_key and secret_key, and optionally the uid and gid with which this user accesses
+    /// files. The file must be accessible to its owner only (mode 0600); if it belongs to the
+    /// system's root, its group may read it as well (0640). Without this option, the key is taken
+    /// from SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY, or else it is generated at the
+    /// first start and kept in DIR/.slipway/credentials.toml
     #[arg(long, value_name = "FILE", env = "SLIPWAY_CREDENTIALS_FILE")]
     pub credentials_file: Option<PathBuf>,
 
@@ -189,7 +189,8 @@ pub struct ServeOptions {
 
     /// With --impersonate or --chown: the system user that anonymous requests act as on the file
     /// system, given as UID:GID or by name. Without this option, anonymous requests cannot access
-    /// any file if --impersonate is given
+    /// any file if --impersonate is given; with --chown, the files that they create belong to the
+    /// system user that the gateway runs as
     #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
     pub anonymous_user: Option<UnixName>,
 
