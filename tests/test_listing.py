@@ -1,11 +1,14 @@
 """ListObjects and ListObjectsV2: parameters and the form of the answer. Contents: test_listing_model.py."""
 
+import os
 import re
 from urllib.parse import quote
 
 import pytest
 
 from support import expect
+from support.bucket import Bucket
+from support.faultlayer import FaultLayer, is_supported
 from support.xml import Element, parse
 
 KEYS = ["a", "b/1", "b/2", "b/c/3", "d", "e/"]
@@ -416,3 +419,30 @@ class TestVersions:
         response = listed.raw.get(listed.path(), query={"versions": "", "max-keys": "x"})
         message = "Provided max-keys not an integer or within integer range"
         expect.error(response, "InvalidArgument", message, ArgumentName="max-keys", ArgumentValue="x")
+
+
+@pytest.mark.skipif(not is_supported(), reason="the fault layer knows this processor's system calls only")
+def test_a_rename_while_a_directory_is_searched_hides_no_prefix(make_server):
+    """The object leaves the part of the directory that is still to be read for the part that was read."""
+    layer = FaultLayer()
+    bucket = Bucket(make_server(faults=layer), "bucket").create()
+    searched = bucket.file("searched")
+    searched.mkdir()
+    # No objects, but more names than one call reads.
+    for number in range(1500):
+        os.mkfifo(searched / f"{number:0200}")
+    first, *_, last = os.listdir(searched)
+    file = bucket.file("file")
+    file.write_bytes(b"data")
+    file.replace(searched / last)
+    if os.listdir(searched)[-1] != last:
+        pytest.skip("this file system gives another place to a name that is replaced")
+
+    def rename():
+        (searched / last).replace(searched / first)
+
+    layer.arm(rename, 2, reads=True, only={"getdents64"}, about="searched")
+    document = page(bucket, {"delimiter": "/"})
+    assert layer.disarm(), "one call has read all of the directory"
+    assert prefixes(document) == ["searched/"]
+    assert bucket.keys() == [f"searched/{first}"]

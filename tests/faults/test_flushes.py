@@ -5,9 +5,12 @@ A kill loses nothing of the page cache, so that the other tests here miss no flu
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from file_systems import mounts
 
 from support.bucket import Bucket
 from support.faultlayer import Call, FaultLayer, is_supported
@@ -72,6 +75,8 @@ EXPECTED_IN_ORDER = EXPECTED | {
     "flush bucket, name b, flush a",
     "delete-bucket": "flush .slipway, name uploads, name locks, flush tree",
 }
+# The requests whose bytes get a name in a directory that is flushed afterwards.
+WRITTEN_OUT = ("put", "put-long", "overwrite", "overwrite-long")
 # Files are in no certain order.
 EXPECTED_OF_TOOLS = {
     "rehash": "flush .slipway,self, flush big, flush edited, flush made, flush made.html",
@@ -125,15 +130,24 @@ def keeps_order(server: Server, layer: FaultLayer) -> bool:
     return any(call.name == "sync_file_range" for call in layer.calls)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_flushes(case, tmp_path: Path):
-    need_overflow(case, tmp_path)
-    tree = tmp_path / "tree"
+@pytest.fixture
+def ordered(tmp_path: Path) -> Iterator[Path]:
+    """An ext4 with its journal inside, which keeps the order of changes wherever the tests run."""
+    with ExitStack() as stack:
+        try:
+            where = mounts.loop(tmp_path, stack, "ext4", "-j")
+        except (mounts.Missing, RuntimeError) as why:
+            pytest.skip(f"this machine mounts no ext4 here: {why}")
+        yield where
+
+
+def calls_of(case: Case, tree: Path, log: Path) -> tuple[bool, list[Call]]:
+    """Whether the server relies on the order, and what it called for this request."""
     tree.mkdir()
     layer = FaultLayer()
-    server = Server(tree, "--durability", "full", log=tmp_path / "log", faults=layer)
+    server = Server(tree, "--durability", "full", log=log, faults=layer)
     try:
-        expected = EXPECTED_IN_ORDER if keeps_order(server, layer) else EXPECTED
+        in_order = keeps_order(server, layer)
         bucket, made = Bucket(server, "bucket"), None
         if not case.no_bucket:
             bucket.create()
@@ -143,9 +157,26 @@ def test_flushes(case, tmp_path: Path):
         assert layer.disarm() is None
     finally:
         server.stop()
-    seen = told(layer.calls)
+    return in_order, layer.calls
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_flushes(case, tmp_path: Path):
+    need_overflow(case, tmp_path)
+    in_order, calls = calls_of(case, tmp_path / "tree", tmp_path / "log")
+    expected, seen = EXPECTED_IN_ORDER if in_order else EXPECTED, told(calls)
     # Its keys are deleted side by side.
     assert ", ".join(sorted(seen) if case.by_key else seen) == expected[case.name]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name in WRITTEN_OUT], ids=lambda case: case.name
+)
+def test_bytes_are_written_out_before_their_name(case, tmp_path: Path, ordered: Path):
+    """The flush of the directory brings no bytes to the disk, but the name of them."""
+    _, calls = calls_of(case, ordered / "tree", tmp_path / "log")
+    assert ", ".join(told(calls)) == EXPECTED_IN_ORDER[case.name]
+    assert next(call.name for call in calls if call.name in FLUSHES) == "sync_file_range"
 
 
 @pytest.mark.parametrize("case", TOOL_CASES, ids=lambda case: case.name)

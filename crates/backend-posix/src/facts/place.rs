@@ -244,7 +244,7 @@ mod tests {
     use s3_types::{ETagCondition, ObjectMetadata};
 
     use super::*;
-    use crate::testing::{Scene, digests};
+    use crate::testing::{Scene, digests, many_parts, of_parts};
     use crate::write::publish::Target;
     use crate::{buckets, listing, object};
 
@@ -294,6 +294,28 @@ mod tests {
         let (bucket, prefix) = (scene.name.clone(), String::new());
         let query = listing::Query { bucket, prefix, delimiter: None, start: None, max_items: 10 };
         listing::list(scene, &query).unwrap().items.len()
+    }
+
+    /// Not only the sweep does so. With conditions, the object is looked at in another way.
+    #[test]
+    fn who_replaces_or_deletes_an_object_removes_its_companion() {
+        if crate::testing::fixture::skips("companions are") {
+            return;
+        }
+        let scene = Scene::new();
+        let companions = || fs::read_dir(scene.path().join(".slipway/overflow")).unwrap().count();
+        for conditions in [Conditions::default(), if_match()] {
+            for replaces in [true, false] {
+                scene.put_record("a", b"old", of_parts(digests(b"old").etag, many_parts())).unwrap();
+                assert_eq!(companions(), 1);
+                if replaces {
+                    with(&scene, "a", conditions.clone()).unwrap();
+                } else {
+                    assert!(delete(&scene, "a", conditions.clone()).unwrap());
+                }
+                assert_eq!(companions(), 0, "{conditions:?}, replaced: {replaces}");
+            }
+        }
     }
 
     #[test]

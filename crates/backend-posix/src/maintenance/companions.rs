@@ -405,6 +405,22 @@ mod tests {
         assert_eq!(sweep(&scene.bucket(), Duration::ZERO).unwrap(), 1);
     }
 
+    /// A delete may come between the search and what is then written to the companion.
+    #[test]
+    fn what_is_deleted_during_a_search_does_not_end_it() {
+        if crate::testing::fixture::skips("companions are") {
+            return;
+        }
+        let scene = Scene::new();
+        put_big(&scene, "a");
+        let bucket = scene.bucket();
+        let id = mentions(&bucket, &*bucket.fd, "a").unwrap().unwrap();
+        assert!(crate::object::delete(&scene.store, &scene.target("a")).unwrap().existed);
+        records::move_companion(&bucket, id, "b").unwrap();
+        records::doubt_companion(&bucket, id, 1).unwrap();
+        assert_eq!(companions(&scene), 0);
+    }
+
     #[test]
     fn one_gateway_searches_at_a_time() {
         if crate::testing::fixture::skips("companions are") {

@@ -193,3 +193,36 @@ fn delete_directory(bucket: &Bucket<'_>, target: &Target) -> Result<Option<Empti
     old.release_companions(bucket, &directory);
     Ok(Some(Emptied { path: directory.path, note }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+    use std::{fs, thread};
+
+    use s3_types::{Conditions, ETagCondition};
+
+    use super::*;
+    use crate::testing::{Scene, digests};
+
+    /// A request that replaces the object has the lock from its look at the old one to its last
+    /// step.
+    #[test]
+    fn the_conditions_for_the_object_of_a_directory_are_evaluated_under_its_lock() {
+        let scene = Scene::new();
+        scene.put("d/", b"old").unwrap();
+        let old = ETagCondition::OneOf(vec![digests(b"old").etag]);
+        let conditions = Conditions { if_match: Some(old), ..Conditions::default() };
+        let target = Target { conditions, ..scene.target("d/") };
+        let lock = key_lock::take_directory(&scene.bucket(), "d").unwrap();
+        thread::scope(|scope| {
+            let deleted = scope.spawn(|| delete(&scene.store, &target));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!deleted.is_finished(), "it did not wait");
+            fs::write(scene.path().join("d/.slipway,dir"), "replaced").unwrap();
+            drop(lock);
+            let deleted = deleted.join().unwrap();
+            assert!(matches!(deleted, Err(BackendError::PreconditionFailed(_))), "{deleted:?}");
+        });
+        assert_eq!(scene.get("d/").unwrap(), b"replaced");
+    }
+}

@@ -133,3 +133,25 @@ impl Bucket<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::options::{Metadata, Options};
+    use crate::testing::Scene;
+
+    /// A PUT whose bucket is known needs no thread for a look at it. Where a look may wait, the
+    /// thread that serves other requests does not look.
+    #[test]
+    fn a_bucket_is_known_without_waiting_where_reads_do_not_wait() {
+        let missing = BucketName::new("missing").unwrap();
+        for metadata in [None, Some(Metadata::Sidecar)] {
+            let mut scene = Scene::with(Options { metadata, ..Options::default() });
+            let is_inline = scene.store.volume.kind.is_local() && !scene.has_sidecars();
+            assert_eq!(scene.store.has_bucket_inline(&scene.name), is_inline, "{metadata:?}");
+            assert!(!scene.store.has_bucket_inline(&missing));
+            scene.store.assume_shared();
+            assert!(!scene.store.has_bucket_inline(&scene.name));
+        }
+    }
+}

@@ -239,9 +239,8 @@ mod tests {
     use crate::upload::create;
     use crate::upload::in_progress::Upload;
 
-    #[test]
-    fn sizes_in_records_may_be_anything() {
-        let scene = Scene::new();
+    /// The directory of an upload with an assembly, and the layout's file, which has no record yet.
+    fn assembly(scene: &Scene) -> (Directory, File) {
         let id = create(&scene.store, &scene.name, "a", &NewUpload::default()).unwrap();
         let path = scene.path().join(format!(".slipway/uploads/{id}"));
         for name in ["assembly1", "layout1"] {
@@ -249,12 +248,34 @@ mod tests {
         }
         let name = UploadName { bucket: scene.name.clone(), place: KeyPath::of("a"), id };
         let directory = Upload::open(&scene.bucket(), &name).unwrap().directory;
+        (directory, File::open(path.join("layout1")).unwrap())
+    }
+
+    /// A slow writer, perhaps of another gateway, must not write into an object that is complete.
+    #[test]
+    fn an_assembly_is_not_sealed_before_its_last_writer_ends() {
+        let scene = Scene::new();
+        let (directory, layout) = assembly(&scene);
+        record::set_small(&layout, &LayoutRecord::of(PART_BYTES_MIN, 1, false)).unwrap();
+        let open = || Layout::open(&directory, 1).unwrap().unwrap();
+        let (writer, sealing) = (open(), open());
+        assert!(writer.share());
+        assert!(!sealing.seal().unwrap());
+        assert!(!writer.is_sealed().unwrap());
+        writer.release();
+        assert!(sealing.seal().unwrap());
+        assert!(writer.is_sealed().unwrap() && !writer.share());
+    }
+
+    #[test]
+    fn sizes_in_records_may_be_anything() {
+        let scene = Scene::new();
+        let (directory, layout) = assembly(&scene);
         let part = |size_bytes| {
             let mut part = PartRecord::of_bytes(digests(b""));
             (part.size_bytes, part.assembly) = (Some(size_bytes), Some(1));
             part
         };
-        let layout = File::open(path.join("layout1")).unwrap();
         for slot_bytes in [PART_BYTES_MIN, u64::MAX - 1, u64::MAX] {
             record::set_small(&layout, &LayoutRecord::of(slot_bytes, 1, false)).unwrap();
             for (number, size_bytes) in [(1, u64::MAX), (2, u64::MAX), (10_000, u64::MAX), (2, 2), (1, 2)] {
