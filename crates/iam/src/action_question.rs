@@ -109,20 +109,12 @@ impl Facts for ActionFacts<'_, '_> {
             Key::Tagged(at, tag) => (*at, &**tag),
             Key::Foreign(name) => return (self.0.own_values)(name, ""),
         };
-        if let Some(spec) = all_keys().get(usize::from(at)) {
-            let own = (self.0.own_values)(spec.name, tag);
-            if own != Value::Absent {
-                return own;
-            }
-        }
-        let ActionQuestion { requester, values, .. } = *self.0;
+        let ActionQuestion { requester, values, own_values, .. } = *self.0;
+        let own = all_keys().get(usize::from(at)).map_or(Value::Absent, |spec| own_values(spec.name, tag));
         let facts = RequestFacts { requester, object: KnownObject::Missing, values };
-        match facts.value(key) {
-            Value::One(text) => Value::One(text.into_owned().into()),
-            Value::Many(texts) => {
-                Value::Many(texts.into_iter().map(|text| text.into_owned().into()).collect())
-            }
-            Value::Absent | Value::Unknown => Value::Absent,
-        }
+        own.or_else(|| match facts.value(key) {
+            Value::Unknown => Value::Absent,
+            value => value.into_owned(),
+        })
     }
 }

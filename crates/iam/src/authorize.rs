@@ -1,6 +1,6 @@
-use std::borrow::Cow;
 use std::fmt::Debug;
 
+use policy::Value;
 use s3_types::{BucketName, ObjectFacts, ObjectKey, S3Action};
 
 use crate::bucket_rules::BucketRules;
@@ -28,9 +28,8 @@ impl Resource<'_> {
     }
 }
 
-/// A function that returns the value of a condition key; `None` for a key of which the request has
-/// no value.
-pub type Values<'v> = dyn Fn(ConditionKey) -> Option<Cow<'v, str>> + 'v;
+/// A function that returns the value of a condition key.
+pub type Values<'v> = dyn Fn(ConditionKey) -> Value<'v> + 'v;
 
 /// The facts that are known of an action's object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -256,7 +256,7 @@ impl Facts for RequestFacts<'_> {
         };
         let Some(source) = source else { return Value::Absent };
         match source {
-            Source::Request(key) => (self.values)(*key).into(),
+            Source::Request(key) => (self.values)(*key),
             Source::IsService => Value::text("false"),
             Source::Kind => Value::text(kind(self.requester)),
             Source::ObjectTag => self.object_tag(tag),

@@ -20,6 +20,39 @@ impl<'a> Value<'a> {
     pub const fn text(text: &'a str) -> Self {
         Self::One(Cow::Borrowed(text))
     }
+
+    /// Returns this value, or that of another source if there is none.
+    #[must_use]
+    pub fn or_else(self, other: impl FnOnce() -> Self) -> Self {
+        if self == Self::Absent { other() } else { self }
+    }
+
+    /// Returns the same value with texts of its own.
+    pub fn into_owned(self) -> Value<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Absent => Value::Absent,
+            Self::Unknown => Value::Unknown,
+            Self::One(text) => Value::One(owned(text)),
+            Self::Many(texts) => Value::Many(texts.into_iter().map(owned).collect()),
+        }
+    }
+
+    /// Returns the same value, borrowed.
+    pub fn as_borrowed(&self) -> Value<'_> {
+        match self {
+            Self::Absent => Value::Absent,
+            Self::Unknown => Value::Unknown,
+            Self::One(text) => Value::text(text),
+            Self::Many(texts) => Value::Many(texts.iter().map(|text| Cow::Borrowed(&**text)).collect()),
+        }
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Value<'a> {
+    fn from(value: Option<&'a str>) -> Self {
+        value.map_or(Self::Absent, Self::text)
+    }
 }
 
 impl<'a> From<Option<Cow<'a, str>>> for Value<'a> {

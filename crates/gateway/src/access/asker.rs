@@ -4,6 +4,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::{HeaderName, REFERER, USER_AGENT};
 use iam::{Account, Authorizer, ConditionKey, Decision, KnownObject, Question, Requester, Values};
+use policy::Value;
 use s3_types::{ObjectKey, S3Action, Timestamp};
 use s3_wire::auth::SignatureFacts;
 
@@ -79,20 +80,20 @@ impl Asker<'_> {
         key: ConditionKey,
         subject: Subject<'v>,
         values: &'v Values<'_>,
-    ) -> Option<Cow<'v, str>> {
-        values(key).or_else(|| self.value(key, subject))
+    ) -> Value<'v> {
+        values(key).or_else(|| self.value(key, subject).into())
     }
 
     /// True if the requester may know whether the bucket has the subject's key, which means that it
     /// may list the bucket with this key as the prefix.
     pub fn may_list(&self, subject: Subject<'_>) -> bool {
         let key = subject.resource.key.map(ObjectKey::as_str);
-        let values = |of| if of == ConditionKey::Prefix { key.map(Cow::Borrowed) } else { None };
+        let values = |of| if of == ConditionKey::Prefix { key.into() } else { Value::Absent };
         self.decide(S3Action::ListBucket, subject.bucket(), &values) == Decision::Allow
     }
 
-    /// Returns the value of a condition key that every request has; `None` for a key that depends
-    /// on the operation.
+    /// Returns the value of a condition key that every request has; none for a key that depends on
+    /// the operation.
     fn value<'v>(&'v self, key: ConditionKey, subject: Subject<'v>) -> Option<Cow<'v, str>> {
         use ConditionKey as K;
         let header = |name| self.headers.get(name)?.to_str().ok().map(Cow::Borrowed);

@@ -1,12 +1,12 @@
 //! Permissions that depend on facts of the object, and are decided once the storage has read these.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use backend::{NotAllowed, ObjectCheck};
 use iam::{
     Authorizer, BucketRules, ConditionKey, Decision, KnownObject, Question, Requester, Resource, Values,
 };
+use policy::Value;
 use s3_types::{ActionSet, BucketName, NeededFacts, ObjectFacts, ObjectKey};
 
 use super::asker::{Asker, decide_noted, has_ended};
@@ -24,7 +24,7 @@ pub struct Deferred {
     rules: Option<Arc<BucketRules>>,
     actions: ActionSet,
     needs: NeededFacts,
-    values: Vec<(ConditionKey, Box<str>)>,
+    values: Vec<(ConditionKey, Value<'static>)>,
     trail: Option<Arc<Trail>>,
 }
 
@@ -38,8 +38,8 @@ impl Deferred {
         values: &Values<'_>,
     ) -> Self {
         let value = |key: &ConditionKey| {
-            let text = asker.value_of(*key, subject, values)?;
-            Some((*key, text.into_owned().into_boxed_str()))
+            let value = asker.value_of(*key, subject, values);
+            (value != Value::Absent).then(|| (*key, value.into_owned()))
         };
         Self {
             authorizer: Arc::clone(asker.authorizer),
@@ -64,7 +64,7 @@ impl ObjectCheck for Deferred {
         let object = object.map_or(KnownObject::Missing, KnownObject::Facts);
         let value = |key: ConditionKey| {
             let value = self.values.iter().find(|(of, _)| *of == key);
-            value.map(|(_, text)| Cow::Borrowed(&**text))
+            value.map_or(Value::Absent, |(_, value)| value.as_borrowed())
         };
         let allows = |action| {
             let question = Question {

@@ -19,6 +19,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use iam::{Account, AccountId, Authorizer, BucketRules, Decision, Question, Requester, Resource};
+use policy::Value;
 use s3_types::{
     ActionSet, BucketName, CompletedPart, Conditions, Digests, ETag, ETagCondition, ObjectKey, S3Action,
     Timestamp, UploadId, VersionId,
@@ -168,7 +169,7 @@ impl Scene {
         actions: ActionSet,
     ) -> Result<Authorized<'a>, Refused> {
         let subject = Subject { resource, rules: Some(&self.rules) };
-        self.storage.authorize(&self.cx, asker, subject, actions, &|_| None)
+        self.storage.authorize(&self.cx, asker, subject, actions, &|_| Value::Absent)
     }
 }
 

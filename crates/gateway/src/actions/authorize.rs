@@ -3,6 +3,7 @@
 use http::HeaderMap;
 use iam::{ActionQuestion, DecidedBy, Decision, Explained, KeyKind, Policies, Requester, Values};
 use iam_wire::{Action, ActionInfo, Permission, QueryCode, QueryError, Service};
+use policy::Value;
 
 use super::call::ActionCall;
 use super::perform::Perform;
@@ -63,7 +64,7 @@ pub(super) fn may(
     target: &Target<'_>,
     trust: Option<(&policy::Policy, &str)>,
 ) -> Result<(), QueryError> {
-    let of_operation: &Values<'_> = &|_| None;
+    let of_operation: &Values<'_> = &|_| Value::Absent;
     let own_values = |key: &str, tag: &str| target.value(action, key, tag);
     let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
     for arn in target.arns() {

@@ -7,6 +7,7 @@ use backend::Context;
 use iam::model::{AccountDocument, Change, Group, KeyOwner, Name, Role, User};
 use iam::{AccountId, AccountState, KeyKind, PrincipalKind, Registry, Requester, Session, Snapshot};
 use iam_wire::{Action, ActionInfo, Form, QueryCode, QueryError, Service};
+use policy::Value;
 use s3_types::{S3Action, Timestamp};
 
 use super::error;
@@ -115,7 +116,7 @@ impl ActionCall<'_> {
         subject: Subject<'a>,
         action: S3Action,
     ) -> Result<Authorized<'a>, QueryError> {
-        self.storage.authorize(cx, self.asker, subject, action.into(), &|_| None).map_err(|_| {
+        self.storage.authorize(cx, self.asker, subject, action.into(), &|_| Value::Absent).map_err(|_| {
             QueryError::new(QueryCode::AccessDenied, "The buckets of the directory are not yours to see.")
         })
     }

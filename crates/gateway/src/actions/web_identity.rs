@@ -198,7 +198,7 @@ impl Login<'_> {
         };
         let nobody = Requester::Anonymous;
         let asker: Asker<'_> = asker(self.gateway, self.cx, self.headers, &nobody);
-        let of_operation: &Values<'_> = &|_| None;
+        let of_operation: &Values<'_> = &|_| Value::Absent;
         let values = |key| asker.value_of(key, Subject::default(), of_operation);
         let may = |permission: &str| {
             let action = policy::Action::named(permission).ok_or_else(denied)?;

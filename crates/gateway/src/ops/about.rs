@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::{ActionSet, Conditions, ETag, ETagCondition, S3Action, VersionId};
 
 /// The facts that a request states about its object, beyond the key.
@@ -34,14 +35,16 @@ impl<'v> About<'v> {
         }
     }
 
-    /// Returns the value of a condition key about the version or the conditions; `None` for other
+    /// Returns the value of a condition key about the version or the conditions; none for other
     /// keys.
-    pub fn value(self, key: ConditionKey) -> Option<Cow<'v, str>> {
+    pub fn value(self, key: ConditionKey) -> Value<'v> {
         match key {
-            ConditionKey::VersionId => self.version.map(|id| id.as_str().into()),
-            ConditionKey::IfMatch => self.if_match().map(text),
-            ConditionKey::IfNoneMatch => self.conditions?.if_none_match.as_ref().map(text),
-            _ => None,
+            ConditionKey::VersionId => self.version.map(VersionId::as_str).into(),
+            ConditionKey::IfMatch => self.if_match().map(text).into(),
+            ConditionKey::IfNoneMatch => {
+                self.conditions.and_then(|of| of.if_none_match.as_ref()).map(text).into()
+            }
+            _ => Value::Absent,
         }
     }
 

@@ -1,7 +1,7 @@
-use std::borrow::Cow;
 use std::future::Future;
 
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::ActionSet;
 use s3_wire::Result;
 
@@ -31,8 +31,8 @@ pub trait Handler<'a>: Sized + Send {
     /// Returns the value of a condition key that depends on the operation, except for the keys of
     /// [`Handler::about`]. `None` if the request has no value, or if the key does not concern this
     /// operation.
-    fn value<'v>(&'v self, _call: &'v Call<'a>, _key: ConditionKey) -> Option<Cow<'v, str>> {
-        None
+    fn value<'v>(&'v self, _call: &'v Call<'a>, _key: ConditionKey) -> Value<'v> {
+        Value::Absent
     }
 
     /// Does the work, with the permissions that [`Handler::needs`] names.

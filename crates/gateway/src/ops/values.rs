@@ -3,32 +3,35 @@
 use std::borrow::Cow;
 
 use iam::ConditionKey;
+use policy::Value;
 
 use crate::call::Call;
 
 /// Returns the value of a condition key for a request that makes an object.
-pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
+pub fn of_new_object<'v>(call: &Call<'v>, key: ConditionKey) -> Value<'v> {
     match key {
-        ConditionKey::ObjectCreationOperation => Some("true".into()),
+        ConditionKey::ObjectCreationOperation => Value::text("true"),
         _ => of_new_upload(call, key),
     }
 }
 
 /// Returns the value of a condition key for a request that begins an upload.
-pub fn of_new_upload<'v>(call: &Call<'v>, key: ConditionKey) -> Option<Cow<'v, str>> {
+pub fn of_new_upload<'v>(call: &Call<'v>, key: ConditionKey) -> Value<'v> {
     // Their case does not matter to what is done: a policy sees S3's.
     match key {
-        ConditionKey::Acl => header(call, "x-amz-acl").map(|acl| acl.to_ascii_lowercase().into()),
-        ConditionKey::StorageClass => {
-            header(call, "x-amz-storage-class").map(|class| class.to_ascii_uppercase().into())
-        }
+        ConditionKey::Acl => cased(header(call, "x-amz-acl"), str::to_ascii_lowercase),
+        ConditionKey::StorageClass => cased(header(call, "x-amz-storage-class"), str::to_ascii_uppercase),
         _ => of_part(key),
     }
 }
 
 /// Returns the value of a condition key for a request that makes a part.
-pub fn of_part(key: ConditionKey) -> Option<Cow<'static, str>> {
-    (key == ConditionKey::ObjectCreationOperation).then_some(Cow::Borrowed("false"))
+pub fn of_part(key: ConditionKey) -> Value<'static> {
+    (key == ConditionKey::ObjectCreationOperation).then_some("false").into()
+}
+
+fn cased<'v>(header: Option<&str>, case: impl FnOnce(&str) -> String) -> Value<'v> {
+    header.map_or(Value::Absent, |value| Value::One(case(value).into()))
 }
 
 /// Returns the value of a condition key for a listing of keys.
@@ -38,13 +41,13 @@ pub fn of_listing<'v>(
     delimiter: Option<&'v str>,
     max_keys: u32,
     key: ConditionKey,
-) -> Option<Cow<'v, str>> {
+) -> Value<'v> {
     let asked = |name| call.query.get(name).is_some();
     match key {
-        ConditionKey::Prefix => asked("prefix").then_some(prefix.into()),
-        ConditionKey::Delimiter => delimiter.map(Into::into),
-        ConditionKey::MaxKeys => asked("max-keys").then(|| max_keys.to_string().into()),
-        _ => None,
+        ConditionKey::Prefix => asked("prefix").then_some(prefix).into(),
+        ConditionKey::Delimiter => delimiter.into(),
+        ConditionKey::MaxKeys => asked("max-keys").then(|| Cow::Owned(max_keys.to_string())).into(),
+        _ => Value::Absent,
     }
 }
 

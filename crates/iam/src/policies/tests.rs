@@ -64,9 +64,9 @@ fn decide(
     let (bucket, key) = (BucketName::new("bucket").unwrap(), key.map(|key| ObjectKey::new(key).unwrap()));
     let resource = Resource { bucket: Some(&bucket), key: key.as_ref() };
     let values = |key| match key {
-        ConditionKey::Prefix => Some("home/ann/".into()),
-        ConditionKey::SourceIp => Some("192.0.2.7".into()),
-        _ => None,
+        ConditionKey::Prefix => Value::text("home/ann/"),
+        ConditionKey::SourceIp => Value::text("192.0.2.7"),
+        _ => Value::Absent,
     };
     let question = Question { requester, action, resource, rules: Some(rules), object, values: &values };
     let decision = Policies.decide(&question);
@@ -125,7 +125,7 @@ fn the_reason_is_told_to_the_account_of_the_bucket() {
         let (bucket, key) = (BucketName::new("bucket").unwrap(), key.map(|key| ObjectKey::new(key).unwrap()));
         let resource = Resource { bucket: rules.map(|_| &bucket), key: key.as_ref() };
         let object = KnownObject::NotYet;
-        Policies.reason(&Question { requester, action, resource, rules, object, values: &|_| None })
+        Policies.reason(&Question { requester, action, resource, rules, object, values: &|_| Value::Absent })
     };
     let said = |why: &str| {
         Some(format!("User: arn:aws:iam::{OWNER}:user/staff/ann is not authorized to perform: {why}"))
@@ -179,7 +179,7 @@ fn the_reason_names_the_limit_that_is_in_the_way() {
             resource: Resource { bucket: Some(&bucket), key: None },
             rules: Some(&rules),
             object: KnownObject::NotYet,
-            values: &|_| None,
+            values: &|_| Value::Absent,
         };
         let told = Policies.reason(&question).unwrap();
         assert!(told.ends_with(&format!("because no {kind} allows the s3:ListBucket action")), "{told}");

@@ -1,8 +1,7 @@
-use std::borrow::Cow;
-
 use backend::{BackendError, CreateBucketRequest};
 use http::StatusCode;
 use iam::{AccountId, ConditionKey};
+use policy::Value;
 use s3_types::ActionSet;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
@@ -77,13 +76,13 @@ async fn is_of(call: &Call<'_>, account: &AccountId) -> Result<bool> {
 }
 
 /// Returns the value of a condition key.
-fn value<'v>(call: &Call<'v>, location: Option<&'v str>, key: ConditionKey) -> Option<Cow<'v, str>> {
+fn value<'v>(call: &Call<'v>, location: Option<&'v str>, key: ConditionKey) -> Value<'v> {
     match key {
-        ConditionKey::LocationConstraint => location.map(Into::into),
-        ConditionKey::ObjectOwnership => values::header(call, "x-amz-object-ownership").map(Into::into),
-        ConditionKey::BucketNamespace => values::header(call, "x-amz-bucket-namespace").map(Into::into),
+        ConditionKey::LocationConstraint => location.into(),
+        ConditionKey::ObjectOwnership => values::header(call, "x-amz-object-ownership").into(),
+        ConditionKey::BucketNamespace => values::header(call, "x-amz-bucket-namespace").into(),
         ConditionKey::Acl => values::of_new_upload(call, key),
-        _ => None,
+        _ => Value::Absent,
     }
 }
 

@@ -3,6 +3,7 @@
 use backend::{BackendError, DocumentChanges, DocumentKind};
 use bytes::Bytes;
 use iam::Resource;
+use policy::Value;
 use s3_wire::{ErrorCode, Result};
 
 use crate::access::{KnownRules, Subject};
@@ -25,7 +26,7 @@ pub async fn change(call: &Call<'_>, kind: DocumentKind, document: Option<Bytes>
         let rules = KnownRules::of(&state, account).ok_or(ErrorCode::InternalError)?;
         let resource = Resource { bucket: Some(bucket), key: None };
         let subject = Subject { resource, rules: Some(&rules.rules) };
-        let storage = call.authorize(subject, call.action().into(), &|_| None)?;
+        let storage = call.authorize(subject, call.action().into(), &|_| Value::Absent)?;
         let is_missing = state.closed.is_none() && !state.documents.contains_key(&kind);
         if is_missing && kind.is_in_state() && changes.values().all(Option::is_none) {
             return Ok(());

@@ -1,5 +1,6 @@
 use backend::{BucketPage, ListBucketsQuery};
 use iam::{Decision, Resource};
+use policy::Value;
 use s3_types::{BucketName, S3Action};
 use s3_wire::Result;
 use s3_wire::headers;
@@ -91,5 +92,5 @@ async fn may_see(call: &Call<'_>, bucket: &BucketName) -> bool {
     let requester = call.asker.requester.session().map(|session| session.principal.account.id());
     let subject = Subject { resource: Resource { bucket: Some(bucket), key: None }, rules: Some(rules) };
     requester == Some(rules.owner.id())
-        || call.asker.decide(S3Action::ListBucket, subject, &|_| None) == Decision::Allow
+        || call.asker.decide(S3Action::ListBucket, subject, &|_| Value::Absent) == Decision::Allow
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use iam::{BucketRules, Decision, Policy, PolicyKind};
+use policy::Value;
 use s3_types::S3Action;
 use s3_wire::headers::ChecksumRequest;
 use s3_wire::{ErrorCode, Result, S3Error, limits, xml};
@@ -111,7 +112,7 @@ fn require_access_after(call: &Call<'_>, document: &Bytes) -> Result<()> {
     let (acl, block) = (now.acl.clone(), now.public_access_block.clone());
     let then = Arc::new(BucketRules::new(now.owner.clone(), Some(document.clone()), acl, block));
     let subject = Subject { resource: call.subject().resource, rules: Some(&then) };
-    if call.asker.decide(S3Action::PutBucketPolicy, subject, &|_| None) == Decision::Allow {
+    if call.asker.decide(S3Action::PutBucketPolicy, subject, &|_| Value::Absent) == Decision::Allow {
         return Ok(());
     }
     let message = "The policy would not allow you to change it again. To put it nevertheless, send \

@@ -1,7 +1,6 @@
-use std::borrow::Cow;
-
 use backend::{BackendError, Copied, CopyRequest, CopySide, CopySource, ObjectRef, WriteReceipt};
 use iam::{ConditionKey, Resource};
+use policy::Value;
 use s3_types::{ChecksumAlgorithm, Conditions, ObjectMetadata, S3Action, VersionId};
 use s3_wire::headers::{
     CopySourceRef, MetadataDirective, copy_checksum, copy_source, copy_source_conditions, metadata_directive,
@@ -60,15 +59,15 @@ impl<'a> Handler<'a> for CopyObject {
         About { version: None, conditions: Some(&self.conditions) }
     }
 
-    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         match key {
-            ConditionKey::CopySource => Some(self.source.path().into()),
+            ConditionKey::CopySource => Value::One(self.source.path().into()),
             ConditionKey::MetadataDirective => {
                 let given = call.headers.contains_key("x-amz-metadata-directive");
                 let directive = if self.metadata.is_some() { "REPLACE" } else { "COPY" };
-                given.then_some(directive.into())
+                given.then_some(directive).into()
             }
-            ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().map(Into::into),
+            ConditionKey::WebsiteRedirectLocation => self.redirect.as_deref().into(),
             _ => values::of_new_object(call, key),
         }
     }

@@ -1,7 +1,6 @@
-use std::borrow::Cow;
-
 use backend::{ListItem, ListObjectsQuery, ListPage, ListPosition, ObjectSummary};
 use iam::ConditionKey;
+use policy::Value;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart, page_items};
 use s3_wire::xml::{KeyEncoding, ListObjectsResult, ListedObject, Owner, Writer};
@@ -22,7 +21,7 @@ impl<'a> Handler<'a> for ListObjects<'a> {
         headers::ListObjects::parse(call.query).map(Self)
     }
 
-    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Value<'_> {
         let Self(asked) = self;
         values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
     }

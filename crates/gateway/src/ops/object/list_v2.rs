@@ -1,6 +1,5 @@
-use std::borrow::Cow;
-
 use iam::ConditionKey;
+use policy::Value;
 use s3_wire::Result;
 use s3_wire::headers;
 use s3_wire::xml::ListObjectsV2Result;
@@ -21,7 +20,7 @@ impl<'a> Handler<'a> for ListObjectsV2<'a> {
         headers::ListObjectsV2::parse(call.query).map(Self)
     }
 
-    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Value<'_> {
         let Self(asked) = self;
         values::of_listing(call, asked.prefix, asked.delimiter, asked.max_keys, key)
     }

@@ -1,7 +1,6 @@
-use std::borrow::Cow;
-
 use backend::ListPosition;
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::VersionId;
 use s3_wire::Result;
 use s3_wire::headers::{self, ListStart};
@@ -27,7 +26,7 @@ impl<'a> Handler<'a> for ListObjectVersions<'a> {
         headers::ListVersions::parse(call.query).map(Self)
     }
 
-    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value(&self, call: &Call<'a>, key: ConditionKey) -> Value<'_> {
         let Self(asked) = self;
         values::of_listing(call, asked.prefix, asked.grouping(), asked.max_keys, key)
     }

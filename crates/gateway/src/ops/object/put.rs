@@ -1,8 +1,7 @@
-use std::borrow::Cow;
-
 use backend::{PutRequest, WriteOptions, WriteReceipt};
 use http::StatusCode;
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::{Checksum, Conditions, ETag, ObjectMetadata};
 use s3_wire::Result;
 use s3_wire::headers::{
@@ -39,10 +38,10 @@ impl<'a> Handler<'a> for PutObject {
         About { version: None, conditions: Some(&self.conditions) }
     }
 
-    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.metadata.website_redirect_location.as_deref();
         match key {
-            ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
+            ConditionKey::WebsiteRedirectLocation => redirect.into(),
             _ => values::of_new_object(call, key),
         }
     }

@@ -1,7 +1,6 @@
-use std::borrow::Cow;
-
 use backend::{CompleteRequest, CompleteUpload, ObjectRef, UploadRef};
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::{Conditions, UploadId};
 use s3_wire::headers::{ChecksumRequest, CompleteChecksum, complete_checksum, write_conditions};
 use s3_wire::xml::{CompleteUploadRequest, CompleteUploadResult};
@@ -41,7 +40,7 @@ impl<'a> Handler<'a> for CompleteMultipartUpload {
         About { version: None, conditions: Some(&self.conditions) }
     }
 
-    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         values::of_new_object(call, key)
     }
 

@@ -1,8 +1,8 @@
-use std::borrow::Cow;
 use std::ops::Range;
 
 use backend::{BackendError, Copied, CopyPartRequest, ObjectRef, PartReceipt, UploadRef};
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::UploadId;
 use s3_wire::headers::copy_source_range;
 use s3_wire::xml::CopyPartResult;
@@ -33,9 +33,9 @@ impl<'a> Handler<'a> for UploadPartCopy {
         Ok(Self { id: upload_id(call)?, part_number, source, range: copy_source_range(call.headers)? })
     }
 
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Value<'_> {
         match key {
-            ConditionKey::CopySource => Some(self.source.path().into()),
+            ConditionKey::CopySource => Value::One(self.source.path().into()),
             _ => values::of_part(key),
         }
     }

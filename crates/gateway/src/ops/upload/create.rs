@@ -1,7 +1,6 @@
-use std::borrow::Cow;
-
 use backend::{CreateUploadRequest, NewUpload};
 use iam::ConditionKey;
+use policy::Value;
 use s3_wire::headers::{object_metadata, upload_checksum};
 use s3_wire::xml::InitiateUploadResult;
 use s3_wire::{ErrorCode, Result, S3Error};
@@ -29,10 +28,10 @@ impl<'a> Handler<'a> for CreateMultipartUpload {
         Ok(Self { upload: NewUpload { metadata, checksum, initiator: call.new_initiator() } })
     }
 
-    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Option<Cow<'v, str>> {
+    fn value<'v>(&'v self, call: &'v Call<'a>, key: ConditionKey) -> Value<'v> {
         let redirect = self.upload.metadata.website_redirect_location.as_deref();
         match key {
-            ConditionKey::WebsiteRedirectLocation => redirect.map(Into::into),
+            ConditionKey::WebsiteRedirectLocation => redirect.into(),
             _ => values::of_new_upload(call, key),
         }
     }

@@ -1,8 +1,7 @@
-use std::borrow::Cow;
-
 use backend::{PartWriter, PutPartRequest, UploadRef};
 use http::StatusCode;
 use iam::ConditionKey;
+use policy::Value;
 use s3_types::UploadId;
 use s3_wire::Result;
 use s3_wire::headers::{ChecksumRequest, Md5Of};
@@ -30,7 +29,7 @@ impl<'a> Handler<'a> for UploadPart {
         Ok(Self { id: upload_id(call)?, part_number, checksum: ChecksumRequest::parse(call.headers)? })
     }
 
-    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Option<Cow<'_, str>> {
+    fn value(&self, _: &Call<'a>, key: ConditionKey) -> Value<'_> {
         values::of_part(key)
     }
 

@@ -20,6 +20,7 @@ use iam::{
     KnownObject, MemoryDocuments, Policies, Principal, Question, Registry, RootIdentity, SecretKey,
 };
 use iam_remote::{OpenId, Trust};
+use policy::Value;
 use s3_types::{BucketName, NeededFacts, ObjectKey, Timestamp};
 use s3_wire::auth::sign::{Signer, Unsigned};
 use s3_wire::auth::{SigV2, SigningKeyCache, SigningPolicy};
@@ -91,7 +92,10 @@ impl Authorizer for Recorder {
             KnownObject::Missing => what += " of none",
             KnownObject::Facts(_) => what += " of an object",
         }
-        let value = |key: &ConditionKey| Some((key.as_str(), (question.values)(*key)?.into_owned()));
+        let value = |key: &ConditionKey| match (question.values)(*key) {
+            Value::One(text) => Some((key.as_str(), text.into_owned())),
+            _ => None,
+        };
         let values = ConditionKey::ALL.iter().filter_map(value).collect();
         let is_denied = self.denied.lock().unwrap().contains(&what.as_str());
         let who = question.requester.session().map(|session| session.principal.arn.to_string());

@@ -14,7 +14,7 @@ fn explain(requester: &Requester, rules: &BucketRules, key: &str) -> Explained {
         resource: Resource { bucket: Some(&bucket), key: Some(&key) },
         rules: Some(rules),
         object: KnownObject::Missing,
-        values: &|_| None,
+        values: &|_| Value::Absent,
     };
     let explained = Policies.decide_explained(&question);
     assert_eq!(explained.decision, Policies.decide(&question));

@@ -1,5 +1,6 @@
 //! Sessions of tokens, compared with the state.
 
+use policy::Value;
 use s3_types::{BucketName, S3Action};
 
 use super::*;
@@ -40,7 +41,7 @@ fn may(session: Session, action: S3Action) -> bool {
         resource: Resource { bucket: Some(&bucket), key: None },
         rules: Some(&rules),
         object: KnownObject::NotYet,
-        values: &|_| None,
+        values: &|_| Value::Absent,
     };
     Policies.decide(&question) == Decision::Allow
 }
