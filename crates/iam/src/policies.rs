@@ -1,7 +1,6 @@
 //! The authorizer that decides by policies, and the values that a request has for their condition
 //! keys.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use policy::{
@@ -261,8 +260,12 @@ impl Facts for RequestFacts<'_> {
             Source::Kind => Value::text(kind(self.requester)),
             Source::ObjectTag => self.object_tag(tag),
             Source::Nowhere => Value::Absent,
+            Source::SessionTag => {
+                let tags = self.requester.session().map_or(&[][..], |session| &session.tags);
+                tag_value(pairs(tags), tag)
+            }
             of_session => match self.requester.session() {
-                Some(session) => of_principal(*of_session, session, tag).map(Cow::Borrowed).into(),
+                Some(session) => of_principal(*of_session, session).into(),
                 None => Value::Absent,
             },
         }
@@ -274,14 +277,12 @@ impl RequestFacts<'_> {
         match self.object {
             KnownObject::NotYet => Value::Unknown,
             KnownObject::Missing => Value::Absent,
-            KnownObject::Facts(facts) => {
-                of_tag(facts.tags.unwrap_or_default(), tag).map(Cow::Borrowed).into()
-            }
+            KnownObject::Facts(facts) => tag_value(pairs(facts.tags.unwrap_or_default()), tag),
         }
     }
 }
 
-fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&'s str> {
+fn of_principal(source: Source, session: &Session) -> Option<&str> {
     let principal = &session.principal;
     match source {
         Source::UserName => {
@@ -294,19 +295,32 @@ fn of_principal<'s>(source: Source, session: &'s Session, tag: &str) -> Option<&
             Some(principal.issuer.as_deref().unwrap_or(&principal.arn))
         }
         Source::Arn => Some(&principal.arn),
-        Source::SessionTag => of_tag(&session.tags, tag),
         Source::TokenTime => session.token.as_ref().map(|token| &*token.issued),
         Source::TokenIdentity => session.token.as_ref()?.source.as_deref(),
         _ => None,
     }
 }
 
-/// Finds the value of a tag. Names of condition keys ignore case, so that a tag whose key differs
-/// only in case counts, if no tag has the very key.
-fn of_tag<'t>(tags: &'t [(Box<str>, Box<str>)], wanted: &str) -> Option<&'t str> {
-    let same = tags.iter().find(|(key, _)| **key == *wanted);
-    let found = same.or_else(|| tags.iter().find(|(key, _)| key.eq_ignore_ascii_case(wanted)))?;
-    Some(&found.1)
+fn pairs(tags: &[(Box<str>, Box<str>)]) -> impl Iterator<Item = (&str, &str)> {
+    tags.iter().map(|(key, value)| (&**key, &**value))
+}
+
+/// Returns the value of a condition key about one tag, such as `aws:ResourceTag/team`: that of the
+/// tag with the key `wanted`. Conditions ignore the case of a tag's key, so that a tag whose key
+/// differs only in case counts if no tag has the very key: of two tags, the condition is about one.
+///
+/// Source: "AWS global condition context keys" in the IAM User Guide, "aws:ResourceTag/tag-key".
+pub fn tag_value<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>, wanted: &str) -> Value<'t> {
+    let mut alike = Value::Absent;
+    for (key, value) in tags {
+        if key == wanted {
+            return Value::text(value);
+        }
+        if alike == Value::Absent && key.eq_ignore_ascii_case(wanted) {
+            alike = Value::text(value);
+        }
+    }
+    alike
 }
 
 /// Returns the value of `aws:PrincipalType`. Source: "IAM policy elements: Variables and tags" in

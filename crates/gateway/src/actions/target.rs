@@ -1,6 +1,7 @@
 //! The target of an action, for the policies that decide about it.
 
 use iam::model::{KeyOwner, PolicyArn, Tags, arn_of};
+use iam::tag_value;
 use iam_wire::{Action, QueryError, Tag};
 use policy::Value;
 
@@ -101,14 +102,10 @@ impl<'v> Target<'v> {
     pub fn value(&self, action: Action, key: &str, tag: &str) -> Value<'_> {
         match key {
             "aws:ResourceTag/" | "iam:ResourceTag/" => {
-                let mut there = self.tags.into_iter().flatten();
-                let found = there.find(|(key, _)| key.as_str().eq_ignore_ascii_case(tag));
-                found.map_or(Value::Absent, |(_, value)| Value::text(value.as_str()))
+                let there = self.tags.into_iter().flatten();
+                tag_value(there.map(|(key, value)| (key.as_str(), value.as_str())), tag)
             }
-            "aws:RequestTag/" => {
-                let found = self.sent_tags.iter().find(|sent| sent.key.eq_ignore_ascii_case(tag));
-                found.map_or(Value::Absent, |found| Value::text(&found.value))
-            }
+            "aws:RequestTag/" => tag_value(self.sent_tags.iter().map(|sent| (&*sent.key, &*sent.value)), tag),
             "aws:TagKeys" if self.sent_tags.is_empty() && self.sent_keys.is_empty() => Value::Absent,
             "aws:TagKeys" => {
                 let of_tags = self.sent_tags.iter().map(|sent| &*sent.key);
@@ -117,12 +114,10 @@ impl<'v> Target<'v> {
             "sts:TransitiveTagKeys" if !self.transitive.is_empty() => {
                 Value::Many(self.transitive.iter().copied().map(Into::into).collect())
             }
-            "iam:PermissionsBoundary" if has_boundary(action) => {
-                self.boundary.map_or(Value::Absent, Value::text)
-            }
+            "iam:PermissionsBoundary" if has_boundary(action) => self.boundary.into(),
             _ => {
                 let sent = self.sent.iter().find(|(name, _)| *name == key);
-                sent.map_or(Value::Absent, |(_, value)| Value::text(value))
+                sent.map(|(_, value)| *value).into()
             }
         }
     }

@@ -319,7 +319,7 @@ fn value_of_claim<'v>(token: &'v WebToken, claim: &str) -> Value<'v> {
         "sub" => Value::text(&token.subject),
         "aud" => Value::text(&token.audience),
         "oaud" => many(&token.audiences),
-        "azp" => token.authorized_party.as_deref().map_or(Value::Absent, Value::text),
+        "azp" => token.authorized_party.as_deref().into(),
         "amr" => many(&token.methods),
         _ => {
             let mut named = token.others.iter().filter(|(name, _)| name.eq_ignore_ascii_case(claim));

@@ -307,3 +307,22 @@ fn sessions_from_before_a_time_are_denied() {
     // A key that lasts has no such time.
     assert_eq!(asks(user(OWNER, &[revoked]), S3Action::GetObject), Decision::Allow);
 }
+
+/// A condition is about one tag: that with the very key, or else the first whose key differs only
+/// in case.
+#[test]
+fn keys_of_tags_ignore_case() {
+    let tags = [("costcenter", "1"), ("Costcenter", "2"), ("Team", "red"), ("\u{212a}", "kelvin")];
+    for (wanted, value) in [
+        ("costcenter", Some("1")),
+        ("Costcenter", Some("2")),
+        ("COSTCENTER", Some("1")),
+        ("team", Some("red")),
+        ("\u{212a}", Some("kelvin")),
+        ("k", None),
+        ("", None),
+        ("tea", None),
+    ] {
+        assert_eq!(tag_value(tags, wanted), Value::from(value), "{wanted}");
+    }
+}
