@@ -122,13 +122,16 @@ impl QueryError {
     }
 
     /// Makes the error for an action that policies do not allow. `caller` and `resource` are ARNs,
-    /// `permission` is a name such as `iam:CreateUser`. The message contains nothing that the
-    /// client did not send.
-    pub fn access_denied(caller: &str, permission: &str, resource: &str) -> Self {
-        let message = format!(
-            "User: {caller} is not authorized to perform: {permission} on resource: {resource} because no \
-             identity-based policy allows the {permission} action"
-        );
+    /// `permission` is a name such as `iam:CreateUser`. `why` is the end of the sentence, such as
+    /// `because no identity-based policy allows the iam:CreateUser action`; `None` if the caller is
+    /// not to know the reason. The message contains nothing that the client did not send, but for
+    /// the kind of policy that refuses the action.
+    pub fn access_denied(caller: &str, permission: &str, resource: &str, why: Option<&str>) -> Self {
+        let mut message =
+            format!("User: {caller} is not authorized to perform: {permission} on resource: {resource}");
+        if let Some(why) = why {
+            message = format!("{message} {why}");
+        }
         Self::new(QueryCode::AccessDenied, message)
     }
 

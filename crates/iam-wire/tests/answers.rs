@@ -68,11 +68,15 @@ fn errors_are_what_the_files_say() {
 #[test]
 fn sentences_of_errors() {
     let user = "arn:aws:iam::123456789012:user/alice";
-    assert_eq!(
-        QueryError::access_denied(user, "iam:CreateUser", "arn:aws:iam::123456789012:user/bob").to_string(),
-        "AccessDenied: User: arn:aws:iam::123456789012:user/alice is not authorized to perform: iam:CreateUser on \
-         resource: arn:aws:iam::123456789012:user/bob because no identity-based policy allows the iam:CreateUser action"
-    );
+    let denied = |why| {
+        let bob = "arn:aws:iam::123456789012:user/bob";
+        QueryError::access_denied(user, "iam:CreateUser", bob, why).to_string()
+    };
+    let sentence = "AccessDenied: User: arn:aws:iam::123456789012:user/alice is not authorized to perform: \
+         iam:CreateUser on resource: arn:aws:iam::123456789012:user/bob";
+    assert_eq!(denied(None), sentence);
+    let why = "because no identity-based policy allows the iam:CreateUser action";
+    assert_eq!(denied(Some(why)), format!("{sentence} {why}"));
     // Recorded.
     assert_eq!(
         QueryError::access_key_hidden(user, "AKIAIOSFODNN7EXAMPLE").to_string(),

@@ -65,4 +65,33 @@ impl Explained {
     pub const fn without(decision: Decision, by: DecidedBy) -> Self {
         Self { decision, by, statements: Vec::new(), lacking: Vec::new() }
     }
+
+    /// Returns the end of AWS's sentence about a refusal, such as `because no identity-based policy
+    /// allows the s3:GetObject action`; `None` if no policy refuses the action. If several kinds of
+    /// policies refuse it, the sentence names one, as AWS's does.
+    ///
+    /// Source: "Troubleshoot access denied error messages" in the IAM User Guide.
+    pub fn why_not(&self, action: &str) -> Option<String> {
+        match self.decision {
+            Decision::Allow | Decision::NeedsObject(_) => None,
+            Decision::Deny => {
+                let kind = match self.statements.first()?.source {
+                    Source::Identity => "an identity-based policy",
+                    Source::Boundary => "a permissions boundary",
+                    Source::Session => "a session policy",
+                    Source::Resource => "a resource-based policy",
+                };
+                Some(format!("with an explicit deny in {kind}"))
+            }
+            Decision::NoGrant => {
+                let kind = match self.lacking.first()? {
+                    Source::Identity => "identity-based policy",
+                    Source::Boundary => "permissions boundary",
+                    Source::Session => "session policy",
+                    Source::Resource => "resource-based policy",
+                };
+                Some(format!("because no {kind} allows the {action} action"))
+            }
+        }
+    }
 }

@@ -3,10 +3,7 @@
 
 use std::sync::LazyLock;
 
-use policy::{
-    Action, Certainty, Documents, Explanation, Facts, Key, Party, PartyKind, Request, Value, Verdict,
-    all_keys,
-};
+use policy::{Action, Documents, Facts, Key, Party, PartyKind, Request, Value, all_keys};
 use s3_types::S3Action;
 
 use crate::authorize::{Authorizer, KnownObject, Question, Values};
@@ -54,49 +51,11 @@ impl Authorizer for Policies {
         if question.rules.is_some_and(|rules| rules.owner.id() != account.id()) {
             return None;
         }
-        sentence(question, &self.explain(question)?)
-    }
-}
-
-/// Returns the sentence about why an action is not allowed.
-///
-/// Source: "Troubleshoot access denied (403 Forbidden) errors in Amazon S3" in the S3 User Guide.
-fn sentence(question: &Question<'_>, explanation: &Explanation) -> Option<String> {
-    let session = question.requester.session()?;
-    let action = question.action.as_str();
-    let why = match explanation.verdict {
-        Verdict::Deny => {
-            let kind = match explanation.decisive().next()?.source {
-                policy::Source::Identity => "an identity-based policy",
-                policy::Source::Boundary => "a permissions boundary",
-                policy::Source::Session => "a session policy",
-                policy::Source::Resource => "a resource-based policy",
-            };
-            format!("with an explicit deny in {kind}")
-        }
-        Verdict::NoGrant => {
-            let sums = &explanation.sums;
-            let kind = match () {
-                () if sums.identity == Certainty::No => "identity-based policy",
-                () if sums.boundary == Certainty::No => "permissions boundary",
-                () => "session policy",
-            };
-            format!("because no {kind} allows the {action} action")
-        }
-        Verdict::Allow | Verdict::NeedsTags => return None,
-    };
-    let on = question.resource.arn().map(|arn| format!(" on resource: \"{arn}\"")).unwrap_or_default();
-    Some(format!("User: {} is not authorized to perform: {action}{on} {why}", session.principal.arn))
-}
-
-impl Policies {
-    /// Explains a decision; `None` if no policy has to do with it, since the requester is the
-    /// server's root or the bucket's policy cannot be read.
-    pub fn explain(&self, question: &Question<'_>) -> Option<Explanation> {
-        if question.requester.is_root() {
-            return None;
-        }
-        with_documents(question, Explanation::new).ok()
+        let principal = &question.requester.session()?.principal;
+        let action = question.action.as_str();
+        let why = self.decide_explained(question).why_not(action)?;
+        let on = question.resource.arn().map(|arn| format!(" on resource: \"{arn}\"")).unwrap_or_default();
+        Some(format!("User: {} is not authorized to perform: {action}{on} {why}", principal.arn))
     }
 }
 

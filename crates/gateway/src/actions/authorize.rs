@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use iam::{ActionQuestion, DecidedBy, Decision, Explained, KeyKind, Policies, Requester, Values};
-use iam_wire::{Action, ActionInfo, Permission, QueryCode, QueryError, Service};
+use iam_wire::{Action, ActionInfo, Permission, QueryError, Service};
 use policy::Value;
 
 use super::call::ActionCall;
@@ -68,20 +68,21 @@ pub(super) fn may(
     let own_values = |key: &str, tag: &str| target.value(action, key, tag);
     let values = |key| call.asker.value_of(key, Subject::default(), of_operation);
     for arn in target.arns() {
-        let decision = policy::Action::named(permission).map_or(Decision::NoGrant, |permission| {
-            let question = ActionQuestion {
-                requester: call.requester,
-                provider: None,
-                action: permission,
-                resource: arn,
-                trust,
-                values: &values,
-                own_values: &own_values,
-            };
-            decide(call.asker, &question)
-        });
-        if decision != Decision::Allow {
-            return Err(denied(call, permission, &as_sent(call, arn), decision));
+        let Some(named) = policy::Action::named(permission) else {
+            return Err(denied(call, permission, &as_sent(call, arn), None));
+        };
+        let question = ActionQuestion {
+            requester: call.requester,
+            provider: None,
+            action: named,
+            resource: arn,
+            trust,
+            values: &values,
+            own_values: &own_values,
+        };
+        if decide(call.asker, &question) != Decision::Allow {
+            let why = Policies.decide_action_explained(&question).why_not(permission);
+            return Err(denied(call, permission, &as_sent(call, arn), why.as_deref()));
         }
     }
     Ok(())
@@ -127,16 +128,8 @@ pub(super) fn note_missing(call: &ActionCall<'_>, permission: &str, about: &str)
     }
 }
 
-/// Makes the error for an action that is not allowed. Its message contains nothing that the client
-/// did not send.
-pub(super) fn denied(call: &ActionCall<'_>, permission: &str, about: &str, decision: Decision) -> QueryError {
-    let caller = &call.session.principal.arn;
-    if decision == Decision::Deny {
-        let message = format!(
-            "User: {caller} is not authorized to perform: {permission} on resource: {about} with an explicit deny in \
-             an identity-based policy"
-        );
-        return QueryError::new(QueryCode::AccessDenied, message);
-    }
-    QueryError::access_denied(caller, permission, about)
+/// Makes the error for an action that is not allowed. `why` is the end of its sentence
+/// ([`Explained::why_not`]); `None` if the requester is not to know the reason.
+pub(super) fn denied(call: &ActionCall<'_>, permission: &str, about: &str, why: Option<&str>) -> QueryError {
+    QueryError::access_denied(&call.session.principal.arn, permission, about, why)
 }

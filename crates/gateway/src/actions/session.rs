@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use iam::model::{Document, Name, PolicyArn, PolicyCheck as _, PolicyFault, PolicyUse, Role, TagKey, Tags};
 use iam::{
-    AccountId, AccountState, Claims, Decision, EndingKey, Identities as _, Issued, KeyKind, Language,
-    PosixOf, PrincipalKind, SessionKind, SessionTag, Snapshot, UniqueId, Who,
+    AccountId, AccountState, Claims, EndingKey, Identities as _, Issued, KeyKind, Language, PosixOf,
+    PrincipalKind, SessionKind, SessionTag, Snapshot, UniqueId, Who,
 };
 use iam_wire::api::{
     self, AssumeRoleResult, AssumedRoleUser, Credentials, FederatedUser, GetAccessKeyInfoResult,
@@ -247,7 +247,7 @@ impl<'f> Perform<'f> for api::AssumeRole<'f> {
             let message = "Roles may not be assumed by root accounts.";
             return Err(QueryError::new(QueryCode::AccessDenied, message));
         }
-        let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, Decision::NoGrant);
+        let no_grant = || denied(call, "sts:AssumeRole", self.role_arn, None);
         let Some(wanted) = find(&call.state, self.role_arn) else {
             note_missing(call, "sts:AssumeRole", self.role_arn);
             return Err(no_grant());

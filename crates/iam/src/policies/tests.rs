@@ -3,7 +3,7 @@ mod explained;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use policy::{Kind, Policy};
+use policy::{Explanation, Kind, Policy, Verdict};
 use s3_types::{BucketName, NeededFacts, ObjectFacts, ObjectKey};
 
 use super::*;
@@ -71,7 +71,9 @@ fn decide(
     let question = Question { requester, action, resource, rules: Some(rules), object, values: &values };
     let decision = Policies.decide(&question);
     assert_eq!(Policies.decide_explained(&question).decision, decision);
-    if let Some(explanation) = Policies.explain(&question) {
+    if let Ok(explanation) = with_documents(&question, Explanation::new)
+        && !question.requester.is_root()
+    {
         assert_eq!(explanation.verdict == Verdict::Allow, decision == Decision::Allow);
     }
     decision

@@ -97,6 +97,61 @@ fn what_is_missing_is_named() {
     assert_eq!(lacking(&limited, &none), [Source::Boundary, Source::Session]);
 }
 
+/// The sentence about a refusal names the kind of the policy that refuses it, for each kind of
+/// decision.
+#[test]
+fn refusals_name_the_kind_of_policy() {
+    let (all, none) = (statement("Allow", MINE), statement("Allow", r#""Resource":"arn:aws:s3:::other/*""#));
+    let deny = statement("Deny", MINE);
+    let (nobodys, to_account) = (rules_of(OWNER, None), of_bucket("Allow", r#"{"AWS":"444455556666"}"#));
+    let to_ann =
+        of_bucket("Allow", &format!(r#"{{"AWS":"{}"}}"#, user(OWNER, &[]).session().unwrap().principal.arn));
+    let denied = of_bucket("Deny", r#""*""#);
+    let (all, none, deny) = (Some(&*all), Some(&*none), Some(&*deny));
+    let missing = |kind| Some(format!("because no {kind} allows the s3:GetObject action"));
+    let explicit = |kind| Some(format!("with an explicit deny in {kind}"));
+    for (identity, boundary, of_session, rules, id, why) in [
+        (None, None, None, &nobodys, OWNER, missing("identity-based policy")),
+        (none, all, all, &nobodys, OWNER, missing("identity-based policy")),
+        (none, none, none, &nobodys, OWNER, missing("identity-based policy")),
+        (all, none, all, &nobodys, OWNER, missing("permissions boundary")),
+        (all, all, none, &nobodys, OWNER, missing("session policy")),
+        (all, none, none, &nobodys, OWNER, missing("permissions boundary")),
+        // A grant to the user needs neither its own policies nor its boundary.
+        (None, None, None, &to_ann, OWNER, None),
+        // In another account, both sides are needed.
+        (all, None, None, &nobodys, OTHER, missing("resource-based policy")),
+        (None, None, None, &to_account, OTHER, missing("identity-based policy")),
+        (all, none, None, &to_account, OTHER, missing("permissions boundary")),
+        (all, all, all, &to_account, OTHER, None),
+        (deny, None, None, &nobodys, OWNER, explicit("an identity-based policy")),
+        (all, deny, None, &nobodys, OWNER, explicit("a permissions boundary")),
+        (all, None, deny, &nobodys, OWNER, explicit("a session policy")),
+        (all, None, None, &denied, OWNER, explicit("a resource-based policy")),
+        (all, None, None, &rules_of(OWNER, Some("{")), OWNER, None),
+    ] {
+        let Requester::Session(whose) = user(id, identity.as_slice()) else { unreachable!() };
+        let permissions = Permissions {
+            boundary: boundary.map(compiled),
+            session: of_session.map(|policy| [compiled(policy)].into()),
+            ..whose.permissions.clone()
+        };
+        let requester = session(whose.principal.clone(), KeyKind::Service, permissions);
+        let explained = explain(&requester, rules, "x");
+        assert_eq!(
+            explained.why_not("s3:GetObject"),
+            why,
+            "{identity:?} {boundary:?} {of_session:?} {rules:?}"
+        );
+    }
+    // The root of an account needs no policy, but a session may limit it.
+    let limited = Permissions { session: Some([].into()), ..Permissions::default() };
+    let root = session(Principal::root(account(OWNER), None), KeyKind::Service, limited);
+    assert_eq!(explain(&root, &nobodys, "x").why_not("s3:GetObject"), missing("session policy"));
+    let anonymous = explain(&Requester::Anonymous, &nobodys, "x");
+    assert_eq!(anonymous.why_not("s3:GetObject"), missing("resource-based policy"));
+}
+
 #[test]
 fn decisions_without_statements() {
     let by = |requester: &Requester, rules: &BucketRules| explain(requester, rules, "x").by;
