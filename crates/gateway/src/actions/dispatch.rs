@@ -33,11 +33,11 @@ macro_rules! dispatch {
         }
     };
     // Logins are performed before anybody is known (web_identity.rs, ldap_identity.rs).
-    (@arm AssumeRoleWithWebIdentity $state:tt $form:ident $call:ident) => {
-        Box::pin(async { Err(QueryError::action_not_implemented("AssumeRoleWithWebIdentity")) })
+    (@arm AssumeRoleWithWebIdentity Wave3 $form:ident $call:ident) => {
+        dispatch!(@not_implemented AssumeRoleWithWebIdentity)
     };
-    (@arm AssumeRoleWithLDAPIdentity $state:tt $form:ident $call:ident) => {
-        Box::pin(async { Err(QueryError::action_not_implemented("AssumeRoleWithLDAPIdentity")) })
+    (@arm AssumeRoleWithLDAPIdentity Wave5 $form:ident $call:ident) => {
+        dispatch!(@not_implemented AssumeRoleWithLDAPIdentity)
     };
     (@arm $name:ident Wave1 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Wave2 $form:ident $call:ident) => { run::<api::$name>($form, $call) };
@@ -46,7 +46,10 @@ macro_rules! dispatch {
     (@arm $name:ident (Empty $list:literal) $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Ours $form:ident $call:ident) => { run::<api::$name>($form, $call) };
     (@arm $name:ident Missing $form:ident $call:ident) => { run::<api::$name>($form, $call) };
-    (@arm $name:ident $state:tt $form:ident $call:ident) => {
+    (@arm $name:ident Later $form:ident $call:ident) => { dispatch!(@not_implemented $name) };
+    (@arm $name:ident Refused $form:ident $call:ident) => { dispatch!(@not_implemented $name) };
+    // An action in any other state does not compile until it has an arm.
+    (@not_implemented $name:ident) => {
         Box::pin(async { Err(QueryError::action_not_implemented(stringify!($name))) })
     };
 }
