@@ -51,26 +51,43 @@ impl StorePlace {
     /// administrator.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, url) = text.split_once(':').ok_or_else(|| format!("expected {FORMS}"))?;
-        if !matches!(kind, "vault" | "s3") {
-            return Err(format!("expected {FORMS}"));
+        match kind {
+            "vault" => VaultPlace::parse(url).map(Self::Vault),
+            "s3" => BucketPlace::parse(url).map(Self::Bucket),
+            _ => Err(format!("{kind:?} is not a kind of store: known are vault and s3; expected {FORMS}")),
         }
+    }
+}
+
+impl VaultPlace {
+    fn parse(url: &str) -> Result<Self, String> {
         let (server, path, query) = parts(url)?;
-        let (first, rest) = path.split_once('/').unwrap_or((&path, ""));
-        let (first, rest) = (first.to_owned(), rest.to_owned());
-        if kind == "s3" {
-            let region = one_parameter(query.as_deref(), "region")?.unwrap_or_else(|| REGION.to_owned());
-            if first.is_empty() {
-                return Err(format!("the URL names no bucket: expected {FORMS}"));
-            }
-            let prefix = if rest.is_empty() { rest } else { format!("{rest}/") };
-            return Ok(Self::Bucket(BucketPlace { server, bucket: first, prefix, region }));
-        }
-        if rest.is_empty() {
+        let (mount, path) = halves(&path);
+        if path.is_empty() {
             return Err(format!("the URL names no path in a KV engine: expected {FORMS}"));
         }
         let namespace = one_parameter(query.as_deref(), "namespace")?;
-        Ok(Self::Vault(VaultPlace { server, mount: first, path: rest, namespace }))
+        Ok(Self { server, mount, path, namespace })
     }
+}
+
+impl BucketPlace {
+    fn parse(url: &str) -> Result<Self, String> {
+        let (server, path, query) = parts(url)?;
+        let (bucket, path) = halves(&path);
+        if bucket.is_empty() {
+            return Err(format!("the URL names no bucket: expected {FORMS}"));
+        }
+        let region = one_parameter(query.as_deref(), "region")?.unwrap_or_else(|| REGION.to_owned());
+        let prefix = if path.is_empty() { path } else { format!("{path}/") };
+        Ok(Self { server, bucket, prefix, region })
+    }
+}
+
+/// Splits a path into its first name and the rest.
+fn halves(path: &str) -> (String, String) {
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    (first.to_owned(), rest.to_owned())
 }
 
 impl fmt::Display for StorePlace {
@@ -158,7 +175,13 @@ mod tests {
         for (text, why) in [
             ("", "expected vault:https://"),
             ("/srv/iam", "expected vault:https://"),
-            ("ldap:https://a/b/c", "expected vault:https://"),
+            (
+                "ldap:https://a/b/c",
+                "\"ldap\" is not a kind of store: known are vault and s3; expected vault:https://",
+            ),
+            ("VAULT:https://a/b/c", "\"VAULT\" is not a kind of store"),
+            ("https://a/b/c", "\"https\" is not a kind of store"),
+            (":https://a/b/c", "\"\" is not a kind of store"),
             ("vault:a/b/c", "expected vault:https://"),
             ("vault:https://a/kv", "no path in a KV engine"),
             ("vault:http://bao.lab/kv/a", "by https"),
