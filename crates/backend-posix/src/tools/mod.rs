@@ -32,6 +32,6 @@ pub use link::Link;
 pub use locate::{LocateError, Located, locate, may_be_served, refuse_part_of_tree};
 pub use progress::Progress;
 pub use rehash::{RehashOptions, Rehashed, rehash};
-pub use rights::{Deed, Entry, Lack, Refusal, Word, ask_kernel};
+pub use rights::{Deed, Entry, KernelAnswer, Lack, Refusal, ask_kernel};
 pub use upgrade::{Upgrade, served_by, upgrade};
 pub use volume::{VolumeLack, VolumeReport, volume_of};

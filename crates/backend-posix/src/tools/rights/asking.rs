@@ -77,13 +77,13 @@ pub(super) enum Stop {
 }
 
 /// A name that the gateway holds without having opened its file.
-pub(super) struct Place {
+pub(super) struct HeldEntry {
     pub fd: OwnedFd,
     pub path: PathBuf,
     stat: Stat,
 }
 
-impl AsFd for Place {
+impl AsFd for HeldEntry {
     fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -94,7 +94,7 @@ pub(super) fn unknown(path: &Path, errno: Errno) -> Stop {
     Stop::Unknown(format!("{}: {errno}", path.display()))
 }
 
-impl Place {
+impl HeldEntry {
     pub fn new(fd: OwnedFd, path: PathBuf) -> Result<Self, Stop> {
         match rustix::fs::fstat(&fd) {
             Ok(stat) => Ok(Self { fd, path, stat }),
@@ -166,11 +166,11 @@ impl Place {
     }
 }
 
-/// Asks as a user.
-pub(super) struct Asker<'a>(Identity<'a>);
+/// The user as whom the kernel is asked.
+pub(super) struct ActingUser<'a>(Identity<'a>);
 
-impl<'a> Asker<'a> {
-    /// An asker, after a trial whether the kernel answers for the user and not for this process.
+impl<'a> ActingUser<'a> {
+    /// Makes it, after a trial whether the kernel answers for the user and not for this process.
     pub fn new(who: Identity<'a>) -> Result<Self, Stop> {
         let ask = || rustix::fs::accessat(CWD, CLOSED_TO_WRITERS, Access::WRITE_OK, AtFlags::EACCESS);
         match acting(who, ask) {
@@ -183,70 +183,70 @@ impl<'a> Asker<'a> {
         }
     }
 
-    fn ask(&self, place: &Place, lack: Lack, question: impl FnOnce() -> Io<()>) -> Result<(), Stop> {
+    fn ask(&self, held: &HeldEntry, lack: Lack, question: impl FnOnce() -> Io<()>) -> Result<(), Stop> {
         match acting(self.0, question) {
             // A lease of another program's: it may be read once that has given it up.
             Ok(Ok(()) | Err(Errno::AGAIN)) => Ok(()),
-            Ok(Err(Errno::ACCESS | Errno::PERM)) => Err(refused(place, lack)),
-            Ok(Err(errno)) => Err(unknown(&place.path, errno)),
+            Ok(Err(Errno::ACCESS | Errno::PERM)) => Err(refused(held, lack)),
+            Ok(Err(errno)) => Err(unknown(&held.path, errno)),
             Err(error) => Err(Stop::Unknown(error.to_string())),
         }
     }
 
     /// Fails unless names may be looked up in a directory.
-    pub fn search(&self, place: &Place) -> Result<(), Stop> {
-        self.ask(place, Lack::Search, || resolve::place_here(&place.fd, b".").map(drop))
+    pub fn search(&self, held: &HeldEntry) -> Result<(), Stop> {
+        self.ask(held, Lack::Search, || resolve::place_here(&held.fd, b".").map(drop))
     }
 
     /// Fails unless a directory or a regular file may be read.
-    pub fn read(&self, place: &Place) -> Result<(), Stop> {
-        let path = descriptor::path(place.fd.as_fd());
-        self.ask(place, Lack::Read, || rustix::fs::open(path, READ, Mode::empty()).map(drop))
+    pub fn read(&self, held: &HeldEntry) -> Result<(), Stop> {
+        let path = descriptor::path(held.fd.as_fd());
+        self.ask(held, Lack::Read, || rustix::fs::open(path, READ, Mode::empty()).map(drop))
     }
 
     /// Fails unless names may be made in a directory, and it may be read.
-    pub fn write(&self, place: &Place) -> Result<(), Stop> {
-        self.read(place)?;
-        self.search(place)?;
-        let access = || rustix::fs::accessat(&place.fd, ".", Access::WRITE_OK, AtFlags::EACCESS);
-        self.ask(place, Lack::Write, access)
+    pub fn write(&self, held: &HeldEntry) -> Result<(), Stop> {
+        self.read(held)?;
+        self.search(held)?;
+        let access = || rustix::fs::accessat(&held.fd, ".", Access::WRITE_OK, AtFlags::EACCESS);
+        self.ask(held, Lack::Write, access)
     }
 
     /// Fails unless a new directory may be made in a directory, and then be used by who made it.
     /// The kernel cannot be asked for what it would make; but an owner's rights are the first entry
     /// of a list, and nothing else.
-    pub fn make_directory(&self, place: &Place) -> Result<(), Stop> {
-        self.write(place)?;
-        match place.default_of_owner() {
-            Some(rights) if rights & 7 != 7 => Err(refused(place, Lack::DefaultList(rights & 7))),
+    pub fn make_directory(&self, held: &HeldEntry) -> Result<(), Stop> {
+        self.write(held)?;
+        match held.default_of_owner() {
+            Some(rights) if rights & 7 != 7 => Err(refused(held, Lack::DefaultList(rights & 7))),
             _ => Ok(()),
         }
     }
 
     /// Fails unless a name may be removed from a directory, or replaced in it, that may be written
     /// to. No call asks for that without doing it; it is the rule of the kernel's `check_sticky`.
-    pub fn remove(&self, directory: &Place, place: &Place) -> Result<(), Stop> {
+    pub fn remove(&self, directory: &HeldEntry, held: &HeldEntry) -> Result<(), Stop> {
         if directory.is_unchangeable() {
             return Err(refused(directory, Lack::Unchangeable));
         }
-        if place.is_unchangeable() {
-            return Err(refused(place, Lack::Unchangeable));
+        if held.is_unchangeable() {
+            return Err(refused(held, Lack::Unchangeable));
         }
-        if directory.is_sticky() && !self.owns(directory) && !self.owns(place) {
-            return Err(refused(place, Lack::Owner(directory.entry())));
+        if directory.is_sticky() && !self.owns(directory) && !self.owns(held) {
+            return Err(refused(held, Lack::Owner(directory.entry())));
         }
         Ok(())
     }
 
     /// Fails unless a record may be written to a directory, which may be written to otherwise
     /// (xattr(7), "Extended user attributes").
-    pub fn write_record(&self, directory: &Place) -> Result<(), Stop> {
+    pub fn write_record(&self, directory: &HeldEntry) -> Result<(), Stop> {
         let lacks = directory.is_sticky() && !self.owns(directory);
         if lacks { Err(refused(directory, Lack::OwnRecord)) } else { Ok(()) }
     }
 
-    fn owns(&self, place: &Place) -> bool {
-        place.stat.st_uid == self.0.uid
+    fn owns(&self, held: &HeldEntry) -> bool {
+        held.stat.st_uid == self.0.uid
     }
 
     /// Does some work as the user.
@@ -255,14 +255,14 @@ impl<'a> Asker<'a> {
     }
 }
 
-pub(super) fn refused(place: &Place, lack: Lack) -> Stop {
-    Stop::Refused(Box::new(Refusal { entry: place.entry(), lack }))
+pub(super) fn refused(held: &HeldEntry, lack: Lack) -> Stop {
+    Stop::Refused(Box::new(Refusal { entry: held.entry(), lack }))
 }
 
 /// Holds a directory that the gateway has open.
-pub(super) fn place_of(directory: impl AsFd, path: PathBuf) -> Result<Place, Stop> {
+pub(super) fn hold(directory: impl AsFd, path: PathBuf) -> Result<HeldEntry, Stop> {
     match resolve::plain(directory, "", PLACE) {
-        Ok(fd) => Place::new(fd, path),
+        Ok(fd) => HeldEntry::new(fd, path),
         Err(errno) => Err(unknown(&path, errno)),
     }
 }

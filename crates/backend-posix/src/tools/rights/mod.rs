@@ -26,7 +26,7 @@ use crate::limits::RIGHTS_DIRECTORIES_MAX;
 use crate::object;
 use crate::tree::store::Store;
 
-use asking::{Asker, Place, Stop, place_of, refused, unknown};
+use asking::{ActingUser, HeldEntry, Stop, hold, refused, unknown};
 pub use asking::{Entry, Lack, Refusal};
 use way::{End, Walker};
 
@@ -51,7 +51,7 @@ pub enum Deed {
 
 /// The kernel's verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum KernelAnswer {
     /// It allows it. What else an answer depends on, as a sentence.
     Allowed(Option<&'static str>),
     /// It refuses this first.
@@ -63,13 +63,18 @@ const NO_WAY: &str = "a file, or a link that is not followed, has the name of on
 
 /// Asks as a user whether something may be done in a bucket of the tree at `root`. Fails with a
 /// sentence if that cannot be known.
-pub fn ask_kernel(root: &Path, bucket: &BucketName, who: &UnixIdentity, deed: &Deed) -> Result<Word, String> {
+pub fn ask_kernel(
+    root: &Path,
+    bucket: &BucketName,
+    who: &UnixIdentity,
+    deed: &Deed,
+) -> Result<KernelAnswer, String> {
     let options = Options { allow_same_names: true, ..Options::default() };
     let store = Store::attach(root, options).map_err(|e| e.to_string())?;
     let who = Identity { uid: who.account.uid(), gid: who.account.gid(), groups: &who.groups };
     match (Question { store: &store, root, name: bucket, deed }).ask(who) {
-        Ok(note) => Ok(Word::Allowed(note)),
-        Err(Stop::Refused(refusal)) => Ok(Word::Refused(*refusal)),
+        Ok(note) => Ok(KernelAnswer::Allowed(note)),
+        Err(Stop::Refused(refusal)) => Ok(KernelAnswer::Refused(*refusal)),
         Err(Stop::Unknown(why)) => Err(why),
     }
 }
@@ -85,12 +90,12 @@ struct Question<'a> {
 
 impl Question<'_> {
     fn ask(&self, who: Identity<'_>) -> Answer {
-        let asker = Asker::new(who)?;
-        asker.search(&place_of(&self.store.root, self.root.to_owned())?)?;
+        let user = ActingUser::new(who)?;
+        user.search(&hold(&self.store.root, self.root.to_owned())?)?;
         let bucket = self.store.bucket_in_place(self.name);
         let bucket = bucket.map_err(|error| Stop::Unknown(error.to_string()))?;
         let path = self.root.join(self.name.as_str());
-        let walker = Walker { bucket: &bucket, asker: &asker, path: &path };
+        let walker = Walker { bucket: &bucket, user: &user, path: &path };
         match self.deed {
             Deed::Read(key) => self.read(&walker, &KeyPath::of(key.as_str())),
             Deed::Write(key) => write(&walker, &KeyPath::of(key.as_str())),
@@ -98,27 +103,27 @@ impl Question<'_> {
             Deed::List(prefix) => list(&walker, prefix),
             Deed::Look => {
                 let top = walker.top()?;
-                asker.read(&top)?;
-                asker.search(&top).map(|()| None)
+                user.read(&top)?;
+                user.search(&top).map(|()| None)
             }
-            Deed::Uploads => asker.read(&walker.top()?).map(|()| Some("an upload is only whose began it")),
+            Deed::Uploads => user.read(&walker.top()?).map(|()| Some("an upload is only whose began it")),
             Deed::DeleteBucket => delete_bucket(&walker),
         }
     }
 
     fn read(&self, walker: &Walker<'_>, key: &KeyPath) -> Answer {
-        let asker = walker.asker;
-        let End::There(place) = walker.go(&key.path)?.end else { return missing(walker) };
-        let file = if place.is_directory() {
-            asker.read(&place)?;
-            asker.search(&place)?;
-            place.child(if key.directory { DIRECTORY_DATA } else { SELF })?
+        let user = walker.user;
+        let End::There(held) = walker.go(&key.path)?.end else { return missing(walker) };
+        let file = if held.is_directory() {
+            user.read(&held)?;
+            user.search(&held)?;
+            held.child(if key.directory { DIRECTORY_DATA } else { SELF })?
         } else {
-            Some(place).filter(|_| !key.directory)
+            Some(held).filter(|_| !key.directory)
         };
         match file {
             Some(file) if file.is_file() => {
-                asker.read(&file)?;
+                user.read(&file)?;
                 self.confirm(walker, key, &file)
             }
             None if key.directory => Ok(None),
@@ -127,8 +132,8 @@ impl Question<'_> {
     }
 
     /// Opens the object as a GET does. What is refused then is refused on a way that links take.
-    fn confirm(&self, walker: &Walker<'_>, key: &KeyPath, file: &Place) -> Answer {
-        match walker.asker.act(|| object::open(self.store, self.name, key))? {
+    fn confirm(&self, walker: &Walker<'_>, key: &KeyPath, file: &HeldEntry) -> Answer {
+        match walker.user.act(|| object::open(self.store, self.name, key))? {
             Err(
                 BackendError::Denied { .. } | BackendError::DeniedToUser { .. } | BackendError::NotAllowed,
             ) => Err(refused(file, Lack::Read)),
@@ -139,7 +144,7 @@ impl Question<'_> {
 
 /// A requester of a missing key has to be able to read the bucket.
 fn missing(walker: &Walker<'_>) -> Answer {
-    walker.asker.read(&walker.top()?)?;
+    walker.user.read(&walker.top()?)?;
     Ok(Some(NO_OBJECT))
 }
 
@@ -149,100 +154,105 @@ fn directory_of(key: &KeyPath) -> &str {
 }
 
 fn write(walker: &Walker<'_>, key: &KeyPath) -> Answer {
-    let asker = walker.asker;
-    asker.read(&walker.top()?)?;
+    let user = walker.user;
+    user.read(&walker.top()?)?;
     let way = walker.go(directory_of(key))?;
     let directory = match way.end {
-        End::There(place) if place.is_directory() => place,
+        End::There(held) if held.is_directory() => held,
         End::Missing => {
             for above in &way.above {
-                asker.read(above)?;
+                user.read(above)?;
             }
-            return way.above.last().map_or(Ok(None), |nearest| asker.make_directory(nearest).map(|()| None));
+            return way.above.last().map_or(Ok(None), |nearest| user.make_directory(nearest).map(|()| None));
         }
         End::There(_) | End::Blocked => return Ok(Some(NO_WAY)),
     };
-    asker.write(&directory)?;
+    user.write(&directory)?;
     if key.directory {
-        return asker.write_record(&directory).map(|()| None);
+        return user.write_record(&directory).map(|()| None);
     }
-    let Some(place) = directory.child(keymap::split(&key.path).1)? else { return Ok(None) };
-    replace(walker, &directory, &place, key).map(|_| None)
+    let Some(held) = directory.child(keymap::split(&key.path).1)? else { return Ok(None) };
+    replace(walker, &directory, &held, key).map(|_| None)
 }
 
 /// Asks for what replaces or removes the object at a place. False if there is none.
-fn replace(walker: &Walker<'_>, directory: &Place, place: &Place, key: &KeyPath) -> Result<bool, Stop> {
-    let asker = walker.asker;
-    if place.is_directory() {
-        asker.read(place)?;
-        asker.search(place)?;
-        let inside = place.child(SELF)?;
-        asker.write(place)?;
+fn replace(
+    walker: &Walker<'_>,
+    directory: &HeldEntry,
+    held: &HeldEntry,
+    key: &KeyPath,
+) -> Result<bool, Stop> {
+    let user = walker.user;
+    if held.is_directory() {
+        user.read(held)?;
+        user.search(held)?;
+        let inside = held.child(SELF)?;
+        user.write(held)?;
         return match inside {
             Some(file) => {
-                asker.read(&file)?;
-                asker.remove(place, &file).map(|()| true)
+                user.read(&file)?;
+                user.remove(held, &file).map(|()| true)
             }
             None => Ok(false),
         };
     }
-    if place.is_file() {
-        asker.read(place)?;
-    } else if !place.is_link() {
+    if held.is_file() {
+        user.read(held)?;
+    } else if !held.is_link() {
         return Ok(false);
     } else if let End::There(target) = walker.go(&key.path)?.end
         && target.is_file()
     {
         // A link is replaced, and what it leads to is read.
-        asker.read(&target)?;
+        user.read(&target)?;
     }
-    asker.write(directory)?;
-    asker.remove(directory, place).map(|()| true)
+    user.write(directory)?;
+    user.remove(directory, held).map(|()| true)
 }
 
 fn delete(walker: &Walker<'_>, key: &KeyPath) -> Answer {
-    let asker = walker.asker;
-    asker.read(&walker.top()?)?;
+    let user = walker.user;
+    user.read(&walker.top()?)?;
     let End::There(directory) = walker.go(directory_of(key))?.end else { return Ok(Some(NO_OBJECT)) };
     if !directory.is_directory() {
         return Ok(Some(NO_OBJECT));
     }
-    asker.read(&directory)?;
-    asker.search(&directory)?;
+    user.read(&directory)?;
+    user.search(&directory)?;
     if key.directory {
         return delete_directory(walker, &directory);
     }
-    let Some(place) = directory.child(keymap::split(&key.path).1)? else { return Ok(Some(NO_OBJECT)) };
-    if place.is_directory() && place.child(SELF)?.is_none() {
-        asker.read(&place)?;
-        asker.search(&place)?;
+    let Some(held) = directory.child(keymap::split(&key.path).1)? else { return Ok(Some(NO_OBJECT)) };
+    if held.is_directory() && held.child(SELF)?.is_none() {
+        user.read(&held)?;
+        user.search(&held)?;
         return Ok(Some(NO_OBJECT));
     }
-    replace(walker, &directory, &place, key).map(|existed| (!existed).then_some(NO_OBJECT))
+    replace(walker, &directory, &held, key).map(|existed| (!existed).then_some(NO_OBJECT))
 }
 
-fn delete_directory(walker: &Walker<'_>, directory: &Place) -> Answer {
-    let asker = walker.asker;
+fn delete_directory(walker: &Walker<'_>, directory: &HeldEntry) -> Answer {
+    let user = walker.user;
     let opened = resolve::plain(&directory.fd, "", DIRECTORY).map_err(|e| unknown(&directory.path, e))?;
     let record = directory_record(walker.bucket, &opened).map_err(|e| unknown(&directory.path, e))?;
     let is_object = record.known().is_some_and(|record| record.object);
     let file = directory.child(DIRECTORY_DATA)?;
     if let Some(file) = &file {
-        asker.read(file)?;
+        user.read(file)?;
     }
     if !is_object && file.is_none() {
         return Ok(Some(NO_OBJECT));
     }
-    asker.write(directory)?;
+    user.write(directory)?;
     if is_object {
-        asker.write_record(directory)?;
+        user.write_record(directory)?;
     }
-    file.map_or(Ok(()), |file| asker.remove(directory, &file)).map(|()| None)
+    file.map_or(Ok(()), |file| user.remove(directory, &file)).map(|()| None)
 }
 
 fn list(walker: &Walker<'_>, prefix: &str) -> Answer {
-    let asker = walker.asker;
-    asker.read(&walker.top()?)?;
+    let user = walker.user;
+    user.read(&walker.top()?)?;
     let top = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
     let End::There(directory) = walker.go(&keymap::directory_path(top))?.end else {
         return Ok(Some("nothing has a key with this prefix"));
@@ -250,19 +260,19 @@ fn list(walker: &Walker<'_>, prefix: &str) -> Answer {
     if !directory.is_directory() {
         return Ok(Some("nothing has a key with this prefix"));
     }
-    asker.read(&directory)?;
-    asker.search(&directory)?;
+    user.read(&directory)?;
+    user.search(&directory)?;
     Ok(Some("what is closed below is left out of the list"))
 }
 
 /// Empty directories go with a bucket, and who may not look into one doesn't delete it.
 fn delete_bucket(walker: &Walker<'_>) -> Answer {
-    let (asker, top) = (walker.asker, walker.top()?);
-    asker.write(&top)?;
+    let (user, top) = (walker.user, walker.top()?);
+    user.write(&top)?;
     let mut directories = vec![top];
     let mut looked = 0;
     while let Some(directory) = directories.pop() {
-        asker.write(&directory)?;
+        user.write(&directory)?;
         let opened = resolve::plain(&directory.fd, "", DIRECTORY).map_err(|e| unknown(&directory.path, e))?;
         let is_top = looked == 0;
         looked += 1;
@@ -275,7 +285,7 @@ fn delete_bucket(walker: &Walker<'_>) -> Answer {
             }
             match directory.child(&name)? {
                 Some(child) if child.is_directory() => {
-                    asker.remove(&directory, &child)?;
+                    user.remove(&directory, &child)?;
                     directories.push(child);
                 }
                 Some(_) => return Ok(Some("the bucket is not empty")),

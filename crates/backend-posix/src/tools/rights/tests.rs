@@ -45,8 +45,8 @@ fn key(text: &str) -> ObjectKey {
 /// The permission that is lacking, and its place below the bucket.
 fn lacking(scene: &Scene, root: &Path, who: &UnixIdentity, deed: &Deed) -> Option<(String, Lack)> {
     match ask_kernel(root, &scene.name, who, deed).unwrap() {
-        Word::Allowed(_) => None,
-        Word::Refused(refusal) => {
+        KernelAnswer::Allowed(_) => None,
+        KernelAnswer::Refused(refusal) => {
             let inside = refusal.entry.path.strip_prefix(root).unwrap();
             Some((inside.to_str().unwrap().to_owned(), refusal.lack))
         }

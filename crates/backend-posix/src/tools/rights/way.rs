@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::asking::{Asker, Place, Stop, place_of, unknown};
+use super::asking::{ActingUser, HeldEntry, Stop, hold, unknown};
 use crate::error::leads_nowhere;
 use crate::fs::resolve::PLACE;
 use crate::layout::keymap::join;
@@ -10,7 +10,7 @@ use crate::tree::bucket::Bucket;
 
 /// The end that a path leads to.
 pub(super) enum End {
-    There(Place),
+    There(HeldEntry),
     /// There is nothing; the last of the directories above is the nearest that exists.
     Missing,
     /// Something that is no directory has the name of one, or a link is not followed.
@@ -20,21 +20,21 @@ pub(super) enum End {
 /// A path that was walked, as far as it goes.
 pub(super) struct Way {
     /// The directories that were passed, the bucket first. Links are replaced by what they lead to.
-    pub above: Vec<Place>,
+    pub above: Vec<HeldEntry>,
     pub end: End,
 }
 
-/// An open bucket, and who asks.
+/// An open bucket, and the user as whom the kernel is asked.
 pub(super) struct Walker<'a> {
     pub bucket: &'a Bucket<'a>,
-    pub asker: &'a Asker<'a>,
+    pub user: &'a ActingUser<'a>,
     /// The bucket's path.
     pub path: &'a Path,
 }
 
 impl Walker<'_> {
-    pub fn top(&self) -> Result<Place, Stop> {
-        place_of(&self.bucket.fd, self.path.to_owned())
+    pub fn top(&self) -> Result<HeldEntry, Stop> {
+        hold(&self.bucket.fd, self.path.to_owned())
     }
 
     /// Goes to a path of the bucket. Each directory on the way has to be searched; who follows a
@@ -59,7 +59,7 @@ impl Walker<'_> {
             if !here.is_directory() {
                 return Ok(Step::Done(Way { above, end: End::Blocked }));
             }
-            self.asker.search(&here)?;
+            self.user.search(&here)?;
             let (name, below) = rest.split_once('/').unwrap_or((rest, ""));
             let child = here.child(name)?;
             above.push(here);
@@ -67,7 +67,7 @@ impl Walker<'_> {
             passed = join(&passed, name);
             rest = below;
             if child.is_link() {
-                self.asker.read(&self.top()?)?;
+                self.user.read(&self.top()?)?;
                 return match self.bucket.follow(&passed, PLACE) {
                     Ok((_, real)) if below.is_empty() => Ok(Step::Link(real)),
                     Ok((_, real)) => Ok(Step::Link(join(&real, below))),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::policy::Action;
-use backend_posix::tools::{Deed, Entry, Lack, Refusal, Word, ask_kernel};
+use backend_posix::tools::{Deed, Entry, KernelAnswer, Lack, Refusal, ask_kernel};
 use clap::Args;
 use iam::model::Posix;
 use kernel_calls::accounts::{account_of, name_of_group, name_of_user};
@@ -153,8 +153,8 @@ pub fn ask(
         return Some(Kernel { identity: Some(identity), ..Kernel::bare(Said::Unknown, sentence) });
     }
     Some(match ask_kernel(dir, &bucket, &identity, &deed) {
-        Ok(Word::Allowed(note)) => Kernel::allowed(&by, note),
-        Ok(Word::Refused(refusal)) => Kernel::refused(&by, refusal),
+        Ok(KernelAnswer::Allowed(note)) => Kernel::allowed(&by, note),
+        Ok(KernelAnswer::Refused(refusal)) => Kernel::refused(&by, refusal),
         Err(why) => {
             let sentence = format!("what the kernel says of it is not known: {why}");
             Kernel { identity: Some(identity), ..Kernel::bare(Said::Unknown, sentence) }
