@@ -137,7 +137,10 @@ impl Question<'_> {
             Err(
                 BackendError::Denied { .. } | BackendError::DeniedToUser { .. } | BackendError::NotAllowed,
             ) => Err(refused(file, Lack::Read)),
-            _ => Ok(None),
+            Ok(_) => Ok(None),
+            // It was removed, or became something else, since it was looked at.
+            Err(BackendError::NoSuchBucket | BackendError::NoSuchKey) => Ok(Some(NO_OBJECT)),
+            Err(error) => Err(Stop::Unknown(format!("{}: {error}", file.path.display()))),
         }
     }
 }
