@@ -4,6 +4,7 @@
 //! database, which may be a directory on the network, so that its answers are kept for a minute.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -142,35 +143,38 @@ impl Accounts {
         if let Some(known) = self.known(name) {
             return Ok(known);
         }
-        if let Ok(Some(answer)) = timeout(ANSWER_TIME_MAX, self.ask(name)).await {
-            return Ok(answer);
-        }
+        let cause = match timeout(ANSWER_TIME_MAX, self.ask(name)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", ANSWER_TIME_MAX.as_secs()),
+        };
         if LOGGED.is_due(String::from(&**name)) {
             tracing::error!(
                 name = &**name,
+                cause,
                 "requests of this account are refused: the system's user database (NSS) did not answer for its name"
             );
         }
         Err(ErrorCode::ServiceUnavailable.into())
     }
 
-    /// Looks a name up in the system; `None` if that fails. The answer is kept, also if the caller
-    /// does not wait for it any more.
-    async fn ask(self: &Arc<Self>, name: &Arc<str>) -> Option<Answer> {
-        let place = Arc::clone(&self.asking).acquire_owned().await.ok()?;
+    /// Looks a name up in the system. The answer is kept, also if the caller does not wait for it
+    /// any more.
+    async fn ask(self: &Arc<Self>, name: &Arc<str>) -> io::Result<Answer> {
+        let place = Arc::clone(&self.asking).acquire_owned().await.map_err(io::Error::other)?;
         // Others may have asked meanwhile.
         if let Some(known) = self.known(name) {
-            return Some(known);
+            return Ok(known);
         }
         let (accounts, asked) = (Arc::clone(self), Arc::clone(name));
         let ask = move || {
             let _place = place;
-            let found = account_of(&asked).ok()?;
+            let found = account_of(&asked)?;
             let answer = found.as_ref().and_then(identity_of).map_or(Answer::NoSuchAccount, Answer::Account);
             accounts.keep(&asked, answer.clone());
-            Some(answer)
+            Ok(answer)
         };
-        spawn_blocking(ask).await.ok()?
+        spawn_blocking(ask).await.map_err(io::Error::other)?
     }
 
     /// Returns the kept answer about a name, if it is not too old.
