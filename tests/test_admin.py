@@ -107,6 +107,20 @@ class TestAccounts:
         done(server, "UpdateAccount", AccountId=own, Status="Active")
         assert text(done(server, "GetAccount", AccountId=own), "Status") == "Active"
 
+    def test_both_changes_are_made_or_none(self, server):
+        own = client(server, "sts").get_caller_identity()["Account"]
+        before = text(done(server, "GetAccount", AccountId=own), "AccountName")
+        both = {"NewAccountName": "renamed", "Status": "Disabled"}
+        assert refusal(server, "UpdateAccount", AccountId=own, **both) == ("UnmodifiableEntity", 400)
+        assert text(done(server, "GetAccount", AccountId=own), "AccountName") == before
+        account, _ = new_account(server, "both")
+        new_account(server, "renamed")
+        assert refusal(server, "UpdateAccount", AccountId=account, **both) == ("EntityAlreadyExists", 409)
+        assert text(done(server, "GetAccount", AccountId=account), "Status") == "Active"
+        done(server, "UpdateAccount", AccountId=account, NewAccountName="other", Status="Disabled")
+        answer = done(server, "GetAccount", AccountId=account)
+        assert (text(answer, "AccountName"), text(answer, "Status")) == ("other", "Disabled")
+
     def test_keys_of_a_root_are_changed(self, server):
         account, first = new_account(server, "lab")
         second = key_in(done(server, "CreateRootAccessKey", AccountId=account))

@@ -169,11 +169,9 @@ impl<'f> Perform<'f> for api::UpdateAccount<'f> {
                 return Err(invalid("The status of an account cannot be set to Unreadable."));
             }
         };
-        if let Some(name) = self.new_account_name {
-            call.registry.set_account_name(&id, name).await.map_err(error::of_iam)?;
-        }
-        if let Some(disabled) = disabled {
-            call.registry.set_account_disabled(&id, disabled).await.map_err(error::of_iam)?;
+        if self.new_account_name.is_some() || disabled.is_some() {
+            let updated = call.registry.update_account(&id, self.new_account_name, disabled).await;
+            updated.map_err(error::of_iam)?;
         }
         Ok(done::<Self>(call))
     }

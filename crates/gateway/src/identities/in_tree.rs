@@ -145,7 +145,7 @@ mod tests {
         for round in 0..10 {
             let (from, to) = if round % 2 == 0 { (&one, &other) } else { (&other, &one) };
             let disabled = round % 4 < 2;
-            from.set_account_disabled(&account, disabled).await.unwrap();
+            from.update_account(&account, None, Some(disabled)).await.unwrap();
             let seen = to.look().await.unwrap();
             assert_eq!(seen.account(&account).unwrap().document().disabled, disabled, "{round}");
         }
@@ -185,7 +185,7 @@ mod tests {
         for registry in [&one, &other] {
             let state = registry.look().await.unwrap();
             assert_eq!((state.account(&damaged).is_none(), state.account(&whole).is_some()), (true, true));
-            assert!(registry.set_account_disabled(&damaged, true).await.is_err());
+            assert!(registry.update_account(&damaged, None, Some(true)).await.is_err());
         }
         std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, before).unwrap();

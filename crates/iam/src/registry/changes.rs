@@ -221,32 +221,37 @@ impl Registry {
         Ok(false)
     }
 
-    /// Gives an account another name (ours), which no other account may have.
-    pub async fn set_account_name(&self, id: &AccountId, name: &str) -> Result<(), IamError> {
-        check_account_name(name)?;
-        let before = open(&*self.look().await?, id)?.document().name.clone();
-        self.claim_name(name, id).await?;
-        let renamed = self.change(id, &|document, _| document.set_name(name)).await;
-        let is_same = before.eq_ignore_ascii_case(name);
-        let unused = if renamed.is_ok() { &before } else { name };
-        if !is_same {
-            self.release_name(unused, id).await;
-        }
-        renamed
-    }
-
-    /// Refuses all keys and sessions of an account, or accepts them again (ours). The account that
-    /// the tree was made with cannot be disabled: administrators would be locked out.
-    pub async fn set_account_disabled(&self, id: &AccountId, disabled: bool) -> Result<(), IamError> {
-        if disabled && self.look().await?.root().principal.account.id() == id {
+    /// Changes the name of an account, or whether all its keys and sessions are refused, or both at
+    /// once (ours): if one change is refused, the other is not made. The account that the tree was
+    /// made with cannot be disabled: administrators would be locked out.
+    pub async fn update_account(
+        &self,
+        id: &AccountId,
+        name: Option<&str>,
+        disabled: Option<bool>,
+    ) -> Result<(), IamError> {
+        name.map_or(Ok(()), check_account_name)?;
+        let state = self.look().await?;
+        if disabled == Some(true) && state.root().principal.account.id() == id {
             let why = "The account that the tree was made with cannot be disabled.";
             return Err(IamError::new(IamCode::UnmodifiableEntity, why));
         }
-        self.change(id, &|document, _| {
-            document.set_disabled(disabled);
-            Ok(())
-        })
-        .await
+        let before = open(&state, id)?.document().name.clone();
+        if let Some(name) = name {
+            self.claim_name(name, id).await?;
+        }
+        let change = |document: &mut AccountDocument, _: &Context<'_>| {
+            if let Some(disabled) = disabled {
+                document.set_disabled(disabled);
+            }
+            name.map_or(Ok(()), |name| document.set_name(name))
+        };
+        let changed = self.change(id, &change).await;
+        if let Some(name) = name.filter(|name| !before.eq_ignore_ascii_case(name)) {
+            let unused = if changed.is_ok() { &*before } else { name };
+            self.release_name(unused, id).await;
+        }
+        changed
     }
 
     /// Deletes an account (ours). It must be disabled, so that none of its keys makes a bucket

@@ -15,11 +15,11 @@ async fn accounts_are_made_disabled_and_deleted() {
 
     let error = one.registry.delete_account(&account).await.unwrap_err();
     assert_eq!(error.message, "Cannot delete entity, must disable the account first.");
-    one.registry.set_account_disabled(&account, true).await.unwrap();
+    one.registry.update_account(&account, None, Some(true)).await.unwrap();
     assert_eq!(kind(&one.ask(&key, None).await), "inactive");
-    one.registry.set_account_disabled(&account, false).await.unwrap();
+    one.registry.update_account(&account, None, Some(false)).await.unwrap();
     assert_eq!(kind(&one.ask(&key, None).await), "session");
-    one.registry.set_account_disabled(&account, true).await.unwrap();
+    one.registry.update_account(&account, None, Some(true)).await.unwrap();
     one.registry.delete_account(&account).await.unwrap();
     assert_eq!(one.registry.delete_account(&account).await.unwrap_err().code, IamCode::NoSuchEntity);
     other.clock.step(Duration::from_millis(1_001));
@@ -58,10 +58,10 @@ async fn an_account_is_made_with_the_key_of_its_root() {
         (IamCode::EntityAlreadyExists, "Account with name SECOND already exists.")
     );
     let third = other.registry.create_account("third").await.unwrap();
-    let taken = one.registry.set_account_name(&third, "Second").await.unwrap_err();
+    let taken = one.registry.update_account(&third, Some("Second"), None).await.unwrap_err();
     assert_eq!(taken.code, IamCode::EntityAlreadyExists);
-    one.registry.set_account_name(&account, "Second").await.unwrap();
-    one.registry.set_account_name(&third, "other").await.unwrap();
+    one.registry.update_account(&account, Some("Second"), None).await.unwrap();
+    one.registry.update_account(&third, Some("other"), None).await.unwrap();
     let state = other.registry.look().await.unwrap();
     assert_eq!(&*state.account(&third).unwrap().document().name, "other");
 
@@ -144,12 +144,12 @@ async fn two_gateways_do_not_give_one_name_to_two_accounts() {
         let (first, second) = (first.await.unwrap(), second.await.unwrap());
         let name = format!("new-{round}");
         let renamed = tokio::join!(
-            one.registry.set_account_name(&first, &name),
-            other.registry.set_account_name(&second, &name)
+            one.registry.update_account(&first, Some(&name), None),
+            other.registry.update_account(&second, Some(&name), None)
         );
         assert!(renamed.0.is_ok() != renamed.1.is_ok(), "{renamed:?}");
         for id in [first, second] {
-            one.registry.set_account_disabled(&id, true).await.unwrap();
+            one.registry.update_account(&id, None, Some(true)).await.unwrap();
             one.registry.delete_account(&id).await.unwrap();
         }
     }
@@ -175,9 +175,9 @@ async fn a_claim_without_an_account_counts_for_a_minute() {
     one.clock.step(Duration::from_hours(1));
     // That of an account that is there counts for as long as it is there.
     assert_eq!(one.registry.create_account("LAB").await.unwrap_err().code, IamCode::EntityAlreadyExists);
-    other.registry.set_account_name(&made, "physics").await.unwrap();
+    other.registry.update_account(&made, Some("physics"), None).await.unwrap();
     one.registry.create_account("lab").await.unwrap();
-    other.registry.set_account_disabled(&made, true).await.unwrap();
+    other.registry.update_account(&made, None, Some(true)).await.unwrap();
     other.registry.delete_account(&made).await.unwrap();
     one.registry.create_account("physics").await.unwrap();
 }

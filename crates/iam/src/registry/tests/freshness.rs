@@ -207,7 +207,7 @@ async fn a_document_that_could_not_be_read_is_read_again() {
     assert_eq!(kind(&other.ask(&nobodys(), None).await), "unavailable");
     let trouble = other.registry.last_known().troubles()[0].to_string();
     assert!(trouble.contains("input/output error"), "{trouble}");
-    let refused = other.registry.set_account_disabled(&account, true).await.unwrap_err();
+    let refused = other.registry.update_account(&account, None, Some(true)).await.unwrap_err();
     assert_eq!(refused.code, IamCode::ServiceUnavailable);
     *other.store.unreadable.lock().unwrap() = None;
     // Nothing has changed in the store, and yet it is read.
