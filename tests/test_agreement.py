@@ -19,7 +19,7 @@ def test_the_first_start_notes_what_it_was_started_with(make_server, tmp_path):
     tree = tmp_path / "tree"
     make_server("--region", "lab-1", "--durability", "none", tree=tree).stop()
     text = noted(tree).read_text()
-    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\nmetadata = "' in text
+    assert 'region = "lab-1"\ndurability = "none"\netag = "md5"\nidentities = "tree"\nmetadata = "' in text
     again = make_server("--region", "lab-1", "--durability", "none", tree=tree)
     assert "must use the same value" not in again.log
     assert noted(tree).read_text() == text
@@ -45,6 +45,26 @@ def test_another_is_told(make_server, tmp_path, options, says):
         "\n".join(line for line in text.splitlines() if not line.startswith(options[0][2:]))
     )
     assert "must use the same value" not in make_server(*options, tree=tree).log
+
+
+def test_another_store_of_identities_is_told(make_server, tmp_path):
+    """Who is deleted in one would live on in the other. The store itself is asked only after that."""
+    tree, file = tmp_path / "tree", tmp_path / "store.toml"
+    file.write_text('access_key = "nobody"\nsecret_key = "secret/of+nobody=0123456789"\n')
+    file.chmod(0o600)
+    credentials = ("--identities-credentials-file", str(file))
+    make_server(tree=tree)
+    with pytest.raises(StartFailed) as failed:
+        make_server("--identities", "s3:http://127.0.0.1:1/ids", *credentials, tree=tree)
+    said = "--identities s3:http://127.0.0.1:1/ids/: the directory was first served with tree"
+    assert said in str(failed.value) and str(noted(tree)) in str(failed.value)
+    text = noted(tree).read_text()
+    noted(tree).write_text(text.replace('identities = "tree"', 'identities = "vault:https://bao.lab/kv/ids"'))
+    log = make_server(tree=tree).log
+    assert "(no --identities): the directory was first served with vault:https://bao.lab/kv/ids" in log
+    # As of a directory that an earlier version has served.
+    noted(tree).write_text(text.replace('identities = "tree"\n', ""))
+    assert "must use the same value" not in make_server(tree=tree).log
 
 
 @pytest.mark.parametrize("first, other", [("xattr", "sidecar"), ("sidecar", "xattr")])

@@ -30,16 +30,20 @@ struct OptionsFile {
     region: Option<String>,
     durability: Option<String>,
     etag: Option<String>,
+    identities: Option<String>,
     metadata: Option<String>,
 }
 
 impl OptionsFile {
     /// True if no option is set.
-    const fn is_bare(&self) -> bool {
-        let Self { format: _, region, durability, etag, metadata } = self;
-        region.is_none() && durability.is_none() && etag.is_none() && metadata.is_none()
+    fn is_bare(&self) -> bool {
+        let Self { format: _, region, durability, etag, identities, metadata } = self;
+        [region, durability, etag, identities, metadata].iter().all(|option| option.is_none())
     }
 }
+
+/// The value of `identities` in the tree's file for identities that are kept in the tree.
+const IN_TREE: &str = "tree";
 
 /// An option that must be the same for all gateways.
 struct Value {
@@ -48,8 +52,19 @@ struct Value {
     theirs: fn(&OptionsFile) -> Option<&String>,
 }
 
+impl Value {
+    /// Returns the option as it would be given.
+    fn given(&self) -> String {
+        match (self.name, &*self.ours) {
+            ("identities", IN_TREE) => "identities in the directory itself (no --identities)".to_owned(),
+            (name, ours) => format!("--{name} {ours}"),
+        }
+    }
+}
+
 /// Returns the options on which gateways have to agree because clients would see a difference.
-fn values(options: &ServeOptions) -> [Value; 3] {
+fn values(options: &ServeOptions) -> [Value; 4] {
+    let identities = options.store.identities.as_ref();
     [
         Value { name: "region", ours: options.region.clone(), theirs: |noted| noted.region.as_ref() },
         Value {
@@ -58,6 +73,12 @@ fn values(options: &ServeOptions) -> [Value; 3] {
             theirs: |noted| noted.durability.as_ref(),
         },
         Value { name: "etag", ours: options.etag.to_string(), theirs: |noted| noted.etag.as_ref() },
+        // A user who is deleted in one store would live on in the other.
+        Value {
+            name: "identities",
+            ours: identities.map_or_else(|| IN_TREE.to_owned(), ToString::to_string),
+            theirs: |noted| noted.identities.as_ref(),
+        },
     ]
 }
 
@@ -146,10 +167,11 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
             metadata.word()
         ));
     }
-    let differing = values.iter().filter_map(|Value { name, ours, theirs }| {
-        let theirs = theirs(&noted).filter(|theirs| *theirs != ours)?;
+    let differing = values.iter().filter_map(|value| {
+        let theirs = (value.theirs)(&noted).filter(|theirs| **theirs != value.ours)?;
+        let given = value.given();
         Some(format!(
-            "--{name} {ours}: the directory was first served with {} ({}). All gateways of a directory must use the \
+            "{given}: the directory was first served with {} ({}). All gateways of a directory must use the \
              same value: use that one, or change it for all gateways and in this file",
             visible(theirs, false),
             visible(&file.to_string_lossy(), false)
@@ -199,7 +221,7 @@ fn text(values: &[Value], metadata: Metadata, format: u32) -> String {
          format = {format}\n"
     );
     for Value { name, ours, .. } in values {
-        // Names of regions have no quotes, and the others are words.
+        // Names of regions and stores have no quotes, and the others are words.
         text.extend([name, " = \"", ours, "\"\n"]);
     }
     text.extend(["metadata = \"", metadata.word(), "\"\n"]);
