@@ -118,7 +118,15 @@ impl fmt::Display for LoginError {
     }
 }
 
-impl Error for LoginError {}
+impl Error for LoginError {
+    // The sentence has the cause, so that the next error of the chain is that of the cause.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unavailable(cause) => cause.source(),
+            Self::Refused(_) | Self::TooOften(_) | Self::Unusable(..) => None,
+        }
+    }
+}
 
 /// A directory of people: LDAP.
 #[async_trait]

@@ -150,7 +150,15 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl Error for StoreError {}
+impl Error for StoreError {
+    // The sentence has the cause, so that the next error of the chain is that of the cause.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unavailable(cause) => cause.source(),
+            Self::Changed | Self::TooLarge | Self::ReadOnly => None,
+        }
+    }
+}
 
 /// A store of documents, which several gateways share. `conformance::documents` tests what every
 /// store must do.

@@ -34,7 +34,15 @@ impl fmt::Display for Unidentified {
     }
 }
 
-impl Error for Unidentified {}
+impl Error for Unidentified {
+    // The sentence has the cause, so that the next error of the chain is that of the cause.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unavailable(cause) => cause.source(),
+            Self::UnknownKey | Self::Inactive | Self::Expired | Self::InvalidToken => None,
+        }
+    }
+}
 
 /// A session, or the reason why a key has none.
 pub type SessionResult = Result<Arc<Session>, Unidentified>;

@@ -67,7 +67,15 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for OpenError {
+    // The sentence has the cause, so that the next error of the chain is that of the cause.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(cause) => cause.source(),
+            Self::Keys(_) | Self::NoMasterKey(_) | Self::OtherMasterKeys { .. } => None,
+        }
+    }
+}
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {

@@ -32,7 +32,7 @@ const UNKNOWN_LOOKS_MAX: u32 = 20;
 
 /// The error if the present state is not known.
 #[derive(Debug, Clone)]
-pub struct Unavailable(Arc<StoreError>);
+pub struct Unavailable(pub(super) Arc<StoreError>);
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +40,12 @@ impl fmt::Display for Unavailable {
     }
 }
 
-impl std::error::Error for Unavailable {}
+impl std::error::Error for Unavailable {
+    // The sentence has the cause, so that the next error of the chain is that of the cause.
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
 
 impl From<Unavailable> for Unidentified {
     fn from(why: Unavailable) -> Self {

@@ -238,3 +238,34 @@ fn a_look_leaves_the_thread_to_others() {
         look.await.unwrap();
     });
 }
+
+/// A log shows an error and its sources: each cause comes once, down to the last.
+#[test]
+fn causes_come_once() {
+    #[derive(Debug)]
+    struct NoAnswer(std::io::Error);
+    impl std::fmt::Display for NoAnswer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("no answer")
+        }
+    }
+    impl std::error::Error for NoAnswer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+    let of_store = || StoreError::Unavailable(Box::new(NoAnswer(std::io::Error::other("cut"))));
+    let errors: [Box<dyn std::error::Error>; 5] = [
+        Box::new(of_store()),
+        Box::new(OpenError::from(of_store())),
+        Box::new(Unavailable(Arc::new(of_store()))),
+        Box::new(Unidentified::from(Unavailable(Arc::new(of_store())))),
+        Box::new(crate::directory::LoginError::Unavailable(of_store())),
+    ];
+    for error in errors {
+        let chain = std::iter::successors(Some(&*error), |error| error.source());
+        let shown = chain.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+        assert!(shown.ends_with("the store cannot be used: no answer: cut"), "{shown}");
+        assert_eq!((shown.matches("no answer").count(), shown.matches("cut").count()), (1, 1), "{shown}");
+    }
+}
