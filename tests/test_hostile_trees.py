@@ -4,7 +4,6 @@ import ctypes
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 
@@ -17,6 +16,8 @@ from support.tools import identity
 
 KEPT = "kept"
 LEFT = 47 * "0" + "7"
+
+
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
@@ -196,8 +197,11 @@ def test_tools_of_root_give_nothing_away(make_server, outside):
 
 
 NOBODY, VICTIM = 65534, 12077
+
+
 ANNOUNCED, KEPT_OUT = "x" + 31 * "0" + "1", 31 * "0" + "2"
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
 ATTRIBUTES = ("--metadata", "xattr")
 
 
@@ -215,6 +219,9 @@ def of_victim(place, *files):
     for path in [place, *place.rglob("*")]:
         os.chown(path, VICTIM, VICTIM)
     place.chmod(0o700)
+
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
 @only_root
@@ -577,62 +584,6 @@ def test_directories_of_a_put_go_with_their_last_object_by_any_umask(make_server
     assert bucket.file("a/b").stat().st_mode & 0o777 == 0o777 & ~mask
     expect.ok(bucket.delete("a/b/c"), 204)
     assert not bucket.file("a").exists()
-
-
-@only_root
-class TestLeases:
-    """Programs as Samba keep leases on files, and give them up when someone else opens the file."""
-
-    @pytest.fixture
-    def bucket(self, make_server):
-        bucket = Bucket(make_server(), "lab").create()
-        bucket.put("key", b"1")
-        return bucket
-
-    def hold(self, bucket, gives_up):
-        """Takes a lease in a process of its own, and returns that process."""
-        script = (
-            "import fcntl, os, signal, sys, time\n"
-            "fd = os.open(sys.argv[1], os.O_RDWR)\n"
-            "def give_up(*_):\n"
-            "    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n"
-            f"signal.signal(signal.SIGIO, {'give_up' if gives_up else 'signal.SIG_IGN'})\n"
-            "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
-            "print('held', flush=True)\n"
-            "time.sleep(60)\n"
-        )
-        command = [sys.executable, "-c", script, bucket.file("key")]
-        holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if holder.stdout.readline() != "held\n":
-            holder.wait(10)
-            pytest.skip("the file system has no leases")
-        return holder
-
-    @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-    def test_who_gives_up_is_waited_for(self, bucket, method):
-        holder = self.hold(bucket, gives_up=True)
-        try:
-            answer = bucket.raw.request(method, bucket.path("key"), body=b"2" if method == "PUT" else b"")
-            expect.ok(answer, 204 if method == "DELETE" else 200)
-        finally:
-            holder.kill()
-            holder.wait(10)
-
-    def test_who_does_not_is_named(self, bucket):
-        holder = self.hold(bucket, gives_up=False)
-        try:
-            began = time.monotonic()
-            answers = [bucket.get("key") for _ in range(3)]
-            assert time.monotonic() - began < 10
-            for answer in answers:
-                expect.error(answer, "SlowDown")
-            lines = [line for line in bucket.server.log.splitlines() if "holds a lease on the file" in line]
-            assert lines and all(" INFO " in line for line in lines), bucket.server.log
-            assert "kept changing" not in bucket.server.log
-        finally:
-            holder.kill()
-            holder.wait(10)
-        assert bucket.read("key") == b"1"
 
 
 def test_a_record_that_is_not_understood_fills_no_log(make_server):

@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+UNSUITABLE = "The file system of this bucket cannot hold objects; the server's log says why."
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "SEMANTICS.md"
 
 
