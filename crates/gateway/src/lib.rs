@@ -22,6 +22,7 @@ mod descriptors;
 mod effects;
 mod errors;
 mod explanation;
+pub mod failure;
 mod forwarded;
 mod gateway;
 pub mod identities;

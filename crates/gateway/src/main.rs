@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use gateway::cli::{Cli, Command, Said, refuse_unknown_variables};
-use gateway::serve::Failure;
+use gateway::failure::Failure;
 use gateway::server::Inherited;
 use gateway::{commands, manual, serve, text};
 

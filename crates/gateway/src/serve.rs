@@ -1,7 +1,5 @@
 //! `slipway serve`: starts a server from its options, and stops it again.
 
-use std::ffi::OsString;
-use std::fmt;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -22,13 +20,14 @@ use tokio::task::JoinHandle;
 use crate::access::Storage;
 use crate::audit::AuditLog;
 use crate::body::DigestServices;
-use crate::cli::{Cli, Said};
+use crate::cli::Said;
 use crate::clients::{Clients, Trusted};
 use crate::config::ServeOptions;
 use crate::credentials::{self, Origin, Root};
 use crate::descriptors::raise_descriptor_limit;
+use crate::failure::Failure;
 use crate::gateway::{Gateway, Places, Settings};
-use crate::identities::{NotOpened, Store, open_registry};
+use crate::identities::{Store, open_registry};
 use crate::limits::{
     ACTIONS_MAX, BLOCKING_THREADS_MAX, LARGE_DOCUMENTS_MAX, REFUSED_LINGERING_MAX, TRACES_STOP_TIME_MAX,
     UNSIGNED_ACTIONS_MAX, UNSIGNED_BYTES_MAX,
@@ -52,48 +51,6 @@ use crate::{
 
 /// The time that blocking work may still run after the drain.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
-
-/// The reason why a server could not start, as a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// The command line, a variable or the configuration file is wrong, or a file of keys or
-    /// certificates that they name.
-    Configuration(String),
-    /// Anything else.
-    Other(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Configuration(message) | Self::Other(message)) = self;
-        f.write_str(message)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    /// Names the place in the file, if the option is set there ([`Cli::located`]).
-    fn located(self, arguments: &[OsString]) -> Self {
-        match self {
-            Self::Configuration(message) => Self::Configuration(Cli::located(arguments, message)),
-            Self::Other(message) => Self::Other(Cli::located(arguments, message)),
-        }
-    }
-}
-
-impl From<NotOpened> for Failure {
-    fn from(NotOpened { message, is_of_keys }: NotOpened) -> Self {
-        // As what is wrong with the keys themselves.
-        if is_of_keys { Self::Configuration(message) } else { Self::Other(message) }
-    }
-}
-
-impl From<String> for Failure {
-    fn from(message: String) -> Self {
-        Self::Other(message)
-    }
-}
 
 /// Serves until SIGTERM or SIGINT, with the options that were read from `said`.
 pub fn run(options: ServeOptions, said: Said, inherited: Inherited) -> Result<(), Failure> {
