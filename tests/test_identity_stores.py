@@ -289,7 +289,7 @@ def test_tools_read_the_store(make_server, one_store, tmp_path):
     assert without.returncode != 0 and f'no user "{name}"' in without.stderr, without
     env = {"SLIPWAY_MASTER_KEY": MASTER_KEY}
     done = subprocess.run(
-        [binary(), "master-key", "rotate", one.tree, *options],
+        [binary(), "master-key", "rotate", one.tree, "--yes", *options],
         capture_output=True,
         text=True,
         env=env,

@@ -60,6 +60,11 @@ def test_a_new_key(make_server, tmp_path):
     assert nowhere.returncode == 2 and says in nowhere.stderr
     server = make_server("--master-key-file", str(file))
     assert ids(server) == [key_id]
+    for inside in (server.tree / "key", server.tree / "bucket" / "key"):
+        inside.parent.mkdir(exist_ok=True)
+        refused = new(inside)
+        assert refused.returncode == 2 and f"would lie in {server.tree}" in refused.stderr, refused
+        assert not inside.exists()
     assert line not in server.log + server.output
 
 
@@ -179,7 +184,7 @@ def test_secrets_are_encrypted_anew(make_server, tmp_path):
         alice = registry.user("alice")
     key_file(file, OTHER_MASTER_KEY, MASTER_KEY)
     reload(server, "was reloaded")
-    options = [server.tree, "--master-key-file", file]
+    options = [server.tree, "--master-key-file", file, "--yes"]
     assert run("master-key", "rotate", *options) == f"{server.tree}: secrets encrypted anew: 1\n"
     assert run("master-key", "rotate", *options) == f"{server.tree}: secrets encrypted anew: 0\n"
     assert len(ids(server)) == 1
@@ -193,6 +198,33 @@ def test_secrets_are_encrypted_anew(make_server, tmp_path):
     )
 
 
+def test_a_rotation_asks_first(make_server, tmp_path):
+    """It names the gateways that can be seen and what to check, and changes nothing without --yes."""
+    file, new_file = key_file(tmp_path / "key", MASTER_KEY), tmp_path / "new"
+    server = make_server("--master-key-file", str(file))
+    with Registry(server.tree, server.account) as registry:
+        alice = registry.user("alice")
+    kept, [first] = documents(server), ids(server)
+    key_file(new_file, OTHER_MASTER_KEY, MASTER_KEY)
+    rotate = ["master-key", "rotate", server.tree, "--master-key-file", new_file]
+    says = run(*rotate, status=1)
+    second = re.search("no gateway has the master key ([0-9a-f]{8}) as its first one yet", says)[1]
+    assert f"would be encrypted with the master key {second}: 1. Nothing was changed" in says
+    assert "is serving this directory" in says and "refuse all users (503)" in says and "--yes" in says
+    assert documents(server) == kept and ids(server) == [first]
+    check_known(client(server, alice))
+    key_file(file, OTHER_MASTER_KEY, MASTER_KEY)
+    assert "master keys" in reload(server, "was reloaded")
+    says = run(*rotate, status=1)
+    assert "as its first one yet" not in says and "Nothing was changed" in says
+    assert run(*rotate, "--yes").endswith("secrets encrypted anew: 1\n")
+    assert ids(server) == [second] and documents(server) != kept
+    check_known(client(server, alice))
+    # A key that is not in use is no reason to wait for an answer.
+    says = run("master-key", "rotate", server.tree, "--master-key-file", key_file(tmp_path / "x", MASTER_KEY), status=2)
+    assert "with another master key" in says and "temporary" not in says, says
+
+
 def documents(server) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (server.tree / ".slipway" / "iam").glob("account-*")}
 
@@ -204,7 +236,7 @@ def test_a_rotation_that_a_gateway_was_not_told_of(make_server, tmp_path):
         alice = client(server, registry.user("alice"))
     check_known(alice)
     file = key_file(tmp_path / "key", OTHER_MASTER_KEY, MASTER_KEY)
-    run("master-key", "rotate", server.tree, "--master-key-file", file)
+    run("master-key", "rotate", server.tree, "--master-key-file", file, "--yes")
     (key,) = ids(server)
     says = f"encrypted with the master key {key}, which this gateway does not have: add the line of this key"
     poll(lambda: says in server.log, 10)

@@ -185,6 +185,13 @@ fn outer_tree(place: &Path) -> Option<&Path> {
     place.ancestors().skip(1).find(|above| account::is_kept(above, STATE_DIR))
 }
 
+/// Returns the served directory that contains the file `place`, if there is one. A trace of a
+/// gateway that anyone could have left, as in /tmp, is none.
+pub fn served_around(place: &Path) -> Option<PathBuf> {
+    let place = place_of(place);
+    outer_tree(&place).filter(|outer| !may_be_planted(outer)).map(Path::to_owned)
+}
+
 /// Fails for a directory inside another one that is served, unless the inner one was served before:
 /// usually, the user meant the outer one. Serving the inner one creates files for its account and
 /// keys, which are foreign files to gateways of the outer one.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use backend_posix::tools::served_by;
 use clap::{Args, Subcommand};
-use iam::model::{IamError, KeyOwner};
-use iam::{Documents, LostKey, MasterKeys, Principal, ROOT_NAME, Registry, RootIdentity};
+use iam::model::{IamCode, IamError, KeyOwner};
+use iam::{Documents, LostKey, MasterKeys, Principal, ROOT_NAME, Registry, RootIdentity, Rotation};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
 
@@ -20,7 +20,7 @@ use super::{Console, FOUND, OK, shown};
 use crate::identities::{self, Store, StoreOptions, SystemClock};
 use crate::master_key::{self, Given};
 use crate::state_dir::{Access, STATE_DIR};
-use crate::{account, credentials};
+use crate::{account, credentials, storage};
 
 /// The commands for master keys.
 #[derive(Debug, Clone, Subcommand)]
@@ -30,9 +30,10 @@ pub enum MasterKeyCommand {
     /// Encrypt the secrets of all users' access keys in DIR again, with the first of the given
     /// master keys. The old master keys must be given too, after the first, since they decrypt the
     /// secrets. Before this, put the new key on the first line of the file of every gateway, and
-    /// reload the gateways (SIGHUP). Gateways may go on serving. Exit status: 0 all secrets are
-    /// encrypted with the first key; 2 some may not be
-    Rotate(TreeOptions),
+    /// reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command changes
+    /// nothing, and says what to check first. Exit status: 0 all secrets are encrypted with the
+    /// first key; 1 nothing was changed, since --yes was not given; 2 some may not be
+    Rotate(RotateOptions),
     /// Deactivate the access keys in DIR whose secrets cannot be decrypted, because their master
     /// keys are lost. The secrets are deleted, so that gateways can start again. Without --yes, the
     /// command only lists these access keys. Stop all gateways of DIR first. Exit status: 0 done; 1
@@ -53,7 +54,20 @@ pub struct ForgetOptions {
     pub yes: bool,
 }
 
-/// Options of `slipway master-key rotate`, and of other commands that need the master keys.
+/// Options of `slipway master-key rotate`.
+#[derive(Debug, Clone, Args)]
+pub struct RotateOptions {
+    /// The tree, and the master keys.
+    #[command(flatten)]
+    pub tree: TreeOptions,
+
+    /// Encrypt the secrets: every gateway of DIR has the first of the given master keys. A gateway
+    /// without that key refuses the requests of all users afterwards (503), until it has the key
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Options of the commands that need the master keys of a directory.
 #[derive(Debug, Clone, Args)]
 pub struct TreeOptions {
     /// The directory that gateways serve
@@ -107,22 +121,52 @@ fn run_new(console: &Console, path: &Path) -> ExitCode {
     }
 }
 
-fn run_rotate(console: &Console, options: &TreeOptions) -> ExitCode {
-    let dir = shown(&options.dir);
+fn run_rotate(console: &Console, options: &RotateOptions) -> ExitCode {
+    let dir = shown(&options.tree.dir);
     match rotate(options) {
-        Ok(count) => {
+        Ok(Rotated::Done(count)) => {
             console.say(&format!("{dir}: secrets encrypted anew: {count}"));
             OK.into()
+        }
+        Ok(Rotated::Asked(Rotation { key, secrets, is_in_use })) => {
+            if let Some(served) = served_by(&options.tree.dir) {
+                console.say(&format!("{dir}: {served}"));
+            }
+            if !is_in_use {
+                console.say(&format!(
+                    "{dir}: no gateway has the master key {key} as its first one yet: write its line before the others \
+                     in the file of each gateway, and reload them (SIGHUP)"
+                ));
+            }
+            console.say(&format!(
+                "{dir}: secrets that would be encrypted with the master key {key}: {secrets}. Nothing was changed. A \
+                 gateway without this key would then refuse all users (503). Check that every gateway, on all machines, \
+                 was started or reloaded with it: the log of a reload has \"master keys\" among what is new. Then give \
+                 the command again with --yes. Afterwards, slipway ready ADDRESS fails for a gateway that lacks the key"
+            ));
+            FOUND.into()
         }
         Err(why) => console.fail(&format!("{dir}: {why}")),
     }
 }
 
-fn rotate(options: &TreeOptions) -> std::result::Result<usize, String> {
-    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, false)?;
+/// The result of `slipway master-key rotate`.
+enum Rotated {
+    /// The secrets were encrypted anew; this is their number.
+    Done(usize),
+    /// Nothing was changed, and this would be.
+    Asked(Rotation),
+}
+
+fn rotate(options: &RotateOptions) -> std::result::Result<Rotated, String> {
+    let Prepared { runtime, documents, keys, root, clock } = Prepared::of(&options.tree, !options.yes)?;
     runtime.block_on(async {
+        if !options.yes {
+            let registry = Registry::unread(documents, Some(keys), &root, clock);
+            return registry.rotation().await.map(Rotated::Asked).map_err(|e| told(&e));
+        }
         let registry = Registry::open(documents, Some(keys), &root, clock).await;
-        registry.map_err(|e| e.to_string())?.reseal().await.map_err(|e| told(&e))
+        registry.map_err(|e| e.to_string())?.reseal().await.map(Rotated::Done).map_err(|e| told(&e))
     })
 }
 
@@ -181,10 +225,14 @@ fn forget(options: &ForgetOptions) -> std::result::Result<Forgotten, String> {
     })
 }
 
-/// Returns the text of an error, with its cause.
+/// Returns the text of an error, with its cause. That of a store is the cause alone: the message is
+/// for clients, and says only that the server has failed.
 pub fn told(error: &IamError) -> String {
-    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{}{cause}", error.message)
+    match error.source() {
+        Some(cause) if error.code == IamCode::ServiceUnavailable => cause.to_string(),
+        Some(cause) => format!("{}: {cause}", error.message.trim_end_matches('.')),
+        None => error.message.clone(),
+    }
 }
 
 /// The objects that are needed to change the identities of a tree through the same code as a
@@ -241,6 +289,13 @@ fn check_owner(state_dir: &Path) -> std::result::Result<(), String> {
 }
 
 fn new(path: &Path) -> std::result::Result<String, String> {
+    if let Some(outer) = storage::served_around(path) {
+        return Err(format!(
+            "the file would lie in {}, which a gateway serves, so that each copy of that directory could be decrypted \
+             with it: name a file elsewhere",
+            shown(&outer)
+        ));
+    }
     let line = MasterKeys::new_line().map_err(|e| e.to_string())?;
     let keys = MasterKeys::read(&line).map_err(|e| e.to_string())?;
     let id = keys.ids().next().map(|id| id.to_string()).unwrap_or_default();

@@ -288,7 +288,8 @@ pub const PAGES: &[Page] = &[
         name: "slipway-master-key-rotate",
         description: &[
             "The secrets are encrypted with the first key that is given. The keys before it have to be given as well, since \
-             they decrypt. Gateways go on serving; each must have been reloaded with the same keys.",
+             they decrypt. Gateways go on serving; each must have been reloaded with the same keys: one without the first key would refuse \
+             all users. So nothing is changed without --yes.",
             "The command changes DIR as a gateway does. It is run as the user that the gateways run as.",
         ],
         sections: &[Section {
@@ -298,7 +299,7 @@ pub const PAGES: &[Page] = &[
                     "",
                     "The file has the new key, and below it the old one; all gateways were reloaded with it:",
                 ),
-                ("$", "slipway master-key rotate /srv/s3 --master-key-file /etc/slipway/master.key"),
+                ("$", "slipway master-key rotate /srv/s3 --master-key-file /etc/slipway/master.key --yes"),
             ],
         }],
         see_also: &["slipway-master-key-new(1)"],

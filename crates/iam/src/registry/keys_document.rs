@@ -93,6 +93,28 @@ fn read(json: &[u8]) -> Result<KeysDocument, OpenError> {
     Err(OpenError::Keys(format!("it has the format {found}, and this version of slipway reads {FORMAT}")))
 }
 
+/// Fails if there are master keys in use, and none of them was given.
+fn check(used: &[KeyId], given: &[KeyId]) -> Result<(), OpenError> {
+    if used.is_empty() || given.iter().any(|id| used.contains(id)) {
+        return Ok(());
+    }
+    let (used, given) = (used.to_vec(), given.to_vec());
+    Err(if given.is_empty() {
+        OpenError::NoMasterKey(used)
+    } else {
+        OpenError::OtherMasterKeys { used, given }
+    })
+}
+
+/// Returns the ids of the master keys in use. Fails if none of them is among `keys`.
+pub async fn used(documents: &dyn Documents, keys: &MasterKeys) -> Result<Vec<KeyId>, OpenError> {
+    let document = documents.read(&DocumentName::of_keys()).await?;
+    let used =
+        document.map(|(json, _)| read(&json)).transpose()?.map_or_else(Vec::new, |read| read.master_keys);
+    check(&used, &keys.ids().collect::<Vec<_>>())?;
+    Ok(used)
+}
+
 /// Checks that one of the master keys in use is among `keys`, and adds the key that this gateway
 /// seals with to the document. If there is no document yet, the first gateway with a master key
 /// makes it.
@@ -104,12 +126,7 @@ pub async fn agree(documents: &dyn Documents, keys: Option<&MasterKeys>) -> Resu
             Some((json, tag)) => (read(&json)?.master_keys, Some(tag)),
             None => (Vec::new(), None),
         };
-        if !used.is_empty() && given.is_empty() {
-            return Err(OpenError::NoMasterKey(used));
-        }
-        if !used.is_empty() && !given.iter().any(|id| used.contains(id)) {
-            return Err(OpenError::OtherMasterKeys { used, given });
-        }
+        check(&used, &given)?;
         // The first one seals. The others are there to open what others have sealed.
         let Some(first) = given.first().filter(|id| !used.contains(id)) else { return Ok(()) };
         let document = KeysDocument { format: FORMAT, master_keys: [used, vec![*first]].concat() };

@@ -19,5 +19,5 @@ mod uses;
 pub use clock::Clock;
 pub use keys_document::OpenError;
 pub use present::{FRESH, Registry, Unavailable};
-pub use rotation::LostKey;
+pub use rotation::{LostKey, Rotation};
 pub use uses::{LastUse, UsedService};

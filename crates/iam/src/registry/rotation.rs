@@ -31,6 +31,18 @@ pub struct LostKey {
     pub master_key: KeyId,
 }
 
+/// The effects that [`Registry::reseal`] would have.
+#[derive(Debug, Clone, Copy)]
+pub struct Rotation {
+    /// The master key that would seal all secrets.
+    pub key: KeyId,
+    /// The number of secrets that another master key seals.
+    pub secrets: usize,
+    /// True if a gateway has written into the store that it seals with the key. Others may still
+    /// lack it.
+    pub is_in_use: bool,
+}
+
 /// Returns the keys of an account whose secrets need a master key that is not here.
 fn lost_keys_of(document: &AccountDocument, keys: &MasterKeys) -> Vec<LostKey> {
     let of_root = document.root_keys.iter().map(|key| (KeyOwner::Root, key));
@@ -55,6 +67,21 @@ impl Registry {
         let state = self.look().await?;
         all_open(&state)?;
         Ok(state.accounts().flat_map(|account| lost_keys_of(account.document(), keys)).collect())
+    }
+
+    /// Returns the effects that [`Registry::reseal`] would have, and changes nothing. Fails if none
+    /// of the master keys is in use in the store.
+    pub async fn rotation(&self) -> Result<Rotation, IamError> {
+        let keys = self.keys.load_full();
+        let keys = keys.master.as_ref().ok_or_else(no_master_key)?;
+        let key = MasterKeys::ids(keys).next().ok_or_else(no_master_key)?;
+        let used = keys_document::used(&*self.documents, keys).await;
+        let used = used.map_err(|error| unavailable().caused_by(error))?;
+        let state = self.look().await?;
+        all_open(&state)?;
+        let secrets = state.accounts().flat_map(|account| account.document().keys());
+        let others = secrets.filter(|one| one.secret.as_ref().is_some_and(|sealed| sealed.key_id() != key));
+        Ok(Rotation { key, secrets: others.count(), is_in_use: used.contains(&key) })
     }
 
     /// Seals all secrets anew with the first master key, account by account. Then it takes the keys

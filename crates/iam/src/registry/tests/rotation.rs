@@ -16,8 +16,15 @@ async fn all_secrets_are_sealed_anew() {
     let of_root = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
     let make = |document: &mut AccountDocument, cx: &Context<'_>| document.create_access_key(&of_root, cx);
     let root = old.registry.change(&account, &make).await.unwrap();
+    // None has the second key yet.
+    let store = Arc::new(documents.clone());
+    let beside = Registry::unread(store, master_keys(&[SECOND, FIRST]), &super::root(), clock.clone());
+    let would = beside.rotation().await.unwrap();
+    assert_eq!((would.secrets, would.is_in_use), (2, false));
     let both = gateway_with(&documents, &clock, &[SECOND, FIRST]).await;
+    assert!(beside.rotation().await.unwrap().is_in_use);
     assert_eq!(both.registry.reseal().await.unwrap(), 2);
+    assert_eq!(beside.rotation().await.unwrap().secrets, 0);
     assert_eq!(both.registry.reseal().await.unwrap(), 0);
     let ids = master_keys(&[FIRST, SECOND]).unwrap();
     let [first, second] = ids.ids().map(|id| id.to_string()).collect::<Vec<_>>().try_into().unwrap();
