@@ -412,6 +412,21 @@ def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
         assert "InvalidInput" in admin.refused("user", "set-posix", "--", "ann", wrong)
     assert "give UID:GID" in admin.refused("user", "set-posix", "ann", "12101")
     admin.refused("role", "set-posix", "nobody", "12101:12101")
+    # With which each request would be refused, as far as this server knows.
+    for identity, why in (
+        ("500:100", "its uid is below --uid-min (1000) of the server"),
+        ("daemon", "daemon is 1:1: its uid is below --uid-min (1000)"),
+        ("nosuchaccount", "the server's system has no account nosuchaccount"),
+    ):
+        refused = admin.refused("user", "set-posix", "ann", identity)
+        assert "InvalidInput" in refused and why in refused, refused
+    assert "nobody" in admin("user", "set-posix", "ann", "nobody")
+    server.stop()
+    # A server that uses no POSIX identities has no rules for them.
+    server = make_server("--master-key-file", key_file, tree=tree, env=env)
+    admin = Admin(tmp_path, AWS_ENDPOINT_URL=server.endpoint, **root)
+    assert "500:100" in admin("user", "set-posix", "ann", "500:100")
+    assert "InvalidInput" in admin.refused("user", "set-posix", "ann", "0:0")
 
 
 def code_or_none(call, **members) -> str | None:

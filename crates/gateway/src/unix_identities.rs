@@ -26,6 +26,9 @@ const ASKED_MAX: usize = 2;
 /// The time that a request waits for an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// The reason why an identity is refused whose uid is too small.
+const BELOW_MINIMUM: &str = "its uid is below --uid-min";
+
 /// Finds the POSIX identities of requesters, by the options of the server.
 #[derive(Debug)]
 pub struct UnixIdentities {
@@ -107,6 +110,33 @@ impl UnixIdentities {
     }
 }
 
+impl UnixIdentities {
+    /// Returns the reason why the requests of a user with the identity `unix` would be refused;
+    /// `None` if they would not. A name is looked up anew. Fails if the system does not answer.
+    pub async fn refusal(&self, unix: &UnixName) -> s3_wire::Result<Option<String>> {
+        let (account, whose) = match unix {
+            UnixName::Ids(identity) => (identity.account, String::new()),
+            UnixName::Account(name) | UnixName::User(name) => {
+                self.accounts.kept().remove(name);
+                match self.accounts.find(name).await? {
+                    Answer::Account(identity) => {
+                        (identity.account, format!("{name} is {}: ", identity.account))
+                    }
+                    Answer::NoSuchAccount => {
+                        return Ok(Some(format!("the server's system has no account {name}")));
+                    }
+                }
+            }
+        };
+        let why = match self.rules.refusal(account) {
+            Some(BELOW_MINIMUM) => format!("{BELOW_MINIMUM} ({}) of the server", self.rules.minimum_uid),
+            Some(why) => why.to_owned(),
+            None => return Ok(None),
+        };
+        Ok(Some(format!("{whose}{why}")))
+    }
+}
+
 fn is_of(requester: &Requester, account: &AccountId) -> bool {
     requester.session().is_some_and(|session| session.principal.account.id() == account)
 }
@@ -117,7 +147,7 @@ impl Rules {
         if account.uid() == 0 || account.gid() == 0 {
             return Some("its uid or gid is 0");
         }
-        (account.uid() < self.minimum_uid).then_some("its uid is below --uid-min")
+        (account.uid() < self.minimum_uid).then_some(BELOW_MINIMUM)
     }
 }
 

@@ -334,12 +334,32 @@ fn posix(text: &str) -> Result<Posix, QueryError> {
     made.map_err(invalid)
 }
 
+/// Refuses a POSIX identity with which this server would refuse each request. A server that does
+/// not use POSIX identities has no rules, and its system need not have the users.
+async fn check_posix(identity: &Posix, call: &ActionCall<'_>) -> Result<(), QueryError> {
+    let Some(unix) = call.unix else { return Ok(()) };
+    match unix.refusal(&identity.unix_name()).await {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => {
+            let message = format!("All requests with the POSIX identity {identity} would be refused: {why}.");
+            Err(QueryError::new(QueryCode::InvalidInput, message))
+        }
+        Err(_) => Err(QueryError::new(
+            QueryCode::ServiceUnavailable,
+            "The server's system does not say who the POSIX identity is.",
+        )),
+    }
+}
+
 #[async_trait]
 impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
     with_nothing! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let identity = self.identity.map(posix).transpose()?;
+        if let Some(identity) = &identity {
+            check_posix(identity, call).await?;
+        }
         let change = |document: &mut AccountDocument, of: &Holder| match of {
             Holder::Role(name) => document.set_role_posix(name, identity.as_ref()),
             Holder::User(name) | Holder::Group(name) => document.set_user_posix(name, identity.as_ref()),

@@ -12,6 +12,7 @@ use s3_types::{S3Action, Timestamp};
 
 use super::error;
 use crate::access::{Asker, Authorized, Storage, Subject};
+use crate::unix_identities::UnixIdentities;
 
 /// The surroundings of an action that is performed.
 pub(super) struct ActionCall<'c> {
@@ -19,6 +20,8 @@ pub(super) struct ActionCall<'c> {
     pub registry: &'c Registry,
     /// The storage with the buckets, which only actions on whole accounts need.
     pub storage: &'c Storage,
+    /// The rules for POSIX identities, if the server uses these.
+    pub unix: Option<&'c UnixIdentities>,
     /// The present state of the identities.
     pub state: Arc<Snapshot>,
     /// The requester's account in this state.

@@ -165,6 +165,7 @@ async fn perform(
     let call = ActionCall {
         registry: &gateway.registry,
         storage: &gateway.storage,
+        unix: gateway.unix.as_ref(),
         state,
         account,
         session: &session,

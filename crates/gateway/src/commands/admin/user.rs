@@ -96,8 +96,9 @@ pub enum UserCommand {
         name: String,
     },
     /// Set the uid, gid and groups with which a user's requests access files, for gateways that run
-    /// with the option impersonate or chown. This needs the root key with which the gateway was
-    /// started
+    /// with the option impersonate or chown. Such a gateway refuses a uid below its option uid-min,
+    /// and a system user that its machine does not know. This needs the root key with which the
+    /// gateway was started
     #[command(after_help = "Example: slipway admin user set-posix ann 1001:100:27,44")]
     SetPosix {
         /// The name of the user
