@@ -1,11 +1,13 @@
 """`slipway policy explain --tree`: what a directory that is served has to say about a request."""
 
 import json
+import os
 import subprocess
 
 import pytest
+from botocore.exceptions import ClientError
 
-from support.identities import allow, client, master_key, new_user, policy
+from support.identities import ROOT, allow, client, master_key, new_user, policy
 from support.server import binary
 
 
@@ -154,3 +156,28 @@ def test_nothing_is_written(server):
     before = {path: path.stat().st_mtime_ns for path in server.tree.rglob("*")}
     explain(server, *GET, "--user", "ann")
     assert {path: path.stat().st_mtime_ns for path in server.tree.rglob("*")} == before
+
+
+def test_whoever_is_disabled_is_refused(server, account):
+    """Whatever the policies allow, as a gateway does; this is said first."""
+    key = new_user(server, "ann", allow("s3:*"))
+    assert explain(server, *GET, "--user", "ann")["decision"] == "allowed"
+    admin = [str(binary()), "admin", "user"]
+    root = {"AWS_ACCESS_KEY_ID": ROOT[0], "AWS_SECRET_ACCESS_KEY": ROOT[1]}
+    env = {**os.environ, **root, "AWS_ENDPOINT_URL": server.endpoint}
+    subprocess.run([*admin, "disable", "ann"], env=env, check=True, timeout=30, capture_output=True)
+    with pytest.raises(ClientError, match="InvalidAccessKeyId"):
+        client(server, "s3", key).get_object(Bucket="lab", Key="k")
+    told = run(server, *GET, "--user", "ann", status=1).stdout.splitlines()
+    assert told[0].startswith("refused: the user ann is disabled: all its keys and sessions are refused")
+    assert told[1] == "policies: allowed: the principal's own policies allow it"
+    told = explain(server, *GET, "--user", "ann", status=1)
+    assert told["decision"] == "refused" and told["policies"]["decision"] == "allowed"
+    subprocess.run([*admin, "enable", "ann"], env=env, check=True, timeout=30, capture_output=True)
+    assert explain(server, *GET, "--user", "ann")["decision"] == "allowed"
+
+
+def test_nobody_is_named(server):
+    """Both ways to say who asks are in the sentence."""
+    told = run(server, *GET, status=2).stderr
+    assert "--principal" in told and "--user" in told

@@ -35,7 +35,7 @@ pub struct ExplainOptions {
 
     /// The requester: the ARN of a user, of the root user of an account, or of a session (of a role
     /// or of a federated user); or `anonymous`
-    #[arg(long, value_name = "ARN", value_parser = requester, required_unless_present = "user")]
+    #[arg(long, value_name = "ARN", value_parser = requester)]
     pub principal: Option<Requester>,
 
     /// A directory that gateways serve. The policies of the requester, and the policy and owner of
@@ -109,7 +109,8 @@ struct Loaded {
     /// The source of the principal's POSIX identity, and whether names of the system's accounts
     /// count for it.
     unix: (Option<UnixName>, bool),
-    notes: Vec<String>,
+    /// The reason why the request is refused whatever policies say.
+    disabled: Option<String>,
     names: Names,
 }
 
@@ -125,6 +126,8 @@ struct Names {
 /// A decision with all that is said of it.
 struct Decided {
     principal: String,
+    /// The reason why the request is refused whatever policies say, if the principal is disabled.
+    disabled: Option<String>,
     verdict: Verdict,
     /// The reason for the verdict of the policies.
     reason: String,
@@ -171,11 +174,14 @@ impl Decided {
     }
 
     fn is_allowed(&self) -> bool {
-        self.verdict == Verdict::Allow && self.decisive_kernel().is_none()
+        self.disabled.is_none() && self.verdict == Verdict::Allow && self.decisive_kernel().is_none()
     }
 
     /// The decision and its reason.
     fn outcome(&self) -> (&'static str, &str) {
+        if let Some(why) = &self.disabled {
+            return ("refused", why);
+        }
         match self.decisive_kernel() {
             None => (decision(self.verdict), self.reason.as_str()),
             Some(kernel) => (by_kernel(kernel.verdict), kernel.sentence.as_str()),
@@ -219,7 +225,6 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
     let decisive: Vec<Note> = explanation.decisive().filter(|_| is_clear).copied().collect();
     let found =
         |note: &Note| found(note, &documents, &values, &loaded.names, (is_of_iam, decisive.contains(note)));
-    let notes = loaded.notes.iter().cloned().chain(notes(options));
     let kernel = options.tree.as_deref().and_then(|dir| ask_kernel(options, dir, &loaded));
     Ok(Decided {
         principal: by.title().to_owned(),
@@ -227,7 +232,8 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
         reason: reason(explanation.verdict, explanation.sums, case),
         kernel,
         statements: explanation.notes.iter().map(found).collect(),
-        notes: notes.collect(),
+        notes: notes(options),
+        disabled: loaded.disabled.clone(),
     })
 }
 
@@ -246,7 +252,10 @@ fn ask_kernel(options: &ExplainOptions, dir: &Path, loaded: &Loaded) -> Option<K
 
 /// Takes who asks and the documents from options and files.
 fn of_files(options: &ExplainOptions, is_trust: bool) -> Result<Loaded, String> {
-    let mut by = options.principal.clone().ok_or("--principal is missing")?;
+    let mut by = options
+        .principal
+        .clone()
+        .ok_or("--principal is missing; with --tree DIR, also --user NAME says who asks")?;
     if let Some(issuer) = &options.issuer {
         by.set_issuer(issuer)?;
     }
@@ -294,7 +303,7 @@ fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
         ids: [read.id, read.issuer_id],
         values: read.values,
         unix: (read.unix, read.is_of_tree),
-        notes: read.notes,
+        disabled: read.disabled,
         ..Loaded::of(read.by)
     })
 }
@@ -324,7 +333,7 @@ impl Loaded {
             ids: [None, None],
             values: Vec::new(),
             unix: (None, false),
-            notes: Vec::new(),
+            disabled: None,
             names: Names::default(),
         }
     }
@@ -440,7 +449,7 @@ const fn by_kernel(said: Said) -> &'static str {
 fn as_lines(options: &ExplainOptions, decided: &Decided) -> Vec<String> {
     let (outcome, why) = decided.outcome();
     let mut lines = vec![format!("{outcome}: {why}")];
-    if decided.decisive_kernel().is_some() {
+    if decided.disabled.is_some() || decided.decisive_kernel().is_some() {
         lines.push(format!("policies: {}: {}", decision(decided.verdict), decided.reason));
     }
     let mut statements: Vec<&Found> = decided.statements.iter().collect();

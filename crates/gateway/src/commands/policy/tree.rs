@@ -53,8 +53,8 @@ pub struct Read {
     pub unix: Option<UnixName>,
     /// True for a principal of the account that owns the directory.
     pub is_of_tree: bool,
-    /// Remarks about what decides besides policies.
-    pub notes: Vec<String>,
+    /// The reason why the request is refused whatever policies say, if somebody is disabled.
+    pub disabled: Option<String>,
 }
 
 impl Read {
@@ -109,7 +109,7 @@ async fn read(
         issuer_id: None,
         values: Vec::new(),
         unix: None,
-        notes: Vec::new(),
+        disabled: None,
     };
     this.add_principal(&state)?;
     if let Some(bucket) = target.bucket() {
@@ -156,6 +156,10 @@ impl Read {
     /// Adds the policies of the principal.
     fn add_principal(&mut self, state: &Snapshot) -> Result<(), String> {
         if matches!(self.by.kind, PartyKind::Anonymous | PartyKind::Root) {
+            let id = AccountId::new(self.by.account_id()).ok();
+            let account = id.and_then(|id| state.account(&id)).filter(|_| self.by.kind == PartyKind::Root);
+            self.disabled =
+                account.filter(|account| account.document().disabled).map(|_| of_account(&self.by));
             return Ok(());
         }
         let account = account_of(state, self.by.account_id())?;
@@ -185,10 +189,16 @@ impl Read {
         };
         self.permissions = identity.permissions.clone();
         self.unix.clone_from(&identity.principal.unix);
-        if identity.disabled || account.document().disabled {
-            self.notes
-                .push("the principal or its account is switched off: all its keys are refused".to_owned());
-        }
+        self.disabled = if account.document().disabled {
+            Some(of_account(&self.by))
+        } else {
+            let (kind, own) =
+                if session.is_some() { ("role", "sessions are") } else { ("user", "keys and sessions are") };
+            let name = identity.principal.arn.rsplit('/').next().unwrap_or_default();
+            identity.disabled.then(|| {
+                format!("the {kind} {name} is disabled: all its {own} refused, whatever policies say")
+            })
+        };
         self.add_values(identity, session);
         Ok(())
     }
@@ -240,10 +250,18 @@ impl Read {
         let trust = role.trust.as_deref();
         self.resource = Some(trust.ok_or("the trust policy of the role cannot be read")?.clone());
         if role.disabled || account.document().disabled {
-            self.notes.push("the role or its account is switched off: nobody may assume it".to_owned());
+            let whose = if role.disabled { "" } else { "account of the " };
+            let why =
+                format!("the {whose}role {arn} is disabled: nobody may assume it, whatever policies say");
+            self.disabled.get_or_insert(why);
         }
         Ok(())
     }
+}
+
+fn of_account(by: &Requester) -> String {
+    let id = by.account_id();
+    format!("the account {id} is disabled: all keys and sessions in it are refused, whatever policies say")
 }
 
 async fn bucket_state(dir: &Path, bucket: &BucketName) -> Result<Arc<BucketState>, String> {
