@@ -30,7 +30,7 @@ from support.ldap import (
     person_dn,
     refused,
 )
-from support.server import KEYS, SIDECARS, Server
+from support.server import KEYS, SIDECARS, Server, StartFailed
 from support.transports import make_certificate
 from support.wire import poll
 
@@ -476,6 +476,60 @@ class TestTransport:
         server.stop()
         server = make_server(*options, *base, env=KEYS | {"SLIPWAY_LDAP_BIND_PASSWORD": GATEWAY_PASSWORD})
         log_in(server, "ann", "of-ann")
+
+
+class TestStart:
+    """The settings are tried; a directory that does not answer keeps no server from starting."""
+
+    @pytest.mark.parametrize(
+        "wrong, says",
+        [
+            (("--ldap-server", "ldap://127.0.0.1:1"), "ldap://127.0.0.1:1: it cannot be connected to"),
+            (("--ldap-base", "dc=nowhere"), 'below "dc=nowhere" failed: 32 noSuchObject'),
+            (("--ldap-group-base", "ou=no,dc=lab"), "check --ldap-group-base"),
+            (("--ldap-bind-dn", "cn=nobody,dc=lab"), "refused: 49 invalidCredentials"),
+            ((), None),
+        ],
+    )
+    def test_what_nobody_can_log_in_with(self, make_server, slapd, tmp_path, options, wrong, says):
+        base = slapd.options(tmp_path)
+        if wrong and wrong[0] in base:
+            base[base.index(wrong[0]) + 1] = wrong[1]
+        else:
+            base += wrong
+        server = make_server(*options, *base, "--log", "debug")
+        tried = "the LDAP directory was tried at the start"
+        if says:
+            poll(lambda: tried in server.log, 10)
+            (line,) = [line for line in server.log.splitlines() if tried in line]
+            assert "WARN" in line and says in line.replace("\\", ""), line
+        else:
+            poll(lambda: "the LDAP directory answers" in server.log, 10)
+            assert tried not in server.log
+        assert GATEWAY_PASSWORD not in server.log
+
+    def test_one_that_stalls(self, make_server, slapd, tmp_path, options):
+        """The start does not wait for it."""
+        slapd.stall(True)
+        began = time.monotonic()
+        server = make_server(*options, *slapd.options(tmp_path))
+        assert time.monotonic() - began < 5
+        client(server, "s3").list_buckets()
+        poll(lambda: "it did not answer within 5 s" in server.log, 20)
+        slapd.stall(False)
+        give(server, "writers", group_dn("staff"), WRITES)
+        poll(lambda: ask(server, form("ann", "of-ann"))[0] == 200)
+
+    def test_what_can_never_work(self, make_server, slapd, tmp_path, options):
+        base = slapd.options(tmp_path)
+        with pytest.raises(StartFailed, match="--ldap-server needs a master key"):
+            make_server("--durability", "none", *base)
+        keys = ("--ldap-access-key-attribute", "s3AccessKey", "--ldap-secret-key-attribute", "s3SecretKey")
+        server = make_server("--durability", "none", *base, *keys)
+        assert "without a master key" in server.log
+        base[base.index("--ldap-server") + 1] = slapd.tls_url
+        with pytest.raises(StartFailed, match="--ldap-in-clear has no effect on servers of ldaps"):
+            make_server(*options, *base)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act as other users")

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use iam::{Registry, SecretText};
-use iam_remote::ldap::{KeyAttributes, Ldap, LdapSettings, check};
+use iam_remote::ldap::{KeyAttributes, Ldap, LdapServer, LdapSettings, check};
 use iam_remote::{ClientCertificate, Trust};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
 
 use crate::config::ServeOptions;
+use crate::master_key;
 use crate::secret_text::{of_command, of_file};
 
 /// The environment variable that may have the password itself.
@@ -25,10 +26,12 @@ pub struct Found {
 }
 
 impl Found {
-    /// Makes the directory, and sets it in the registry, which asks it about sessions.
+    /// Makes the directory, and sets it in the registry, which asks it about sessions. Its settings
+    /// are tried meanwhile: a directory that is away for a moment keeps no server from starting.
     pub fn open(self, registry: &Registry) -> Result<Arc<Ldap>, String> {
         let ldap = Arc::new(Ldap::new(self.settings, self.password)?);
         registry.set_directory(ldap.clone());
+        tokio::spawn(try_settings(ldap.clone()));
         Ok(ldap)
     }
 
@@ -36,6 +39,46 @@ impl Found {
     pub fn into_password(self) -> Option<SecretText> {
         self.password
     }
+}
+
+/// Tries the settings, and logs the reason if nobody can log in with them.
+async fn try_settings(ldap: Arc<Ldap>) {
+    match ldap.try_settings().await {
+        Ok(()) => tracing::debug!("the LDAP directory answers, and shows its entries to this server"),
+        Err(why) => tracing::warn!(
+            why,
+            "--ldap-server: the LDAP directory was tried at the start, and nobody can log in by it as long as this is so"
+        ),
+    }
+}
+
+/// Refuses options with which no login could succeed, or that have no effect.
+fn check_use(options: &ServeOptions, env: impl Fn(&str) -> Option<String>) -> Result<(), String> {
+    let ldap = &options.ldap;
+    if ldap.ldap_in_clear && ldap.ldap_server.iter().all(LdapServer::is_tls) {
+        return Err(
+            "--ldap-in-clear has no effect on servers of ldaps://, which always use TLS: leave it out, or \
+                    name a server of ldap:// by --ldap-server"
+                .to_owned(),
+        );
+    }
+    let has_master_key = options.master_key_file.is_some()
+        || options.master_key_command.is_some()
+        || env(master_key::VARIABLE).is_some_and(|text| !text.is_empty());
+    if has_master_key {
+        return Ok(());
+    }
+    let advice = "make one by slipway master-key new FILE, and give it by --master-key-file";
+    if ldap.ldap_access_key_attribute.is_none() {
+        return Err(format!(
+            "--ldap-server needs a master key, with which the sessions of logins are encrypted: {advice}"
+        ));
+    }
+    tracing::warn!(
+        "--ldap-server: without a master key, access keys in entries of the directory are served, and nobody can log \
+         in by a password: {advice}"
+    );
+    Ok(())
 }
 
 /// Checks the options about the directory, and reads the files that they name. Returns `None` if no
@@ -48,14 +91,17 @@ pub fn find(options: &ServeOptions, env: impl Fn(&str) -> Option<String>) -> Res
     check(&settings).map_err(|why| {
         format!("--ldap-server: {why}: give files with certificates (PEM) by --ldap-ca, --ldap-client-cert and --ldap-client-key")
     })?;
-    let password = password(options, env)?;
+    let password = password(options, &env)?;
     match (&settings.bind_dn, &password) {
         (Some(_), None) => Err(format!(
             "--ldap-bind-dn needs its password: give --ldap-bind-password-file, --ldap-bind-password-command or \
              {VARIABLE}"
         )),
         (None, Some(_)) => Err(format!("{WHAT} has no effect without --ldap-bind-dn: give that as well")),
-        _ => Ok(Some(Found { settings, password })),
+        _ => {
+            check_use(options, &env)?;
+            Ok(Some(Found { settings, password }))
+        }
     }
 }
 

@@ -17,10 +17,10 @@ use tokio::time::timeout;
 use super::attempts::{Attempt, Attempts, Sent};
 use super::connection::{config, connect};
 use super::entry::Entry;
-use super::failure::Failure;
+use super::failure::{Failure, result};
 use super::keys::Keys;
 use super::people::{Known, People};
-use super::searching::{Groups, by_access_key, by_dn, by_name, groups, is_only};
+use super::searching::{Groups, by_access_key, by_dn, by_name, groups, is_only, look_at_bases};
 use super::settings::{KeyAttributes, LdapSettings, Protection};
 use crate::limits::{
     DIRECTORY_QUESTIONS_MAX, DIRECTORY_TIME_MAX, KEY_TIME, LOGIN_NAME_BYTES_MAX, LOGINS_MAX,
@@ -102,6 +102,20 @@ impl Ldap {
     /// Takes another password of the DN that searches are made as, for the next connection.
     pub fn set_password(&self, password: Option<SecretText>) {
         self.0.password.store(password.map(Arc::new));
+    }
+
+    /// Tries the settings: connects, binds as the gateway, and looks for the entries below which
+    /// people and groups are. Fails with a sentence, after [`DIRECTORY_TIME_MAX`] at most.
+    pub async fn try_settings(&self) -> Result<(), String> {
+        let inner = Arc::clone(&self.0);
+        let tried = in_time(async move {
+            let mut connection = inner.searching().await?;
+            look_at_bases(&mut connection, &inner.settings).await
+        });
+        tried.await.map_err(|failure| {
+            let (Failure::Away(why) | Failure::Odd(why)) = failure;
+            why
+        })
     }
 
     /// Does something with the directory in a task of its own: it goes on if whoever waits goes
@@ -234,7 +248,8 @@ impl Inner {
         if bound.rc == SUCCESS {
             return Ok(());
         }
-        Err(format!("the gateway itself was refused: {} {}", bound.rc, bound.text))
+        let why = result(bound.rc, &bound.text);
+        Err(format!("the gateway itself was refused: {why}: check --ldap-bind-dn and its password"))
     }
 
     /// Makes what is known of an entry. `None` for one that is disabled; without a name for one
@@ -377,7 +392,7 @@ impl Inner {
             }
             rc => {
                 sent.was_not_seen();
-                Err(Failure::Odd(format!("a bind failed: {rc} {}", bound.text)))
+                Err(Failure::Odd(format!("a bind failed: {}", result(rc, &bound.text))))
             }
         }
     }

@@ -6,7 +6,7 @@ use iam::folded_dn;
 use ldap3::{DerefAliases, Ldap, LdapResult, ResultEntry, Scope, SearchEntry, SearchOptions, ldap_escape};
 
 use super::entry::{ATTRIBUTES, Entry};
-use super::failure::Failure;
+use super::failure::{Failure, result};
 use super::settings::{KeyAttributes, LdapSettings};
 use crate::limits::{DIRECTORY_GROUPS_MAX, DIRECTORY_TIME_MAX, GROUP_DEPTH_MAX, GROUPS_IN_A_SEARCH};
 
@@ -65,12 +65,31 @@ async fn search(
         SUCCESS => Ok((entries, false)),
         SIZE_LIMIT_EXCEEDED => Ok((entries, true)),
         NO_SUCH_OBJECT if matches!(place, Place::At(_)) => Ok((Vec::new(), false)),
-        _ => Err(Failure::Odd(format!("a search below {base:?} failed: {rc} {text}"))),
+        _ => Err(Failure::Odd(format!("a search below {base:?} failed: {}", result(rc, &text)))),
     }
 }
 
 fn of_people(settings: &LdapSettings) -> Vec<&str> {
     ATTRIBUTES.iter().copied().chain([&*settings.name_attribute]).collect()
+}
+
+/// Fails unless the directory shows an entry at or below each base of searches.
+pub async fn look_at_bases(ldap: &mut Ldap, settings: &LdapSettings) -> Result<(), Failure> {
+    let LdapSettings { base, group_base, .. } = settings;
+    let bases = [("--ldap-base", base), ("--ldap-group-base", group_base)];
+    for (option, base) in bases.iter().take(if base == group_base { 1 } else { 2 }) {
+        let found = search(ldap, Place::Below(base), "(objectClass=*)", &[NO_ATTRIBUTES], 1).await;
+        let why = match found {
+            Ok((entries, _)) if entries.is_empty() => format!("it shows no entry below {base:?}"),
+            Ok(_) => continue,
+            Err(Failure::Odd(why)) => why,
+            Err(failure) => return Err(failure),
+        };
+        return Err(Failure::Odd(format!(
+            "{why}: check {option}, and what the directory lets the gateway (--ldap-bind-dn) see"
+        )));
+    }
+    Ok(())
 }
 
 /// Finds the entry that somebody logs in with by a name. `None` if there is none, or several have
