@@ -16,6 +16,7 @@ import pytest
 from support import expect
 from support.bucket import Bucket
 from support.data import MIB, PART, pattern
+from support.identities import client, error_of, master_key
 from support.lacks import UNSUITABLE
 from support.server import StartFailed
 from support.tools import run
@@ -499,3 +500,19 @@ def test_what_is_mounted_twice_is_not_copied_onto_itself(make_bucket, mount):
         response = target.raw.put(target.path("again/file"), headers=header)
         expect.error(response, "InvalidRequest", message)
     assert bucket.read("real/file") == b"data"
+
+
+@only_root
+def test_users_cannot_be_changed_where_the_file_system_only_reads(make_server, mount, tmp_path):
+    """It is not said that the server has an option which it was not given."""
+    tree, at = tmp_path / "tree", tmp_path / "read-only"
+    first = make_server("--master-key-file", str(master_key(tmp_path)), tree=tree)
+    client(first, "iam").create_user(UserName="ann")
+    first.stop()
+    at.mkdir()
+    mount("--bind", tree, at)
+    mount("-o", "remount,bind,ro", at)
+    iam = client(make_server("--master-key-file", str(tmp_path / "master-key"), tree=at), "iam")
+    assert [user["UserName"] for user in iam.list_users()["Users"]] == ["ann"]
+    code, _, message = error_of(iam.create_user, UserName="bob")
+    assert code == "UnmodifiableEntity" and "or the file system of its directory is mounted so" in message

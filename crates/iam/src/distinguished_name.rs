@@ -10,6 +10,11 @@ pub fn folded_dn(text: &str) -> Box<str> {
     parsed.map_or_else(|| text.trim().to_lowercase(), |parts| parts.join(",")).into()
 }
 
+/// True for a text that is a DN (RFC 4514) other than the empty one.
+pub fn is_dn(text: &str) -> bool {
+    split(text, ',').all(|rdn| folded_rdn(rdn).is_some())
+}
+
 /// Splits at a character that is not escaped.
 fn split(text: &str, at: char) -> impl Iterator<Item = &str> {
     let mut escaped = false;

@@ -10,6 +10,7 @@ use super::parts::{Group, Posix, User};
 use super::rules::is_free;
 use super::tagging::check_tags;
 use super::tags::Tags;
+use crate::distinguished_name::is_dn;
 use crate::unique_id::{IdKind, UniqueId};
 
 /// The arguments of CreateUser.
@@ -201,6 +202,11 @@ impl AccountDocument {
     pub fn set_group_external(&mut self, name: &Name, dn: Option<&str>) -> Result<(), IamError> {
         if dn.is_some_and(|dn| dn.is_empty() || !is_free(dn)) {
             let why = "The DN of a group of the directory has 1 to 512 characters, in one line.";
+            return Err(IamError::new(IamCode::InvalidInput, why));
+        }
+        if let Some(dn) = dn.filter(|dn| !is_dn(dn)) {
+            let why =
+                format!("{dn} is not the DN of a group of the directory, such as cn=staff,ou=groups,dc=lab.");
             return Err(IamError::new(IamCode::InvalidInput, why));
         }
         let group = self.groups.get_mut(name).ok_or_else(|| IamError::no_group(name))?;

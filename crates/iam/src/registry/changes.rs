@@ -36,7 +36,8 @@ pub(super) fn refused_by_store(error: StoreError) -> IamError {
             IamError::new(IamCode::LimitExceeded, message)
         }
         StoreError::ReadOnly => {
-            let message = "Identities cannot be changed through this server, which only reads (--read-only).";
+            let message = "Identities cannot be changed through this server, which only reads: it has --read-only, or the \
+                file system of its directory is mounted so.";
             IamError::new(IamCode::UnmodifiableEntity, message)
         }
         StoreError::Changed | StoreError::Unavailable(_) => unavailable().caused_by(error),
