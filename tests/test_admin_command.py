@@ -10,7 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from support.identities import ROOT, allow, client, code_of, master_key, policy
-from support.server import KEYS, SIDECARS, binary
+from support.server import KEYS, NOBODY, SIDECARS, binary
+from support.transports import make_certificate
 from support.wire import poll
 
 REFUSED, FAILED = 1, 2
@@ -319,7 +320,9 @@ class TestAccounts:
         assert "SetDisabled because only the key that the server was started with may" in told
         assert facts(admin("account", "show", "LAB"))["users"] == "1"
         admin("account", "rename", "lab", "physics")
-        assert [row[1] for row in rows(admin("account", "list"))[1:] if len(row) == 5] == ["physics"]
+        assert [row[1] for row in rows(admin("account", "list"))[1:] if row[-1] == "false"] == ["physics"]
+        # The account of the directory is marked.
+        assert [row[-1] for row in rows(admin("account", "list"))].count("true") == 1
         admin("account", "disable", "physics")
         why = f"(access key {made['AccessKey']['AccessKeyId']} of the profile lab)"
         assert lab.refused("user", "list").endswith(why)
@@ -340,6 +343,50 @@ class TestConnections:
         admin = Admin(tmp_path)
         by = ("--credentials-file", str(file), "--endpoint-url", server.endpoint)
         assert rows(admin("account", "list", *by))[0][0] == "ACCOUNT"
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of other users that it may read")
+    def test_root_with_the_file_of_the_gateways_user(self, server, tmp_path):
+        """It only signs with it; a server takes no keys that another user may choose."""
+        file = tmp_path / "credentials.toml"
+        file.write_text(f'access_key = "{ROOT[0]}"\nsecret_key = "{ROOT[1]}"\n')
+        os.chown(file, NOBODY, NOBODY)
+        file.chmod(0o600)
+        by = ("--credentials-file", str(file), "--endpoint-url", server.endpoint)
+        assert Admin(tmp_path).json("user", "list", *by) == []
+        file.chmod(0o640)
+        assert "other users may read it" in Admin(tmp_path).refused("user", "list", *by, status=FAILED)
+
+    def test_what_tls_lacks_is_said(self, make_server, tmp_path):
+        certificate, key = make_certificate(tmp_path, "own", "localhost")
+        server = make_server("--tls-cert", str(certificate), "--tls-key", str(key))
+        root = {"AWS_ACCESS_KEY_ID": ROOT[0], "AWS_SECRET_ACCESS_KEY": ROOT[1]}
+        url = f"https://localhost:{server.endpoint.rpartition(':')[2]}"
+        admin = Admin(tmp_path, AWS_ENDPOINT_URL=url, **root)
+        told = admin.refused("user", "list", status=FAILED)
+        assert "give the file with the certificate of the server, or of its authority, by --ca" in told
+        assert admin.json("--ca", str(certificate), "user", "list") == []
+        plain = make_server()
+        admin = Admin(tmp_path, AWS_ENDPOINT_URL=plain.endpoint.replace("http:", "https:"), **root)
+        told = admin.refused("user", "list", status=FAILED)
+        assert "does not speak TLS there: give a URL of http://" in told
+        # A token of another session is left in the environment.
+        admin = Admin(tmp_path, AWS_ENDPOINT_URL=plain.endpoint, AWS_SESSION_TOKEN="x", **root)
+        told = admin.refused("user", "list")
+        assert told.endswith(f"(access key {ROOT[0]} of the environment, with AWS_SESSION_TOKEN)")
+
+    def test_what_is_not_there_is_said(self, admin, tmp_path):
+        admin("user", "create", "ann")
+        told = admin.refused("user", "detach", "ann", "AmazonS3FullAccess")
+        assert told.startswith("NoSuchEntity") and "`slipway admin user show ann`" in told
+        admin("group", "create", "staff")
+        for wrong in ("garbage", "cn=staff,lab", "=x"):
+            told = admin.refused("group", "directory", "staff", wrong)
+            assert told.startswith("InvalidInput") and "is not the DN of a group" in told, told
+        admin("group", "directory", "staff", "CN=Staff, OU=groups,DC=lab")
+        broken = tmp_path / "broken.json"
+        broken.write_text('{"Version": "2012-10-17",\n "Statement": [],}')
+        told = admin.refused("user", "put-policy", "ann", "own", str(broken))
+        assert "Syntax errors in policy. (line 2, column " in told, told
 
     def test_no_account_is_named_by_nothing(self, admin):
         """The account of the directory has no name."""

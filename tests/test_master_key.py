@@ -221,7 +221,14 @@ def test_a_rotation_asks_first(make_server, tmp_path):
     assert ids(server) == [second] and documents(server) != kept
     check_known(client(server, alice))
     # A key that is not in use is no reason to wait for an answer.
-    says = run("master-key", "rotate", server.tree, "--master-key-file", key_file(tmp_path / "x", MASTER_KEY), status=2)
+    says = run(
+        "master-key",
+        "rotate",
+        server.tree,
+        "--master-key-file",
+        key_file(tmp_path / "x", MASTER_KEY),
+        status=2,
+    )
     assert "with another master key" in says and "temporary" not in says, says
 
 
@@ -286,4 +293,8 @@ def test_what_it_needs(tmp_path):
     if os.geteuid() == 0:
         os.chown(own, NOBODY, NOBODY)
         assert f"uid {NOBODY}: run this command as that user" in run("master-key", *refused, status=2)
+        # Not to give the key's file to root, which its gateways could not read then.
+        os.chown(file, NOBODY, NOBODY)
+        told = run("master-key", *refused, status=2)
+        assert f"uid {NOBODY}: run this command as that user" in told and "chown" not in told
     assert not (own / "iam").exists()

@@ -13,6 +13,9 @@ use zeroize::Zeroizing;
 use crate::state_dir::{self, Access};
 use crate::text::{line_of, unreadable};
 
+/// The secret in a credentials file, in messages.
+const ROOTS_SECRET: &str = "root's secret key";
+
 /// The file in the state directory that holds generated keys.
 const FILE: &str = "credentials.toml";
 
@@ -241,18 +244,23 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
     Ok(Credential { access_key, secret_key })
 }
 
+/// Reads a file with keys that sign the requests of a client. Root may read that of any user, since
+/// it only signs with it. A server takes no keys that another user may choose.
+pub fn of_client(path: &Path) -> Result<Credential, String> {
+    let says = |why: String| format!("--credentials-file {}: {why}", path.display());
+    let file = fs::File::open(path).map_err(|e| says(unreadable(&e)))?;
+    if rustix::process::geteuid().is_root() {
+        check_mode(&file, ROOTS_SECRET).map_err(says)?;
+    } else {
+        check_private(&file, ROOTS_SECRET).map_err(says)?;
+    }
+    let root = parse(file, path, Origin::Given("from the credentials file"));
+    root.map(|root| root.credential).map_err(|e| format!("--credentials-file {e}"))
+}
+
 /// Fails if other users may read or write a file. `content` says what is in it, for the error.
 pub fn check_private(file: &fs::File, content: &str) -> Result<(), String> {
-    let metadata = file.metadata().map_err(|e| e.to_string())?;
-    let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
-    // Secrets of Kubernetes are root's, and a server without root reads them by its group.
-    let others = if owner == 0 { 0o037 } else { 0o077 };
-    if mode & others != 0 {
-        return Err(format!(
-            "other users may read it (mode {:03o}), and it contains {content}: chmod 600 it",
-            mode & 0o777
-        ));
-    }
+    let owner = check_mode(file, content)?;
     let own = rustix::process::geteuid().as_raw();
     if owner != 0 && owner != own {
         return Err(format!(
@@ -263,9 +271,28 @@ pub fn check_private(file: &fs::File, content: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Fails if others than the owner of a file have rights to it. Returns the owner.
+fn check_mode(file: &fs::File, content: &str) -> Result<u32, String> {
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
+    let (mode, owner) = (metadata.permissions().mode(), metadata.uid());
+    // Secrets of Kubernetes are root's, and a server without root reads them by its group.
+    let others = if owner == 0 { 0o037 } else { 0o077 };
+    if mode & others != 0 {
+        return Err(format!(
+            "other users may read it (mode {:03o}), and it contains {content}: chmod 600 it",
+            mode & 0o777
+        ));
+    }
+    Ok(owner)
+}
+
 fn read(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
+    check_private(&file, ROOTS_SECRET).map_err(|e| format!("{}: {e}", path.display()))?;
+    parse(file, path, origin)
+}
+
+fn parse(file: fs::File, path: &Path, origin: Origin) -> Result<Root, String> {
     let says = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    check_private(&file, "root's secret key").map_err(|e| says(&e))?;
     let mut text = Zeroizing::new(String::new());
     state_dir::read_text(file, &mut text).map_err(|e| says(&unreadable(&e)))?;
     let file: CredentialFile = toml::from_str(&text).map_err(|e| {

@@ -259,10 +259,14 @@ impl Prepared {
             file: options.master_key_file.as_deref(),
             command: options.master_key_command.as_deref(),
         };
-        let keys = master_key::find(&given, |name| std::env::var(name).ok())?;
-        let keys = keys.ok_or("no master key is given: give it by --master-key-file")?;
         let state_dir = options.dir.join(STATE_DIR);
-        check_owner(&state_dir)?;
+        let owned = check_owner(&state_dir);
+        let keys = match master_key::find(&given, |name| std::env::var(name).ok()) {
+            Ok(keys) => keys.ok_or("no master key is given: give it by --master-key-file")?,
+            // Another user than the gateways' may not read the file of theirs either.
+            Err(why) => return Err(owned.err().unwrap_or(why)),
+        };
+        owned?;
         let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
         let root = RootIdentity::new(Principal::root(account, None), credentials::generate()?);
         let store = Store::find(&options.store, |name| std::env::var(name).ok())?;

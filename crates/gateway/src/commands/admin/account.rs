@@ -8,13 +8,14 @@ use super::node::Node;
 use super::output::Output;
 use super::service::{Failure, Result, Server};
 
-const COLUMNS: [(&str, &str); 6] = [
+const COLUMNS: [(&str, &str); 7] = [
     ("ACCOUNT", "AccountId"),
     ("NAME", "AccountName"),
     ("ALIAS", "AccountAlias"),
     ("STATUS", "Status"),
     ("USERS", "Users"),
     ("ROLES", "Roles"),
+    ("OWNS DIR", "OwnsTree"),
 ];
 
 /// The commands for accounts.

@@ -8,7 +8,6 @@ use s3_client::{Credentials, Trust};
 
 use super::ini::{self, Settings};
 use crate::credentials;
-use crate::state_dir::Access;
 
 /// The region that requests to IAM are signed for, as by the AWS CLI; every gateway accepts it.
 const REGION: &str = "us-east-1";
@@ -178,14 +177,16 @@ fn keys(
         region: REGION.to_owned(),
     };
     if let Some(file) = &options.credentials_file {
-        let found = credentials::find(Some(file), |_| None, None, Access::Read)?.credential;
+        let found = credentials::of_client(file)?;
         let (id, secret) = (found.access_key.as_str().to_owned(), found.secret_key.expose().to_owned());
         return Ok((signed_with(id, secret, None), file.display().to_string()));
     }
     if let Some(id) = env("AWS_ACCESS_KEY_ID").filter(|_| options.profile.is_none()) {
         let secret = env("AWS_SECRET_ACCESS_KEY");
         let secret = secret.ok_or("AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not")?;
-        return Ok((signed_with(id, secret, env("AWS_SESSION_TOKEN")), "the environment".to_owned()));
+        let token = env("AWS_SESSION_TOKEN");
+        let source = token.as_ref().map_or("the environment", |_| "the environment, with AWS_SESSION_TOKEN");
+        return Ok((signed_with(id, secret, token), source.to_owned()));
     }
     if let Some(other) = OTHER_SOURCES.iter().find(|other| profile.contains_key(**other)) {
         return Err(format!(

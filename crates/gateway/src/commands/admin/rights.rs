@@ -149,7 +149,9 @@ pub fn run(command: &RightsCommand, of: Holder, server: &Server, output: &Output
         }
         RightsCommand::Detach(Managed { name, policy }) => {
             let arn = arn_of(policy, server)?;
-            server.iam(&format!("Detach{word}Policy"), &[(parameter, name), ("PolicyArn", &arn)])?;
+            let detached =
+                server.iam(&format!("Detach{word}Policy"), &[(parameter, name), ("PolicyArn", &arn)]);
+            detached.map_err(|failure| with_advice(failure, of, name))?;
             output.done(&format!("{name}: no longer has {arn}"));
         }
         RightsCommand::PutPolicy { name, policy, file } => {
@@ -177,6 +179,19 @@ pub fn run(command: &RightsCommand, of: Holder, server: &Server, output: &Output
         }
     }
     Ok(())
+}
+
+/// Adds to the error of a policy that is not attached where to look: it may well exist.
+fn with_advice(failure: Failure, of: Holder, name: &str) -> Failure {
+    match failure {
+        Failure::Refused { code, message } if code == "NoSuchEntity" => {
+            let noun = of.noun();
+            let message =
+                format!("{message} `slipway admin {noun} show {name}` shows which policies {name} has");
+            Failure::Refused { code, message }
+        }
+        other => other,
+    }
 }
 
 /// Attaches a policy, which is given by its name or its ARN, and returns the ARN.

@@ -156,7 +156,7 @@ impl Server {
         let failed = |error: &dyn std::error::Error| {
             let causes: Vec<_> =
                 std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string).collect();
-            Failure::NotAsked(causes.join(": "))
+            Failure::NotAsked(with_advice(causes.join(": ")))
         };
         self.runtime.block_on(async {
             let body = bytes::Bytes::copy_from_slice(body.as_bytes());
@@ -197,6 +197,18 @@ impl Server {
         done.map_err(|error| refused(error.to_string()))?;
         Ok(headers)
     }
+}
+
+/// Adds what to do to errors of TLS, whose texts do not say it.
+fn with_advice(why: String) -> String {
+    let advice = if why.contains("InvalidContentType") {
+        "the server does not speak TLS there: give a URL of http://, or the port of https"
+    } else if why.contains("UnknownIssuer") || why.contains("CaUsedAsEndEntity") {
+        "give the file with the certificate of the server, or of its authority, by --ca, or accept any by --insecure"
+    } else {
+        return why;
+    };
+    format!("{why}: {advice}")
 }
 
 fn form(service: Service, action: &str, members: &[Member<'_>]) -> String {
