@@ -45,7 +45,7 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_REQUIRE_MOUNT", value_parser = switch)]
     pub require_mount: bool,
 
-    /// Serve DIR even if its file system takes some different names for one name; without this
+    /// Serve DIR even if its file system treats some different names as the same name; without this
     /// option, the gateway refuses to start on such a file system. Some ignore case, so that the
     /// keys `KEY` and `key` are one file (SMB, exFAT, ext4 with casefold). Others treat two Unicode
     /// spellings of an accented letter as one. Of two such keys, the one that is written last
@@ -60,9 +60,9 @@ pub struct ServeOptions {
     pub allow_nested: bool,
 
     /// Serve DIR without writing to it. Clients that try to write are answered 403 AccessDenied,
-    /// and the gateway creates no files of its own there. So it cannot generate an access key for
-    /// the account's root user: give the key by --credentials-file or in the environment, unless
-    /// DIR/.slipway/credentials.toml exists already
+    /// and the gateway creates no files of its own there. So it cannot generate the root key: give
+    /// it by --credentials-file or in the environment, unless DIR/.slipway/credentials.toml exists
+    /// already
     #[arg(long, env = "SLIPWAY_READ_ONLY", value_parser = switch)]
     pub read_only: bool,
 
@@ -96,9 +96,11 @@ pub struct ServeOptions {
     #[arg(long, value_name = "NAME", env = "SLIPWAY_DOMAIN", value_delimiter = ',', value_parser = domain)]
     pub domain: Vec<String>,
 
-    /// A TOML file with the access key of the account's root user, who may do everything:
-    /// access_key and secret_key, and optionally the uid and gid with which this user accesses
-    /// files. The file must be accessible to its owner only (mode 0600); if it belongs to the
+    /// A TOML file with the root key: the access key of the root user of the first account (see
+    /// --account-id), to which everything is allowed. It has access_key and secret_key, and
+    /// optionally uid and gid. With --impersonate, requests with the root key access files with
+    /// this uid and gid; with --chown, the files that they create get them; otherwise these have no
+    /// effect. The file must be accessible to its owner only (mode 0600); if it belongs to the
     /// system's root, its group may read it as well (0640). Without this option, the key is taken
     /// from SLIPWAY_ROOT_ACCESS_KEY and SLIPWAY_ROOT_SECRET_KEY, or else it is generated at the
     /// first start and kept in DIR/.slipway/credentials.toml
@@ -125,10 +127,11 @@ pub struct ServeOptions {
     #[command(flatten)]
     pub store: StoreOptions,
 
-    /// The id of the account that buckets and objects belong to: 12 digits, as in the ARNs of AWS.
-    /// Without this option, an id is generated at the first start and kept in
-    /// DIR/.slipway/account.toml. If the id in that file differs from the one that is given here,
-    /// the gateway does not start
+    /// The id of the first account, which is created at the first start: 12 digits, as in the ARNs
+    /// of AWS. Buckets belong to the first account, except those that another account created or
+    /// received (`slipway admin account` creates accounts). Without this option, an id is generated
+    /// at the first start and kept in DIR/.slipway/account.toml. If the id in that file differs
+    /// from the one that is given here, the gateway does not start
     #[arg(long, value_name = "ID", env = "SLIPWAY_ACCOUNT_ID", value_parser = AccountId::new)]
     pub account_id: Option<AccountId>,
 
@@ -137,8 +140,9 @@ pub struct ServeOptions {
     pub durability: Durability,
 
     /// The place for what S3 stores about an object besides its bytes, such as ETag, checksums,
-    /// headers and tags. A directory that was once served with `sidecar` is served so from then on,
-    /// also without this option. Without it, every other directory is served with `xattr`
+    /// headers and tags. If DIR was served with the other value before, the gateway does not start.
+    /// Without this option, a DIR that was served before keeps its value, and a new one gets
+    /// `xattr`
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 
@@ -162,23 +166,27 @@ pub struct ServeOptions {
     pub dir_mode: u32,
 
     /// Make the user who creates an object the owner of its file: new files and directories get the
-    /// uid and gid of that user. The gateway must run as the system's root, or with the
-    /// capabilities CAP_CHOWN and CAP_DAC_OVERRIDE. Files that are created by users without a known
-    /// uid and gid belong to the system user that the gateway runs as
+    /// uid and gid of that user (--impersonate says where these come from). The gateway must run as
+    /// the system's root, or with the capabilities CAP_CHOWN and CAP_DAC_OVERRIDE. If a user has no
+    /// uid and gid, the files belong to the system user that the gateway runs as
     #[arg(long, env = "SLIPWAY_CHOWN", value_parser = switch)]
     pub chown: bool,
 
     /// Access files with the uid, gid and groups of the user who sent the request. So the kernel
-    /// checks the owners, modes and ACLs of files for each request that policies allow. The gateway
-    /// must run as the system's root; uid 0 of a user namespace is enough if more than one id is
-    /// mapped into it. Requests of users without a known uid and gid cannot access any file
+    /// checks the owners, modes and ACLs of files for each request that policies allow. The uid and
+    /// gid of a user are those that `slipway admin user set-posix` stored, those in the LDAP
+    /// directory (uidNumber, gidNumber), or with --posix-names those of a system user. Requests
+    /// with the root key have those of --credentials-file, or else of SLIPWAY_ROOT_UID and
+    /// SLIPWAY_ROOT_GID. A user without uid and gid cannot access any file. The gateway must run as
+    /// the system's root. It may also be uid 0 of a user namespace into which more than one id is
+    /// mapped; then only users whose ids are mapped can access files
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
-    /// With --impersonate or --chown: let a user of IAM or of --ldap-server for whom no uid and gid
-    /// are stored act as the system user of the same name (from passwd, LDAP or any other source of
-    /// NSS). This lets everyone who may create IAM users act as any system user, except as root and
-    /// as users with a uid below --uid-min
+    /// With --impersonate or --chown: use the system user of the same name (from passwd, LDAP or
+    /// any other source of NSS) for each person of --ldap-server, and each IAM user of the first
+    /// account, who has no stored uid and gid. So everyone who may create IAM users can act as any
+    /// system user, except as root and as users with a uid below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,
 
@@ -191,7 +199,7 @@ pub struct ServeOptions {
     /// system, given as UID:GID or by name. Without this option, anonymous requests cannot access
     /// any file if --impersonate is given; with --chown, the files that they create belong to the
     /// system user that the gateway runs as
-    #[arg(long, value_name = "ACCOUNT", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
+    #[arg(long, value_name = "USER", env = "SLIPWAY_ANONYMOUS_USER", value_parser = unix_name)]
     pub anonymous_user: Option<UnixName>,
 
     /// The source of the ETags of objects and parts. With `checksum`, ETags look like
@@ -207,8 +215,8 @@ pub struct ServeOptions {
 
     /// Use the ETags that Versity S3 Gateway stored with its files, without checking whether a file
     /// was changed afterwards. The option concerns only files that `slipway import` has not
-    /// imported yet. Use it only if no programs other than Versity S3 Gateway and Slipway have ever
-    /// written to DIR
+    /// imported yet. Without it, such a file has a provisional ETag (`foreign-...`). Use it only if
+    /// no programs other than Versity S3 Gateway and Slipway have ever written to DIR
     #[arg(long, env = "SLIPWAY_TRUST_VERSITYGW", value_parser = switch)]
     pub trust_versitygw: bool,
 
@@ -225,7 +233,8 @@ pub struct ServeOptions {
     pub secrets_in_clear: bool,
 
     /// Trust the certificate authorities in this PEM file, in place of the system's, when the
-    /// gateway fetches the keys of OpenID providers. The file is read again for each fetch
+    /// gateway fetches the public keys of OpenID providers. These providers are added by the IAM
+    /// action CreateOpenIDConnectProvider. The file is read again for each fetch
     #[arg(long, value_name = "FILE", env = "SLIPWAY_OIDC_CA")]
     pub oidc_ca: Option<PathBuf>,
 
@@ -260,9 +269,10 @@ pub struct ServeOptions {
     pub object_cache: usize,
 
     /// Whether large files are sent directly from the kernel's page cache (by the system call
-    /// sendfile), on connections without TLS. With `off`, the gateway reads a file before it sends
-    /// it. This takes more CPU time, but also detects a file that is overwritten in place at the
-    /// very end of a download (see SEMANTICS.md)
+    /// sendfile), on connections without TLS. This takes less CPU time, but has a gap: if another
+    /// program overwrites a file in place just before its download ends, the last bytes (up to some
+    /// MiB) may be a mixture of old and new content, without an error. With `off`, the gateway
+    /// first copies what it sends, so that such a download has the old content, or is aborted
     #[arg(long, value_name = "on|off", env = "SLIPWAY_SENDFILE", action = ArgAction::Set, default_value = "on",
         value_parser = PossibleValuesParser::new(["on", "off"]).map(|text| text == "on"))]
     pub sendfile: bool,
@@ -287,9 +297,9 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// The source of the address of a client that connects through a --trusted-proxy, and of
-    /// whether that client uses TLS. The address is used in logs and policies. Choose only a source
-    /// that the proxy sets itself: a client can forge a header that the proxy passes on unchanged
+    /// How the gateway learns a client's address, and whether the client uses TLS. Logs and
+    /// policies use both. All values but `connection` need --trusted-proxy. Choose only what the
+    /// proxy sets itself: a client can forge a header that the proxy passes on unchanged
     #[arg(
         long,
         value_name = "SOURCE",
@@ -373,8 +383,9 @@ pub struct ServeOptions {
     pub audit_log: Option<Destination>,
 
     /// Answer requests with 503 ServiceUnavailable while no lines can be written to --audit-log.
-    /// Without this option, the requests are served, and their lines are dropped. Lines of requests
-    /// that are already in progress are kept in memory until they can be written
+    /// Lines of requests that are already in progress are kept in memory until they can be written.
+    /// Without this option, requests go on being served, and lines that cannot be written are
+    /// dropped
     #[arg(long, env = "SLIPWAY_AUDIT_LOG_REQUIRED", value_parser = switch)]
     pub audit_log_required: bool,
 
@@ -399,10 +410,10 @@ pub struct ServeOptions {
     )]
     pub traces_ratio: Ratio,
 
-    /// Continue the traces that these clients began, which their traceparent headers name: an IP
-    /// address, a network such as 10.0.0.0/8, or `unix` for clients of a Unix socket. May be given
-    /// several times. A client's address is the one that --client-address yields. The traceparent
-    /// headers of other clients are ignored, since anyone can send them
+    /// Continue the traces that clients at this address began and name in their traceparent
+    /// headers. Give an IP address, a network such as 10.0.0.0/8, or `unix` for all clients of Unix
+    /// sockets. May be given several times. A client's address is the one that --client-address
+    /// yields. The traceparent headers of other clients are ignored, since anyone can send them
     #[arg(
         long,
         value_name = "NETWORK",

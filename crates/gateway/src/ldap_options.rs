@@ -11,12 +11,12 @@ use crate::values::{switch, whole};
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_field_names, reason = "flags have the names of the fields")]
 pub struct LdapOptions {
-    /// Let people of this LDAP directory log in with their passwords, by the action
-    /// AssumeRoleWithLDAPIdentity. The URL is ldaps://HOST[:PORT], or ldap://HOST[:PORT] for a
-    /// connection that StartTLS encrypts. May be given several times: the first server that can be
-    /// reached is used. Example: --ldap-server ldaps://ldap.lab.example --ldap-base
-    /// dc=lab,dc=example --ldap-bind-dn cn=slipway,dc=lab,dc=example --ldap-bind-password-file
-    /// /etc/slipway/ldap-password
+    /// Let people of this LDAP directory log in with their passwords, by
+    /// AssumeRoleWithLDAPIdentity, an action that MinIO has added to STS. The URL is
+    /// ldaps://HOST[:PORT], or ldap://HOST[:PORT] for a connection that StartTLS encrypts. May be
+    /// given several times: the first server that can be reached is used. Example: --ldap-server
+    /// ldaps://ldap.lab.example --ldap-base dc=lab,dc=example --ldap-bind-dn
+    /// cn=slipway,dc=lab,dc=example --ldap-bind-password-file /etc/slipway/ldap-password
     #[arg(long, value_name = "URL", env = "SLIPWAY_LDAP_SERVER", value_delimiter = ',', value_parser = LdapServer::parse)]
     pub ldap_server: Vec<LdapServer>,
 
@@ -67,9 +67,9 @@ pub struct LdapOptions {
     pub ldap_base: Option<String>,
 
     /// The LDAP filter that finds the entry of a person who logs in; {user} stands for the name
-    /// that was typed. During a session, the gateway checks once a minute that the person's entry
-    /// still matches the filter (with * for {user}), and refuses the session if it does not. For
-    /// Active Directory: (&(objectClass=user)(sAMAccountName={user}))
+    /// that was typed. During a session, the gateway checks once a minute that the entry still
+    /// exists and matches the filter, with any name in place of {user}; otherwise it refuses the
+    /// session. For Active Directory: (&(objectClass=user)(sAMAccountName={user}))
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LDAP_USER_FILTER", default_value = "(uid={user})", value_parser = user_filter)]
     pub ldap_user_filter: Template,
 
@@ -98,8 +98,9 @@ pub struct LdapOptions {
     pub ldap_group_base: Option<String>,
 
     /// The LDAP filter that finds the groups of a person: {dn} stands for the DN of the person's
-    /// entry, {user} for the person's name. The gateway then repeats the search with the DN of each
-    /// group that was found, to find the groups that contain this group
+    /// entry, {user} for the person's name (--ldap-name-attribute). To find groups that contain
+    /// other groups, the gateway repeats the search with the DN of each group that was found in
+    /// place of {dn}; {user} then stands for a name that nobody has
     #[arg(
         long,
         value_name = "FILTER",
@@ -111,8 +112,8 @@ pub struct LdapOptions {
 
     /// The number of wrong passwords of a person that the gateway sends to the LDAP directory
     /// within 15 minutes. After that it refuses the person's logins itself, so that the directory
-    /// does not lock the person out. Each gateway counts separately: N gateways together may send N
-    /// times as many
+    /// does not lock the person out. Each gateway counts separately, so that two gateways together
+    /// may send twice as many
     #[arg(long, value_name = "N", env = "SLIPWAY_LDAP_ATTEMPTS", default_value = "3", value_parser = whole::<usize, 1, 1_000>)]
     pub ldap_attempts: usize,
 }

@@ -12,20 +12,20 @@ pub const VARIABLE: &str = "SLIPWAY_IDENTITIES_CREDENTIALS";
 /// Options about the store of identities.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StoreOptions {
-    /// The store that holds users, roles and policies, if they are not in DIR/.slipway/iam. It is
-    /// either Vault or OpenBao, with a KV engine of version 2 (vault:https://HOST:PORT/MOUNT/PATH),
-    /// or a bucket of another S3 server (s3:https://HOST:PORT/BUCKET/PREFIX). Give the same store
-    /// to all gateways and commands that work on one directory; gateways of several directories may
-    /// share a store
+    /// The store that holds users, groups, roles and policies, in place of DIR/.slipway/iam. Give
+    /// vault:https://HOST:PORT/MOUNT/PATH for Vault or OpenBao (KV engine, version 2), or
+    /// s3:https://HOST:PORT/BUCKET/PREFIX for a bucket of another S3 server. Give the same store to
+    /// all gateways and commands that work on one directory. Several directories may share a store;
+    /// to have the same users, they must have the same account id, given before their first start
     #[arg(long, value_name = "URL", env = "SLIPWAY_IDENTITIES", value_parser = StorePlace::parse)]
     pub identities: Option<StorePlace>,
 
-    /// A TOML file with the credentials for the store that --identities names. For a bucket it has
-    /// access_key and secret_key. For Vault and OpenBao it has token, or token_file, or role_id and
-    /// secret_id (AppRole), or kubernetes_role. It must be accessible to its owner only (mode
-    /// 0600); if it belongs to the system's root, its group may read it as well (0640). It is read
-    /// again when the store refuses the credentials. The variable SLIPWAY_IDENTITIES_CREDENTIALS
-    /// may hold the content in place of a file
+    /// A TOML file with the credentials for the store that --identities names. For a bucket, the
+    /// file contains access_key and secret_key. For Vault and OpenBao it contains one of: token;
+    /// token_file; role_id and secret_id (AppRole); kubernetes_role. It must be accessible to its
+    /// owner only (mode 0600); if it belongs to the system's root, its group may read it as well
+    /// (0640). It is read again when the store refuses the credentials. The variable
+    /// SLIPWAY_IDENTITIES_CREDENTIALS may hold the content in place of a file
     #[arg(long, value_name = "FILE", env = "SLIPWAY_IDENTITIES_CREDENTIALS_FILE")]
     pub identities_credentials_file: Option<PathBuf>,
 
