@@ -31,7 +31,7 @@ pub struct Cli {
 pub enum Command {
     /// Serve a directory over S3. A process that does so is called a gateway
     Serve(Box<ServeOptions>),
-    /// Show what S3 knows of files and directories: keys, ETags, checksums and metadata
+    /// Show files and directories as S3 clients see them: with keys, ETags, checksums and metadata
     Stat(StatOptions),
     /// Compute the ETags and checksums of files that other programs made or changed. PATH is a
     /// file, a directory with everything below it, a bucket, or the whole served directory
@@ -43,12 +43,13 @@ pub enum Command {
     /// Import the metadata and users that another S3 server left in a directory
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Remove leftovers of crashes from a served directory, as gateways do regularly
+    /// Remove the temporary files that crashes left in a served directory, as gateways do regularly
     Sweep(SweepOptions),
     /// Upgrade the on-disk format of a directory that earlier versions served, so that all features
     /// of this version can be used in it. Earlier versions cannot open it afterwards. The upgrade
     /// is optional: without it, everything works as before. Stop all gateways of the directory
-    /// first. Exit status: 0 upgraded, nothing to upgrade, or --dry-run; 2 not upgraded
+    /// first. Exit status: 0 upgraded, or there is nothing to upgrade, or --dry-run showed what to
+    /// do; 2 not upgraded
     Upgrade(UpgradeOptions),
     /// Measure the performance of an S3 server: this one or any other. Exit status: 0 measured; 1
     /// measured with errors, or interrupted; 2 could not measure
@@ -69,12 +70,13 @@ pub enum Command {
     /// it, or deactivate access keys whose master key is lost
     #[command(subcommand)]
     MasterKey(MasterKeyCommand),
-    /// Ask a gateway whether it is ready to serve, at its address for operators. Exit status: 0 it
-    /// is ready; 1 it is not ready, or does not answer; 2 the command line is wrong
+    /// Ask a gateway whether it is ready to serve, at the address that its option ops-listen gives.
+    /// Exit status: 0 it is ready; 1 it is not ready, or does not answer; 2 the command line is
+    /// wrong
     Ready(ReadyOptions),
-    /// Show live figures of gateways, such as request rates and latencies, from their addresses for
-    /// operators. Exit status: 0 all gateways answered the last time they were asked; 1 some did
-    /// not; 2 none did
+    /// Show live figures of gateways, such as request rates and latencies, from the addresses that
+    /// their option ops-listen gives. Exit status: 0 all gateways answered the last time they were
+    /// asked; 1 some did not; 2 none did
     Top(TopOptions),
     /// Print a completion script for a shell
     Completions {

@@ -27,17 +27,19 @@ use crate::{account, credentials, storage};
 pub enum MasterKeyCommand {
     /// Make a file with a new master key, for `slipway serve`. Exit status: 0 made; 2 not made
     New(NewOptions),
-    /// Encrypt the secrets of all users' access keys in DIR again, with the first of the given
-    /// master keys. The old master keys must be given too, after the first, since they decrypt the
-    /// secrets. Before this, put the new key on the first line of the file of every gateway, and
-    /// reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command changes
+    /// Encrypt the secrets of all users' access keys in DIR again, with the key on the first line of
+    /// the master key file. The old keys must follow on further lines, since they decrypt the
+    /// secrets. Before this, put the new key on the first line of every gateway's master key file,
+    /// and reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command changes
     /// nothing, and says what to check first. Exit status: 0 all secrets are encrypted with the
     /// first key; 1 nothing was changed, since --yes was not given; 2 some may not be
     Rotate(RotateOptions),
-    /// Deactivate the access keys in DIR whose secrets cannot be decrypted, because their master
-    /// keys are lost. The secrets are deleted, so that gateways can start again. Without --yes, the
-    /// command only lists these access keys. Stop all gateways of DIR first. Exit status: 0 done; 1
-    /// only listed; 2 some access keys may be unchanged
+    /// Deactivate the access keys in DIR whose secrets none of the given master keys can decrypt,
+    /// and delete these secrets. Then gateways can start without the master keys that are lost.
+    /// Give the master keys that are left; if all are lost, give a new one (`slipway master-key
+    /// new`). Without --yes, the command only lists these access keys. With --yes, stop all
+    /// gateways of DIR first. Exit status: 0 done, or there are no such access keys; 1 only listed;
+    /// 2 some access keys may be unchanged
     Forget(ForgetOptions),
 }
 
@@ -74,13 +76,13 @@ pub struct TreeOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// The file with the master keys, the same as for `slipway serve`. The variable
-    /// SLIPWAY_MASTER_KEY may hold its content instead
+    /// The file with the master keys, one on each line, the same as for `slipway serve`. The
+    /// variable SLIPWAY_MASTER_KEY may hold its content instead
     #[arg(long, value_name = "FILE", env = "SLIPWAY_MASTER_KEY_FILE")]
     pub master_key_file: Option<PathBuf>,
 
-    /// A command that prints the master keys, in place of a file: a program and its arguments,
-    /// separated by spaces. It is run without a shell, and must finish within 10 s
+    /// A command that prints the master keys, one on each line, in place of a file: a program and
+    /// its arguments, separated by spaces. It is run without a shell, and must finish within 10 s
     #[arg(long, value_name = "COMMAND", env = "SLIPWAY_MASTER_KEY_COMMAND")]
     pub master_key_command: Option<String>,
 

@@ -178,8 +178,9 @@ pub struct Places {
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// The served directory that contains the files. Needed only if the command cannot find it from
-    /// their paths
+    /// The served directory that contains the files. Without this option, it is the uppermost
+    /// directory on the path of each file in which a gateway has left traces (.slipway, or records
+    /// of a bucket)
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

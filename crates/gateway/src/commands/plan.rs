@@ -62,7 +62,7 @@ pub struct PlanOptions {
     pub years: f64,
 
     /// The parts of an object that must be on disk before its write is acknowledged to the client
-    #[arg(long, value_parser = choices::durability(), default_value = "full", help_heading = "Load")]
+    #[arg(long, value_name = "LEVEL", value_parser = choices::durability(), default_value = "full", help_heading = "Load")]
     pub durability: Durability,
 
     /// The share of reads that are served from the memory of the nodes, in percent
@@ -113,7 +113,9 @@ pub struct PlanOptions {
     pub local: Local,
 
     /// The redundancy among nodes: none, a number of copies (3x is three copies), erasure coding
-    /// with a number of data and parity strips (4+2), or a name from the catalogue (+2n)
+    /// with a number of data and parity strips (4+2), or a name from the catalogue: +2n uses two
+    /// parity strips, and as many data strips as the number of nodes allows (2+2 on 4 nodes, 3+2 on
+    /// 5, 4+2 on 6)
     #[arg(
         long,
         value_name = "HOW",
@@ -141,9 +143,9 @@ pub struct PlanOptions {
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
 
-    /// Compute the CPU costs of requests on this machine from measurements, and write them to
-    /// standard output. Each JSON is a result file of `slipway bench`; together they must contain
-    /// head requests, and get and put requests of several sizes
+    /// Compute the CPU costs of requests from measurements, and write them to standard output. They
+    /// apply to machines like the one that was measured. Each JSON is a result file of `slipway
+    /// bench`; together they must contain head requests, and get and put requests of several sizes
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list", "json", "html"])]
     pub calibrate: Vec<PathBuf>,
 

@@ -20,7 +20,7 @@ const REASON_MAX: usize = 500;
 /// Options of `slipway ready`.
 #[derive(Debug, Clone, Args)]
 pub struct ReadyOptions {
-    /// The address that the gateway has for operators (ops-listen in its configuration): HOST:PORT,
+    /// The address at which the gateway listens for operators (its option ops-listen): HOST:PORT,
     /// :PORT (this machine) or unix:PATH
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_parser = operators::address)]
     pub address: String,

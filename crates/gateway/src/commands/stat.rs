@@ -22,8 +22,9 @@ pub struct StatOptions {
     #[command(flatten)]
     pub places: Places,
 
-    /// Show for each directory which features its file system has. Features that are not known are
-    /// tested in a new directory there, which is removed again
+    /// Show for each directory what its file system can do, such as hard links and locks. What does
+    /// not follow from the kind of the file system is tested in a new directory there, which is
+    /// removed again
     #[arg(long = "try")]
     pub tries: bool,
 

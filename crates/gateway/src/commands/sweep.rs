@@ -23,8 +23,9 @@ pub struct SweepOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Keep files that changed in the last SECONDS seconds, since they may belong to requests in
-    /// progress. Give 0 only if no gateway serves the directory at the moment
+    /// Keep temporary files that changed in the last SECONDS seconds, since they may belong to
+    /// requests in progress. Objects are never removed, whatever their age. Give 0 only if no
+    /// gateway serves the directory at the moment
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds_or_none)]
     pub age: Duration,
 }

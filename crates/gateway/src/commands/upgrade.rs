@@ -17,10 +17,10 @@ pub struct UpgradeOptions {
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 
-    /// Confirm that no gateway serves the directory, on any machine. The command finds running
-    /// gateways of this version by itself, and names them. It cannot find gateways of versions that
-    /// lack this command: these would go on serving, and ignore policies and ACLs that are set
-    /// after the upgrade
+    /// Confirm that no gateway serves the directory, on any machine. Without this option, nothing
+    /// is upgraded. Even with it, the command refuses if it finds a running gateway, and names it.
+    /// It cannot find gateways of versions without the command upgrade: these would go on serving,
+    /// and ignore policies and ACLs that are set after the upgrade
     #[arg(long)]
     pub all_gateways_are_stopped: bool,
 

@@ -43,10 +43,12 @@ pub enum AccountCommand {
         /// The new name
         name: String,
     },
-    /// Refuse all requests with access keys and sessions of an account. Its data is kept
+    /// Refuse all requests with access keys and sessions of an account. Its data is kept. The first
+    /// account, which the first start of the gateway created, cannot be disabled
     #[command(after_help = "Example: slipway admin account disable lab")]
     Disable(Which),
-    /// Accept the access keys and sessions of a disabled account again
+    /// Accept the access keys of a disabled account again, and also those sessions that have not
+    /// expired
     #[command(after_help = "Example: slipway admin account enable lab")]
     Enable(Which),
     /// Delete an account with its users and roles. The account must be disabled, and must own no

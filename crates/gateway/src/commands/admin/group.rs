@@ -72,14 +72,16 @@ pub enum GroupCommand {
         #[arg(required = true)]
         users: Vec<String>,
     },
-    /// Apply the policies of a group also to the members of a group in the LDAP directory, when
-    /// they log in to a gateway. This needs the root key with which the gateway was started
+    /// Apply the policies of an IAM group also to the people in a group of the LDAP directory, in
+    /// their sessions (from AssumeRoleWithLDAPIdentity) and with access keys that the LDAP
+    /// directory stores. An IAM group can be linked to one LDAP group: a further call replaces the
+    /// link. Only the gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin group directory staff cn=staff,ou=groups,dc=lab")]
     Directory {
-        /// The name of the group of IAM whose policies apply
+        /// The name of the IAM group whose policies apply
         name: String,
-        /// The DN of the group in the LDAP directory. Without it, the policies no longer apply to
-        /// members of an LDAP group
+        /// The DN of the group in the LDAP directory. If it is left out, an existing link is
+        /// removed
         dn: Option<String>,
     },
     /// The commands about policies.

@@ -50,14 +50,16 @@ pub enum KeyCommand {
 /// A user.
 #[derive(Debug, Clone, Args)]
 pub struct OfUser {
-    /// The name of the user [default: the user whose key signs the request]
+    /// The name of the user [default: the user whose key signs the request, which may also be the
+    /// root user of an account]
     pub user: Option<String>,
 }
 
 /// A key that is to be made.
 #[derive(Debug, Clone, Args)]
 pub struct Create {
-    /// The name of the user [default: the user whose key signs the request]
+    /// The name of the user [default: the user whose key signs the request, which may also be the
+    /// root user of an account]
     pub user: Option<String>,
     /// A file with a policy that limits the key: a request must be allowed both by this policy and
     /// by the policies of the user. `-` is standard input

@@ -43,7 +43,8 @@ pub struct AdminOptions {
     #[command(flatten)]
     pub connection: ConnectionOptions,
 
-    /// Print JSON in place of tables, with the names that IAM's API uses
+    /// Print JSON in place of tables. Its fields are called as in the answers of AWS's IAM API,
+    /// such as UserName
     #[arg(long, global = true)]
     pub json: bool,
 
@@ -55,12 +56,12 @@ pub struct AdminOptions {
 /// The nouns of `slipway admin`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
-    /// Manage the accounts (tenants) of one served directory. This needs the root key with which
-    /// the gateway was started
+    /// Manage the accounts (tenants) of one served directory. Only the gateway's root key may do
+    /// this (see --credentials-file)
     #[command(subcommand)]
     Account(AccountCommand),
-    /// Show and change which account owns a bucket. This needs the root key with which the gateway
-    /// was started
+    /// Show and change which account owns a bucket. Only the gateway's root key may do this (see
+    /// --credentials-file)
     #[command(subcommand)]
     Bucket(BucketCommand),
     /// Manage the IAM users of the account to which the signing key belongs

@@ -35,8 +35,12 @@ pub struct ConnectionOptions {
     #[arg(long, value_name = "NAME", global = true)]
     pub profile: Option<String>,
 
-    /// Sign the requests with the root key in this TOML file, in place of the key of a profile. A
-    /// gateway that generated its root key keeps it in DIR/.slipway/credentials.toml
+    /// Sign the requests with the access_key and secret_key in this TOML file, in place of the key
+    /// of a profile. The option is meant for the gateway's root key. This is the key that the
+    /// gateway was given at its start, in a file like this or in SLIPWAY_ROOT_ACCESS_KEY, or else
+    /// the key that it generated at its first start: this one is in the served directory, in the
+    /// file .slipway/credentials.toml. Some commands accept only the root key, and refuse all
+    /// others, also those of administrators and of other accounts' root users
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "profile")]
     pub credentials_file: Option<PathBuf>,
 

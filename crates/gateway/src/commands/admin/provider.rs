@@ -14,14 +14,14 @@ pub enum ProviderCommand {
     /// List the OpenID providers. To add one, use `aws iam create-open-id-connect-provider`
     #[command(after_help = "Example: slipway admin provider list")]
     List,
-    /// Show an OpenID provider, with the claims that gateways read from its tokens. This needs the
-    /// root key with which the gateway was started
+    /// Show an OpenID provider, with the claims that gateways read from its tokens. Only the
+    /// gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin provider show idp.example.org/realms/lab")]
     Show(Which),
-    /// Choose the claims that gateways read from the tokens of an OpenID provider: one that names
-    /// the roles that a person may assume, and one that names the system user that the person acts
-    /// as on the file system. A claim that is not given is removed. This needs the root key with
-    /// which the gateway was started
+    /// Set the claims that gateways read from the tokens of an OpenID provider: one that names the
+    /// roles that a person may assume (--role), and one that names the system user that the person
+    /// acts as on the file system (--posix). The setting of an option that is not given is removed.
+    /// Only the gateway's root key may do this (see --credentials-file)
     #[command(
         after_help = "Example: slipway admin provider set-claims idp.example.org/realms/lab --role groups \\\n             \
                       --posix preferred_username"
@@ -31,11 +31,13 @@ pub enum ProviderCommand {
         #[command(flatten)]
         which: Which,
         /// The claim that names the roles that a person may assume: one role or a list, by name or
-        /// ARN. Other roles cannot be assumed with the token
+        /// ARN. Other roles cannot be assumed with the token; those that are named must also trust
+        /// the provider in their trust policies. Without this option, trust policies alone decide
         #[arg(long, value_name = "CLAIM")]
         role: Option<String>,
-        /// The claim that names the system user that a person's session acts as on the file system,
-        /// for gateways that run with the option impersonate or chown
+        /// The claim that names a system user. The person's session accesses files as this system
+        /// user, unless a uid and gid are stored for its role. The option has an effect only if the
+        /// gateway runs with its option impersonate or chown
         #[arg(long, value_name = "CLAIM")]
         posix: Option<String>,
     },

@@ -75,15 +75,15 @@ pub enum RoleCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Refuse all requests with sessions of a role. This needs the root key with which the gateway
-    /// was started
+    /// Refuse all requests with sessions of a role. Only the gateway's root key may do this (see
+    /// --credentials-file)
     #[command(after_help = "Example: slipway admin role disable reader")]
     Disable {
         /// The name of the role
         name: String,
     },
-    /// Accept sessions of a disabled role again. This needs the root key with which the gateway was
-    /// started
+    /// Accept sessions of a disabled role again, also earlier ones that have not expired. Only the
+    /// gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin role enable reader")]
     Enable {
         /// The name of the role
@@ -96,19 +96,20 @@ pub enum RoleCommand {
         /// The name of the role
         name: String,
     },
-    /// Set the uid, gid and groups with which sessions of a role access files, for gateways that
-    /// run with the option impersonate or chown. This needs the root key with which the gateway was
-    /// started
+    /// Set the uid, gid and groups with which sessions of a role access files. They have an effect
+    /// only if the gateway runs with its option impersonate or chown. Only the gateway's root key
+    /// may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin role set-posix reader 1001:100:27,44")]
     SetPosix {
         /// The name of the role
         name: String,
         /// The identity on the file system: UID:GID, or UID:GID:GROUP,GROUP with supplementary
-        /// groups, or the name of a system user, whose uid, gid and groups the gateway looks up
+        /// groups, or the name of a system user. The gateway looks up this user's uid, gid and
+        /// groups when requests come, and uses each answer for a minute
         identity: String,
     },
-    /// Remove the uid, gid and groups that set-posix stored for a role. This needs the root key
-    /// with which the gateway was started
+    /// Remove the uid, gid and groups that set-posix stored for a role. Only the gateway's root key
+    /// may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin role delete-posix reader")]
     DeletePosix {
         /// The name of the role

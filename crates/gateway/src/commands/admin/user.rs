@@ -66,15 +66,15 @@ pub enum UserCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Refuse all requests with a user's access keys and sessions. This needs the root key with
-    /// which the gateway was started
+    /// Refuse all requests with a user's access keys and sessions. Only the gateway's root key may
+    /// do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin user disable ann")]
     Disable {
         /// The name of the user
         name: String,
     },
-    /// Accept the access keys of a disabled user again. This needs the root key with which the
-    /// gateway was started
+    /// Accept the access keys of a disabled user again, and also those sessions that have not
+    /// expired. Only the gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin user enable ann")]
     Enable {
         /// The name of the user
@@ -95,20 +95,21 @@ pub enum UserCommand {
         /// The name of the user
         name: String,
     },
-    /// Set the uid, gid and groups with which a user's requests access files, for gateways that run
-    /// with the option impersonate or chown. Such a gateway refuses a uid below its option uid-min,
-    /// and a system user that its machine does not know. This needs the root key with which the
-    /// gateway was started
+    /// Set the uid, gid and groups with which a user's requests access files. They have an effect
+    /// only if the gateway runs with its option impersonate or chown. Such a gateway refuses a uid
+    /// below its option uid-min, and a system user that its machine does not know. Only the
+    /// gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin user set-posix ann 1001:100:27,44")]
     SetPosix {
         /// The name of the user
         name: String,
         /// The identity on the file system: UID:GID, or UID:GID:GROUP,GROUP with supplementary
-        /// groups, or the name of a system user, whose uid, gid and groups the gateway looks up
+        /// groups, or the name of a system user. The gateway looks up this user's uid, gid and
+        /// groups when requests come, and uses each answer for a minute
         identity: String,
     },
-    /// Remove the uid, gid and groups that set-posix stored for a user. This needs the root key
-    /// with which the gateway was started
+    /// Remove the uid, gid and groups that set-posix stored for a user. Only the gateway's root key
+    /// may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin user delete-posix ann")]
     DeletePosix {
         /// The name of the user

@@ -31,8 +31,8 @@ pub enum Operation {
     /// A number of objects (--objects, or else --concurrency) that are first all uploaded, then all
     /// downloaded, then all deleted
     Burst,
-    /// Upload, download once and delete one object after another, while --objects other objects
-    /// exist in the bucket
+    /// Upload, download once and delete one object after another. About --objects objects exist in
+    /// the bucket at any time
     Churn,
     /// Downloads of large objects by --concurrency readers at once. Each reads an object of its own
     /// from the first byte to the last, in ranges (--range) one after another
@@ -114,7 +114,7 @@ fn scale(text: &str) -> Result<f64, String> {
 /// The other commands of `slipway bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCommand {
-    /// Compare the results of two measurements, as ratios
+    /// Compare the results of two measurements: print each figure of B divided by that of A
     Compare {
         /// The JSON file with the earlier result, written by --json of `slipway bench`
         #[arg(value_name = "A.json")]
@@ -179,27 +179,30 @@ pub struct BenchOptions {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub warm_up: Duration,
 
-    /// Repeat the whole measurement this many times
+    /// Measure everything this many times, each time in full. With 2 or more, the result shows for
+    /// each figure the median and how far the rounds differ
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<u32, 1, 100>)]
     pub repeat: u32,
 
     /// Send this many requests per second, even if earlier ones are not answered yet (open loop). A
-    /// latency then counts from the time at which the request was due; a request that is still not
-    /// sent two seconds after the end counts as an error. With a share, such as 70%, each step
-    /// first finds the largest rate that the server can reach (closed loop), and then sends at this
-    /// share of it
+    /// latency then counts from the time at which the request was due; a request that is still
+    /// waiting for one of the --concurrency connections two seconds after the end counts as an
+    /// error. With a share, such as 70%, the largest rate that the server can reach is found first
+    /// (closed loop), for each combination of size and concurrency, and then requests are sent at
+    /// this share of it
     #[arg(long, value_name = "N|N%", value_parser = parse_rate)]
     pub rate: Option<Rate>,
 
-    /// End each step after this many requests (for multipart: uploads), or after --duration if that
-    /// is earlier
+    /// End the measurement of each combination of size and concurrency after this many requests
+    /// (for multipart: uploads), or after --duration if that is earlier
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// The number of objects, at most 20000. For get, head, list and delete, they are made before
-    /// the measurement; for put, they are overwritten in turn; for burst, they are the objects of
-    /// the burst; for churn, they stay in the bucket while others are uploaded, downloaded and
-    /// deleted
+    /// The number of objects, at most 20000. For get, head, list, delete and mixed, they are made
+    /// before the measurement; for put, they are overwritten in turn; for burst, they are the
+    /// objects of the burst; for churn, they are made before, and about as many exist at any time
+    /// [default: about 1 GiB of objects, but at most 1000 (put: 2000, delete: 10000) and at least 1
+    /// (put and churn: --concurrency, delete: 200); for list: 5000; for burst: --concurrency]
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 

@@ -30,9 +30,10 @@ pub enum ImportCommand {
     /// files were imported; 1 some were not; 2 the import could not begin
     Versitygw(VersitygwOptions),
     /// Import the users of Versity S3 Gateway from its file users.json, with their access keys,
-    /// their uid and gid, and their rights in buckets. They become users of the account that owns
-    /// DIR. A gateway must have served DIR before, and gateways may be serving it at the same time.
-    /// Exit status: 0 all users were imported; 1 some were not, or only in part; 2 none were
+    /// their uid and gid, and their rights in buckets. They become IAM users of DIR's first
+    /// account, the one that the first start of a gateway created. A gateway must have served DIR
+    /// before, and gateways may be serving it at the same time. Exit status: 0 all users were
+    /// imported; 1 some were not, or only in part; 2 none were
     VersitygwUsers(VersitygwUsersOptions),
     /// Import the metadata of objects from a directory that MinIO served with its file system
     /// backend (one drive, format "fs", until 2022). MinIO's fs.json files are kept. Gateways may
@@ -40,9 +41,10 @@ pub enum ImportCommand {
     /// were not; 2 the import could not begin
     MinioFs(MinioFsOptions),
     /// Import MinIO's users, groups, policies and service accounts, with their access keys, from
-    /// the archive that `mc admin cluster iam export` makes. They are added to the account that
-    /// owns DIR. A gateway must have served DIR before, and gateways may be serving it at the same
-    /// time. Exit status: 0 all were imported; 1 some were not, or only in part; 2 none were
+    /// the archive that `mc admin cluster iam export` makes. They are added to DIR's first account,
+    /// the one that the first start of a gateway created. A gateway must have served DIR before,
+    /// and gateways may be serving it at the same time. Exit status: 0 all were imported; 1 some
+    /// were not, or only in part; 2 none were
     MinioIam(MinioIamOptions),
 }
 
@@ -81,8 +83,9 @@ pub struct VersitygwOptions {
     #[arg(long, value_name = "SIDECARDIR")]
     pub sidecar: Option<PathBuf>,
 
-    /// The directory in which Versity S3 Gateway kept older versions of objects. Older versions
-    /// cannot be imported yet: with this option the command fails
+    /// Not supported yet: with this option, the command fails. It names the directory in which
+    /// Versity S3 Gateway kept older versions of objects. Without it, the newest version of each
+    /// object is imported, and that directory stays unchanged
     #[arg(long, value_name = "VERSIONDIR")]
     pub versioning_dir: Option<PathBuf>,
 

@@ -19,7 +19,8 @@ pub struct CheckOptions {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 
-    /// The use of the policies. It determines which elements a document must and may have
+    /// The kind of policy that the documents are. It determines which elements a document must and
+    /// may have
     #[arg(long = "type", value_name = "TYPE", default_value = "identity")]
     pub of: PolicyType,
 

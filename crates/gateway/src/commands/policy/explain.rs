@@ -39,7 +39,8 @@ pub struct ExplainOptions {
     pub principal: Option<Requester>,
 
     /// A directory that gateways serve. The policies of the requester, and the policy and owner of
-    /// the bucket, are read from it. Gateways may be serving it at the same time
+    /// the bucket, are read from it, so that --identity, --boundary, --resource-policy, --issuer
+    /// and --bucket-account cannot be given as well. Gateways may be serving it at the same time
     #[arg(long, value_name = "DIR", conflicts_with_all = ["issuer", "identity", "boundary", "resource_policy", "bucket_account"])]
     pub tree: Option<PathBuf>,
 
@@ -47,12 +48,14 @@ pub struct ExplainOptions {
     #[command(flatten)]
     pub store: StoreOptions,
 
-    /// The requester, by name: an IAM user of the account that owns the directory of --tree
+    /// The requester, by name, in place of --principal: an IAM user of the first account of --tree,
+    /// which the first start of a gateway created
     #[arg(long, value_name = "NAME", requires = "tree", conflicts_with = "principal")]
     pub user: Option<String>,
 
-    /// The ARN of the role of the session in --principal, needed only if the role has an IAM path.
-    /// If --principal is a federated user, it is the ARN of the IAM user who requested the session
+    /// If --principal is a session of a role: the ARN of the role, needed only if the role has an
+    /// IAM path. If --principal is a federated user: the ARN of the IAM user who requested the
+    /// session
     #[arg(long, value_name = "ARN")]
     pub issuer: Option<String>,
 
@@ -75,7 +78,8 @@ pub struct ExplainOptions {
     #[arg(long, value_name = "FILE")]
     pub resource_policy: Option<PathBuf>,
 
-    /// The id of the account that owns the bucket [default: the requester's account]
+    /// The id of the account that owns the bucket [default: the requester's account]. With --tree,
+    /// the owner is read from the directory
     #[arg(long, value_name = "ID", value_parser = account)]
     pub bucket_account: Option<AccountId>,
 

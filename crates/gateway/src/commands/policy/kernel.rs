@@ -25,14 +25,14 @@ use crate::values::whole;
 #[derive(Debug, Clone, Default, Args)]
 pub struct KernelOptions {
     /// The identity that the requester has on the file system: UID:GID, UID:GID:GROUP,GROUP... or
-    /// the name of a system user. It is meant for requesters for whom no uid and gid are stored in
-    /// the directory of --tree, such as the root user of an account, anonymous requesters, and
+    /// the name of a system user. It replaces the uid and gid that are stored in --tree. Some
+    /// requesters have none there, such as the root user of an account, anonymous requesters, and
     /// sessions of some roles
-    #[arg(long, value_name = "ACCOUNT", value_parser = posix, requires = "tree", conflicts_with = "policies_alone")]
+    #[arg(long, value_name = "IDENTITY", value_parser = posix, requires = "tree", conflicts_with = "policies_alone")]
     pub posix: Option<UnixName>,
 
-    /// Let an IAM user for whom no uid and gid are stored act on the file system as the system user
-    /// of the same name. Use it for gateways that run with the same option
+    /// Assume that gateways run with their option posix-names: an IAM user of the first account
+    /// without a stored uid and gid acts on the file system as the system user of the same name
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub posix_names: bool,
 
@@ -41,14 +41,14 @@ pub struct KernelOptions {
     #[arg(long, value_name = "UID", default_value = "1000", value_parser = whole::<u32, 1, 4_294_967_294>)]
     pub uid_min: u32,
 
-    /// Treat all files as inaccessible to a requester without a known uid and gid. Use it for
-    /// gateways that run with the same option. Without it, the answer for such a requester does not
-    /// consider file permissions
+    /// Assume that gateways run with their option impersonate: a requester without a known uid and
+    /// gid cannot access any file. With neither this option nor --policies-alone, file permissions
+    /// are considered only if the requester's uid and gid are known
     #[arg(long, requires = "tree", conflicts_with = "policies_alone")]
     pub impersonate: bool,
 
-    /// Do not consider file permissions, only policies. Use it for gateways that run without the
-    /// option impersonate
+    /// Consider only policies, not file permissions: the right answer for gateways that run without
+    /// their option impersonate
     #[arg(long)]
     pub policies_alone: bool,
 }

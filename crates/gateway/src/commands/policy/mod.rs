@@ -25,9 +25,9 @@ pub enum PolicyCommand {
     /// or could not be read; 2 none could be read, or the command line is wrong
     Check(CheckOptions),
     /// Explain whether policies allow a request, and which statements decide that. With --tree, for
-    /// a requester whose uid and gid are known, also explain which file permissions the kernel
-    /// would refuse. Exit status: 0 the request is allowed; 1 it is not, or that depends on
-    /// something unknown; 2 no answer could be found
+    /// a requester whose uid and gid are known, also explain whether the kernel would refuse the
+    /// access to the files, and why. Exit status: 0 the request is allowed; 1 policies or the
+    /// kernel refuse it, or that depends on something unknown; 2 no answer could be found
     Explain(Box<ExplainOptions>),
 }
 

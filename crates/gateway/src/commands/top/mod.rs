@@ -19,8 +19,9 @@ use view::VOLUME_BYTES;
 /// Options of `slipway top`.
 #[derive(Debug, Clone, Args)]
 pub struct TopOptions {
-    /// The addresses that the gateways have for operators (ops-listen in their configuration):
-    /// HOST:PORT, :PORT (this machine) or unix:PATH. The figures of several gateways are added up
+    /// The addresses at which the gateways listen for operators (their option ops-listen):
+    /// HOST:PORT, :PORT (this machine) or unix:PATH. Several are separated by spaces, or in the
+    /// variable by commas; their figures are added up
     #[arg(value_name = "ADDRESS", env = "SLIPWAY_OPS_LISTEN", value_delimiter = ',', required = true)]
     pub addresses: Vec<String>,
 
