@@ -341,7 +341,8 @@ def moosefs(place: Path, stack: ExitStack) -> Mounted:
 
     wait_for(writable, "mfschunkserver")
     (mounts[0] / "ready").unlink()
-    return Mounted(*mounts)
+    # Its client remembers the supplementary groups of users (mfsgroupscacheto).
+    return Mounted(*mounts, env={"SLIPWAY_KEEPS_GROUPS": "1"})
 
 
 OF_OURS: dict[str, Callable[[Path, ExitStack], Mounted]] = {

@@ -3,6 +3,7 @@
 
 mod fixture;
 
+use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::PathBuf;
@@ -37,7 +38,8 @@ fn user(id: u32, groups: &[u32]) -> Context {
 }
 
 impl Tree {
-    /// `None`, with a message, if this process can't act as others.
+    /// `None`, with a message, if this process can't act as others; and on a file system that is
+    /// said to keep the groups of users (`tests/file_systems/run.py`), which must be refused.
     async fn new() -> Option<Self> {
         if !rustix::process::geteuid().is_root() || fixture::sidecars() {
             eprintln!(
@@ -48,7 +50,13 @@ impl Tree {
         let root = tempfile::tempdir().unwrap();
         fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
         let options = Options { impersonate: true, ..fixture::options() };
-        let backend = Arc::new(PosixBackend::open(root.path(), options).unwrap());
+        let opened = PosixBackend::open(root.path(), options);
+        if env::var_os("SLIPWAY_KEEPS_GROUPS").is_some() {
+            let refused = opened.unwrap_err().to_string();
+            assert!(refused.contains("who has left a group"), "{refused}");
+            return None;
+        }
+        let backend = Arc::new(opened.unwrap());
         let bucket = BucketName::new("bucket").unwrap();
         let new = CreateBucketRequest { name: &bucket, owner: None, documents: Documents::new() };
         backend.create_bucket(&user(ANN, &[]), new).await.unwrap();

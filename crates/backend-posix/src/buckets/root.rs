@@ -1,5 +1,7 @@
 //! Trials of the root's file system, in a directory of the server's own.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use kernel_calls::acting::{Identity, acting};
@@ -11,6 +13,7 @@ use super::aside::Aside;
 use crate::base::options::Metadata;
 use crate::base::unique;
 use crate::error::Io;
+use crate::fs::resolve;
 use crate::tree::store::{OpenError, Store};
 use crate::volume::description::{Locks, Needs, Volume};
 use crate::volume::lack::Lack;
@@ -31,6 +34,10 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
 
 /// The uid and gid with which impersonation is tried: those of the user `nobody`.
 const NOBODY: u32 = 65_534;
+
+/// The supplementary group, and the gid of a member, with which it is tried whether groups count.
+const TRIAL_GROUP: u32 = 1;
+const TRIAL_GID: u32 = 2;
 
 /// Fails if the file calls of requests cannot be made with the requesters' identities in this tree.
 pub(crate) fn try_impersonation(store: &Store, root: &Path) -> Result<(), OpenError> {
@@ -56,7 +63,7 @@ pub(crate) fn try_impersonation(store: &Store, root: &Path) -> Result<(), OpenEr
 fn try_as_nobody(store: &Store) -> Io<Result<(), String>> {
     let aside = Aside::of_nothing(store)?;
     let name = unique::name();
-    let tried = || {
+    let trial = || {
         rustix::fs::mkdirat(&aside.fd, &name, Mode::RWXU)?;
         let nobody = Identity { uid: NOBODY, gid: NOBODY, groups: &[] };
         let asked =
@@ -75,10 +82,50 @@ fn try_as_nobody(store: &Store) -> Io<Result<(), String>> {
             (Ok(_), _) => Err("the kernel does not refuse a closed directory to another user".to_owned()),
         })
     };
-    let tried = tried();
+    let mut outcome = trial();
     let _ = rustix::fs::unlinkat(&aside.fd, &name, AtFlags::REMOVEDIR);
+    if matches!(outcome, Ok(Ok(()))) {
+        outcome = Ok(try_groups(&aside.fd));
+    }
     aside.remove();
-    tried
+    outcome
+}
+
+/// Tries whether a user is let into a directory by a supplementary group, and only as long as the
+/// user is in that group. Fails if the file system keeps the groups of an earlier call. Where this
+/// cannot be tried, as in a user namespace without [`TRIAL_GROUP`], nothing is said.
+fn try_groups(directory: &OwnedFd) -> Result<(), String> {
+    let name = unique::name();
+    let may_enter = |fd: &OwnedFd, groups: &[u32]| -> io::Result<bool> {
+        let who = Identity { uid: NOBODY, gid: TRIAL_GID, groups };
+        acting(who, || rustix::fs::accessat(fd, ".", Access::EXEC_OK, AtFlags::EACCESS))
+            .map(|asked| asked.is_ok())
+    };
+    let trial = || -> io::Result<[bool; 2]> {
+        rustix::fs::mkdirat(directory, &name, Mode::RWXU)?;
+        let fd = resolve::place_here(directory, name.as_bytes())?;
+        let group = Some(Gid::from_raw(TRIAL_GROUP));
+        rustix::fs::chownat(directory, &name, None, group, AtFlags::SYMLINK_NOFOLLOW)?;
+        rustix::fs::chmodat(directory, &name, Mode::RWXU | Mode::XGRP, AtFlags::empty())?;
+        Ok([may_enter(&fd, &[TRIAL_GROUP])?, may_enter(&fd, &[])?])
+    };
+    let entered = trial();
+    let _ = rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR);
+    match entered {
+        Ok([_, true]) => {
+            Err("the file system still lets a user in who has left a group (MooseFS keeps the groups of \
+                              users for 300 s; with -o mfsgroupscacheto=0 only their own gid counts)"
+                .to_owned())
+        }
+        Ok([false, false]) => {
+            tracing::warn!(
+                "--impersonate: the file system does not take the supplementary groups of users from the gateway: a \
+                 user has the rights of its uid and gid, and of the groups that the file server itself knows"
+            );
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Tries the properties of the root's volume that are not known. If nothing can be written there,
