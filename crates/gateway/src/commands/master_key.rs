@@ -27,12 +27,12 @@ use crate::{account, credentials, storage};
 pub enum MasterKeyCommand {
     /// Make a file with a new master key, for `slipway serve`. Exit status: 0 made; 2 not made
     New(NewOptions),
-    /// Encrypt the secrets of all users' access keys in DIR again, with the key on the first line of
-    /// the master key file. The old keys must follow on further lines, since they decrypt the
+    /// Encrypt the secrets of all users' access keys in DIR again, with the key on the first line
+    /// of the master key file. The old keys must follow on further lines, since they decrypt the
     /// secrets. Before this, put the new key on the first line of every gateway's master key file,
-    /// and reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command changes
-    /// nothing, and says what to check first. Exit status: 0 all secrets are encrypted with the
-    /// first key; 1 nothing was changed, since --yes was not given; 2 some may not be
+    /// and reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command
+    /// changes nothing, and says what to check first. Exit status: 0 all secrets are encrypted with
+    /// the first key; 1 nothing was changed, since --yes was not given; 2 some may not be
     Rotate(RotateOptions),
     /// Deactivate the access keys in DIR whose secrets none of the given master keys can decrypt,
     /// and delete these secrets. Then gateways can start without the master keys that are lost.
