@@ -75,8 +75,8 @@ fn check_use(options: &ServeOptions, env: impl Fn(&str) -> Option<String>) -> Re
         ));
     }
     tracing::warn!(
-        "--ldap-server: without a master key, access keys in entries of the directory are served, and nobody can log \
-         in by a password: {advice}"
+        "--ldap-server: nobody can log in with a password, since no master key is given (requests signed with access \
+         keys in LDAP entries are accepted): {advice}"
     );
     Ok(())
 }

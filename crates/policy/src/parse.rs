@@ -370,7 +370,8 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// True if a statement of this document may have conditions on this key.
+    /// True if conditions on this key are valid in a document of this kind. With `only_ours`, of
+    /// the keys of other services those are valid that identity providers give to sessions.
     fn may_have(&self, key: &Key, only_ours: bool) -> bool {
         let Key::Foreign(name) = key else {
             let of_s3 = |name: &str| name.starts_with("aws:") || name.starts_with("s3:");

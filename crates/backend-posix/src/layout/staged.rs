@@ -7,7 +7,7 @@ use crate::base::unique;
 
 pub(crate) const STAGING: &str = "staging";
 
-/// True for the names of things that are staged in a directory of keys; a person is unlikely to
+/// True for the names of things that are staged in a directory in a bucket; a person is unlikely to
 /// choose such a name.
 pub(crate) fn is_scattered(name: &str) -> bool {
     id_of_scattered(name).is_some() || (exchanged::id_of(name).is_some() && name.starts_with(RESERVED))

@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     File,
     /// A directory's own object, if it has one.
     SelfFile,
-    /// A directory of keys.
+    /// A directory in a bucket.
     Directory,
     /// An object through a symbolic link, if the link leads to one.
     FileLink,

@@ -94,7 +94,7 @@ fn sweep_staging(
     Ok(())
 }
 
-/// Sweeps the directories of keys in which files were staged.
+/// Sweeps the directories in buckets in which files were staged.
 fn sweep_scattered(bucket: &Bucket<'_>, options: &SweepOptions, report: &mut SweepReport) -> Result<()> {
     let Some(notes) = bucket.find_for_removal(SCATTERED)? else { return Ok(()) };
     for (name, _) in entries(&notes).op("read notes")? {

@@ -1,4 +1,4 @@
-//! The records of directories of keys, and of buckets.
+//! The records of directories in buckets, and of buckets.
 
 use backend::ObjectAttributes;
 use s3_types::{Checksum, Digests, ETag, ObjectMetadata};
@@ -14,7 +14,8 @@ use super::values::{
 use crate::fs::file_info;
 use crate::layout::overflow::OverflowId;
 
-/// The record of a directory of keys.
+/// The record of a directory in a bucket: that the gateway made it, and what is stored about the
+/// object that it is, if its path with a final `/` is a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectoryRecord {
     /// True if a PUT made the directory, so that it is removed with its last object.

@@ -1,4 +1,4 @@
-//! Recognizes the gateway's files in a directory of keys.
+//! Recognizes the gateway's files in a directory in a bucket.
 //!
 //! Other users may write there, too, and may rename files of yet another user to names that the
 //! gateway uses: so a name proves nothing. A new file there is given away or written to only if it

@@ -102,8 +102,8 @@ impl Bucket<'_> {
         true
     }
 
-    /// True if a directory of keys in `parent` has an owner and a mode that a PUT gives. In any
-    /// other directory, another user could have set the mark of a directory that a PUT made (a
+    /// True if a directory in `parent`, in a bucket, has an owner and a mode that a PUT gives. In
+    /// any other directory, another user could have set the mark of a directory that a PUT made (a
     /// `user.` attribute), so that the gateway removes a directory that this user may not remove.
     pub fn may_be_made(&self, parent: impl AsFd, directory: &OwnedFd) -> Io<bool> {
         let stat = rustix::fs::fstat(directory)?;
@@ -158,7 +158,7 @@ impl Bucket<'_> {
     }
 
     /// Fails with EPERM unless an open folder of records in `directory` may be one that the server
-    /// made. Its mode does not matter, since it is the mode of directories of keys: in it, only
+    /// made. Its mode does not matter, since it is the mode of directories in buckets: in it, only
     /// records are replaced or removed.
     pub fn vouch_for_records(&self, directory: impl AsFd, folder: &OwnedFd, path: &str) -> Io<()> {
         match stranger_in(self.store, directory, folder)? {

@@ -1,4 +1,4 @@
-//! Removes leftovers from a directory of keys.
+//! Removes leftovers from a directory in a bucket.
 //!
 //! A name proves nothing there ([`ours`](crate::tree::ours)). So a leftover with one of the
 //! server's names is removed only if it belongs to the server's user, and is something that anyone
@@ -47,14 +47,14 @@ pub(crate) fn remove_new(bucket: &Bucket<'_>, parent: impl AsFd, name: &str) -> 
     }
 }
 
-/// Removes a directory that was left in a directory of keys, if it is empty and belongs to the
+/// Removes a directory that was left in a directory in a bucket, if it is empty and belongs to the
 /// server's user. Returns true if it is gone.
 pub(crate) fn remove_empty(bucket: &Bucket<'_>, above: impl AsFd, name: &str) -> Result<bool, Fail> {
     Ok(is_at(bucket, &above, name)? && remove_new(bucket, above, name))
 }
 
-/// Removes a file that was staged in a directory of keys and left there. No writer may hold it, and
-/// it must belong to the server's user, or have belonged to it when a note of it was written.
+/// Removes a file that was staged in a directory in a bucket and left there. No writer may hold it,
+/// and it must belong to the server's user, or have belonged to it when a note of it was written.
 /// Returns true if it is gone. A link never counts as the server's, since notes are only in
 /// staging.
 pub(crate) fn remove_scattered(bucket: &Bucket<'_>, above: &OwnedFd, name: &str) -> Result<bool, Fail> {
@@ -118,8 +118,8 @@ mod tests {
     const RACE_TIME_MAX: Duration = Duration::from_mins(1);
     const PREPARED: &str = ".slipway,x00000000000000000000000000000007";
 
-    /// A directory of keys that all may write in, and in which files were staged. `None`, with a
-    /// message, if files can't be given away.
+    /// A directory in a bucket that all may write in, and in which files were staged. `None`, with
+    /// a message, if files can't be given away.
     fn scene() -> Option<Scene> {
         scene_with(Options::default())
     }
