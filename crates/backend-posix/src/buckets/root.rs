@@ -27,7 +27,11 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
         return Err(OpenError::lacking(root, lack));
     }
     if volume.locks == Locks::Unknown {
-        tracing::info!("the file system of the directory: {}", Lack::LocksElsewhere.sentence());
+        tracing::info!(
+            dir = ?root,
+            "a limit of the file system of the served directory (dir): {}",
+            Lack::LocksElsewhere.sentence()
+        );
     }
     Ok(store.with_volume(volume))
 }

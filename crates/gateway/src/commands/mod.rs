@@ -178,9 +178,9 @@ pub struct Places {
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// The served directory that contains the files. Without this option, it is the uppermost
-    /// directory on the path of each file in which a gateway has left traces (.slipway, or records
-    /// of a bucket)
+    /// The served directory that contains the files. Without this option, the command searches the
+    /// directories above each file, from the root down, and takes the first one that gateways have
+    /// served, which shows in a `.slipway` there or in a bucket of it
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

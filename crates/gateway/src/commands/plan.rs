@@ -31,8 +31,9 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 0.0, value_parser = number, help_heading = "Load")]
     pub objects: f64,
 
-    /// The size of the objects, such as 1m, or several sizes with their shares, such as
-    /// 4k=70,1m=30. The units k, m and MiB are powers of 1024; kB and MB are powers of 1000
+    /// The size of the objects, such as 1m, or several sizes, each with the part of all objects and
+    /// requests that it has: with 4k=70,1m=30, 70 of 100 objects have 4 KiB and 30 have 1 MiB. The
+    /// units k, m and MiB are powers of 1024; kB and MB are powers of 1000
     #[arg(long, value_name = "SIZES", default_value = "1m", value_parser = sizes, help_heading = "Load")]
     pub sizes: Sizes,
 
