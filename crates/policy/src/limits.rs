@@ -26,8 +26,7 @@ pub const DEPTH_MAX: usize = 16;
 /// The largest number of variables in one value (`Fault::Pattern`).
 pub const VARIABLES_MAX: usize = 8;
 /// The largest number of characters between two `*` of a pattern, if there is a `?` or a variable
-/// among them (`Fault::Pattern`). Such a part is tried at each position of the text, so that the
-/// time grows with the product of both lengths.
+/// among them (`Fault::Pattern`): as many as one word has bits when such a part is searched for.
 pub const FLOATING_CHARS_MAX: usize = 128;
 
 const _: () = assert!(BUCKET_BYTES_MAX < DOCUMENT_BYTES_MAX && ROLE_CHARS_MAX < DOCUMENT_BYTES_MAX);

@@ -214,15 +214,7 @@ impl Floating {
     fn first_end(&self, text: &[u8], values: &Values<'_>) -> Option<usize> {
         match self {
             Self::Text(wanted) => memmem::find(text, wanted).map(|at| at + wanted.len()),
-            Self::Tokens(tokens) => {
-                let mut at = 0;
-                loop {
-                    if let Some(length) = forward(tokens, &text[at..], values) {
-                        return Some(at + length);
-                    }
-                    at += first_char(&text[at..])?;
-                }
-            }
+            Self::Tokens(tokens) => searching::first_end(tokens, text, values),
         }
     }
 }
@@ -362,5 +354,6 @@ impl Pieces {
     }
 }
 
+mod searching;
 #[cfg(test)]
 mod tests;

@@ -108,3 +108,21 @@ fn hostile_patterns_take_no_longer() {
     }
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
+
+/// The time does not grow with the product of the lengths of part and text: a part of 128 elements
+/// takes not much longer than one of 20.
+#[test]
+fn long_parts_take_no_longer() {
+    let text = "y".repeat(500_000);
+    let fastest = |length: usize| {
+        let hostile = Pattern::new(&format!("*{}z*", "?".repeat(length - 1)), WILD).unwrap();
+        let one = || {
+            let begun = Instant::now();
+            assert!(!hostile.matches_plain(&text));
+            begun.elapsed()
+        };
+        (0..7).map(|_| one()).min().unwrap()
+    };
+    let (short, long) = (fastest(20), fastest(FLOATING_CHARS_MAX));
+    assert!(long < short * 3, "{long:?} and {short:?}");
+}
