@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use tokio::sync::MutexGuard;
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
 use super::present::{Registry, TooSlow, unavailable};
@@ -87,9 +87,9 @@ impl Registry {
         Context { now: self.clock.now(), fill, policies: &Language, master_keys: keys.master.as_ref() }
     }
 
-    /// Waits until no other change of this gateway is being made.
-    async fn turn(&self) -> Result<MutexGuard<'_, ()>, IamError> {
-        let turn = timeout(self.look_limit, self.changing.lock()).await;
+    /// Waits until this gateway makes no other change of the account; with `None`, no other account.
+    async fn turn(&self, account: Option<&AccountId>) -> Result<OwnedMutexGuard<()>, IamError> {
+        let turn = timeout(self.look_limit, self.turns.take(account)).await;
         turn.map_err(|_| unavailable().caused_by(TooSlow(self.look_limit)))
     }
 
@@ -97,7 +97,7 @@ impl Registry {
     /// made again on the newer one. When this returns, requests here are decided by the new state,
     /// and within a second those to all gateways.
     pub async fn change<T: Send>(&self, account: &AccountId, change: &Change<'_, T>) -> Result<T, IamError> {
-        let _turn = self.turn().await?;
+        let _turn = self.turn(Some(account)).await?;
         for _ in 0..ATTEMPTS {
             let state = self.look().await?;
             let there = open(&state, account)?;
@@ -177,7 +177,7 @@ impl Registry {
         change: &Change<'_, T>,
     ) -> Result<(AccountId, T), IamError> {
         check_account_name(name)?;
-        let _turn = self.turn().await?;
+        let _turn = self.turn(None).await?;
         for _ in 0..DRAWS_MAX {
             let state = self.look().await?;
             if state.accounts_count() >= ACCOUNTS_MAX {
@@ -259,7 +259,7 @@ impl Registry {
     /// meanwhile. The caller checks before, once it is disabled, that the account owns no buckets.
     pub async fn delete_account(&self, id: &AccountId) -> Result<(), IamError> {
         let conflict = |why: &str| Err(IamError::new(IamCode::DeleteConflict, why));
-        let _turn = self.turn().await?;
+        let _turn = self.turn(Some(id)).await?;
         for _ in 0..ATTEMPTS {
             let state = self.look().await?;
             if state.root().principal.account.id() == id {

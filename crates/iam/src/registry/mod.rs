@@ -14,6 +14,7 @@ mod rotation;
 #[cfg(test)]
 mod tests;
 mod token_cache;
+mod turns;
 mod uses;
 
 pub use clock::Clock;

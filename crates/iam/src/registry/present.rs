@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::key_cache::KeyCache;
 use super::keys_document::{OpenError, agree};
 use super::token_cache::TokenCache;
+use super::turns::Turns;
 use super::uses::Uses;
 use crate::account::AccountId;
 use crate::directory::Directory;
@@ -145,8 +146,8 @@ pub struct Registry {
     pub(super) directory: OnceLock<Arc<dyn Directory>>,
     /// The sessions of access keys of the directory.
     pub(super) directory_keys: KeyCache,
-    /// The lock that a change holds, so that the changes of this gateway do not race each other.
-    pub(super) changing: tokio::sync::Mutex<()>,
+    /// The turns of the changes of this gateway.
+    pub(super) turns: Turns,
     pub(super) look_limit: Duration,
     pub(super) uses: Uses,
     snapshot: ArcSwap<Snapshot>,
@@ -221,7 +222,7 @@ impl Registry {
             tokens: TokenCache::new(),
             directory: OnceLock::new(),
             directory_keys: KeyCache::new(),
-            changing: tokio::sync::Mutex::new(()),
+            turns: Turns::default(),
             look_limit,
             uses: Uses::default(),
             snapshot: ArcSwap::from_pointee(empty),
