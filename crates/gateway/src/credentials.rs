@@ -1,11 +1,14 @@
 //! Finds root's keys.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iam::{AccessKeyId, Account, Credential, Principal, RootIdentity, SecretKey};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use s3_types::UnixAccount;
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -248,14 +251,54 @@ fn checked(access_key: &str, secret_key: &str) -> Result<Credential, String> {
 /// it only signs with it. A server takes no keys that another user may choose.
 pub fn of_client(path: &Path) -> Result<Credential, String> {
     let says = |why: String| format!("--credentials-file {}: {why}", path.display());
-    let file = fs::File::open(path).map_err(|e| says(unreadable(&e)))?;
+    // So that a FIFO does not keep the command waiting for a writer.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map(fs::File::from);
+    let file = file.map_err(|e| says(unreadable(&e.into())))?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err(says("it is not a regular file".to_owned()));
+    }
     if rustix::process::geteuid().is_root() {
-        check_mode(&file, ROOTS_SECRET).map_err(says)?;
+        let owner = check_mode(&file, ROOTS_SECRET).map_err(says)?;
+        if let Some(link) = link_of_another(path, owner).map_err(|e| says(unreadable(&e)))? {
+            return Err(says(format!(
+                "{} is a symbolic link of another user than root and the file's owner, who could choose the file: name \
+                 the file itself",
+                link.display()
+            )));
+        }
     } else {
         check_private(&file, ROOTS_SECRET).map_err(says)?;
     }
     let root = parse(file, path, Origin::Given("from the credentials file"));
     root.map(|root| root.credential).map_err(|e| format!("--credentials-file {e}"))
+}
+
+/// The largest number of symbolic links on a path, as of the kernel's (path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// Finds a symbolic link on a path that belongs neither to root nor to `owner`.
+fn link_of_another(path: &Path, owner: u32) -> io::Result<Option<PathBuf>> {
+    let mut place = PathBuf::new();
+    let parts = |path: &Path| path.iter().rev().map(PathBuf::from).collect::<Vec<_>>();
+    let (mut rest, mut links) = (parts(&std::path::absolute(path)?), 0);
+    while let Some(part) = rest.pop() {
+        let next = place.join(part);
+        let metadata = fs::symlink_metadata(&next)?;
+        if !metadata.is_symlink() {
+            place = next;
+            continue;
+        }
+        if ![0, owner].contains(&metadata.uid()) {
+            return Ok(Some(next));
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(Errno::LOOP.into());
+        }
+        rest.extend(parts(&fs::read_link(&next)?));
+    }
+    Ok(None)
 }
 
 /// Fails if other users may read or write a file. `content` says what is in it, for the error.
@@ -340,7 +383,7 @@ fn keep(credential: Credential, state_dir: &Path, access: Access, path: PathBuf)
     }
 }
 
-fn cannot_keep(path: &Path, error: &std::io::Error) -> String {
+fn cannot_keep(path: &Path, error: &io::Error) -> String {
     let (access_key, secrets) = ENVIRONMENT[0];
     format!(
         "{}: root's keys cannot be stored: {error}: give them by --credentials-file, or in the variables \
@@ -371,6 +414,36 @@ mod tests {
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
         fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(find(None, none, Some(&state), Access::Keep).unwrap_err().contains("chmod 600"));
+    }
+
+    #[test]
+    fn a_client_of_root_follows_no_link_of_somebody_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("kept")).unwrap();
+        let keys = "access_key = 'AKIAIOSFODNN7EXAMPLE'\nsecret_key = 'secret-of-forty-characters'\n";
+        fs::write(at("kept/root.toml"), keys).unwrap();
+        fs::set_permissions(at("kept/root.toml"), fs::Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink("kept/../kept/root.toml", at("link")).unwrap();
+        std::os::unix::fs::symlink(at("kept"), at("way")).unwrap();
+        for path in ["kept/root.toml", "link", "way/root.toml"] {
+            assert!(of_client(&at(path)).is_ok(), "{path}");
+        }
+        rustix::fs::mknodat(rustix::fs::CWD, at("fifo"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(of_client(&at("fifo")).unwrap_err().contains("regular file"));
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        for (path, link) in [("link", "link"), ("way/root.toml", "way")] {
+            std::os::unix::fs::lchown(at(link), Some(12_101), None).unwrap();
+            let refused = of_client(&at(path)).unwrap_err();
+            assert!(refused.contains("symbolic link of another user"), "{refused}");
+        }
+        // The link of the user whose keys they are is as good as the file.
+        std::os::unix::fs::chown(at("kept/root.toml"), Some(12_101), None).unwrap();
+        assert!(of_client(&at("link")).is_ok());
+        std::os::unix::fs::symlink("ring", at("ring")).unwrap();
+        assert!(of_client(&at("ring")).is_err());
     }
 
     #[test]
