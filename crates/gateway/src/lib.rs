@@ -23,6 +23,7 @@ mod effects;
 mod errors;
 mod explanation;
 pub mod failure;
+mod fair_share;
 mod forwarded;
 mod gateway;
 pub mod identities;

@@ -241,9 +241,9 @@ pub const SECRET_COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
 pub const SECRET_COMMAND_PAUSE: Duration = Duration::from_millis(20);
 /// The number of objects that are deleted at the same time for one DeleteObjects.
 pub const DELETE_CONCURRENCY: usize = 16;
-/// The keys of a DeleteObjects about which policies decide before other requests of the thread have
-/// their turn. A decision by a hundred policies takes some 5 ms.
-pub const DECISIONS_IN_A_ROW: usize = 16;
+/// The time for which a computation of many steps, such as the decisions about the keys of
+/// DeleteObjects, has a thread before others have a turn.
+pub const SHARE_OF_THREAD: Duration = Duration::from_millis(2);
 /// The time after which a CompleteMultipartUpload or a copy starts its response with white space,
 /// if it still runs. It sends more white space at this interval, to keep the connection from timing
 /// out.

@@ -24,6 +24,7 @@ use super::perform::{Perform, rendered};
 use super::place::{Place, places, variables};
 use super::sources::{Entity, Sourced, given, of_entity};
 use super::target::Target;
+use crate::fair_share::FairShare;
 use crate::limits::SIMULATED_STATEMENTS_MAX;
 
 fn invalid(message: impl Into<String>) -> QueryError {
@@ -140,7 +141,7 @@ impl Simulation<'_> {
     /// Decides about the actions and resources of a page. If there are many statements, the page
     /// has fewer results than it may have, so that its cost is bounded: each statement is looked
     /// at, and may be part of the answer, once for each result.
-    fn run(&self, page: &Page) -> Result<(Vec<EvaluationResult<'_>>, Option<String>), QueryError> {
+    async fn run(&self, page: &Page) -> Result<(Vec<EvaluationResult<'_>>, Option<String>), QueryError> {
         if self.actions.is_empty() {
             return Err(invalid("ActionNames names no action."));
         }
@@ -152,11 +153,14 @@ impl Simulation<'_> {
         let page = page.at_most(SIMULATED_STATEMENTS_MAX / statements.max(1));
         let cut = page.cut(pairs.enumerate(), |(number, _)| format!("{number:08}").into());
         let of_buckets = self.bucket_policies(cut.items.iter().map(|(_, (_, resource))| *resource))?;
-        let results = cut.items.iter().map(|&(_, (action, arn))| {
+        let mut results = Vec::with_capacity(cut.items.len());
+        let mut share = FairShare::begin();
+        for &(_, (action, arn)) in &cut.items {
+            share.rest().await;
             let of_resource = bucket_of(arn).and_then(|bucket| of_buckets.get(bucket));
-            self.decide(action, arn, of_resource)
-        });
-        Ok((results.collect::<Result<_, _>>()?, cut.marker))
+            results.push(self.decide(action, arn, of_resource)?);
+        }
+        Ok((results, cut.marker))
     }
 
     fn decide<'s>(
@@ -315,7 +319,7 @@ impl<'f> Perform<'f> for api::SimulateCustomPolicy<'f> {
             owner: owner(self.resource_owner)?,
             entries: &self.context_entries,
         };
-        let (evaluation_results, marker) = simulation.run(&self.page)?;
+        let (evaluation_results, marker) = simulation.run(&self.page).await?;
         let is_truncated = marker.is_some();
         let marker = marker.map(Text::Owned);
         Ok(rendered(&SimulateCustomPolicyResult { evaluation_results, is_truncated, marker }, call))
@@ -357,7 +361,7 @@ impl<'f> Perform<'f> for api::SimulatePrincipalPolicy<'f> {
             owner: owner(self.resource_owner)?,
             entries: &self.context_entries,
         };
-        let (evaluation_results, marker) = simulation.run(&self.page)?;
+        let (evaluation_results, marker) = simulation.run(&self.page).await?;
         let is_truncated = marker.is_some();
         let marker = marker.map(Text::Owned);
         Ok(rendered(&SimulatePrincipalPolicyResult { evaluation_results, is_truncated, marker }, call))

@@ -7,12 +7,11 @@ use s3_wire::headers::ChecksumRequest;
 use s3_wire::xml::{DeleteEntry, DeleteMarker, DeleteObjectsRequest, DeleteOutcome, delete_result};
 use s3_wire::{ErrorCode, Result, S3Error, limits};
 
-use tokio::task::yield_now;
-
 use crate::access::{Authorized, Subject, has_ended};
 use crate::call::Call;
 use crate::errors::{from_backend, refusal};
-use crate::limits::{DECISIONS_IN_A_ROW, DELETE_CONCURRENCY};
+use crate::fair_share::FairShare;
+use crate::limits::DELETE_CONCURRENCY;
 use crate::ops::about::About;
 use crate::ops::handler::Handler;
 use crate::outcome::Outcome;
@@ -47,11 +46,10 @@ impl<'a> Handler<'a> for DeleteObjects {
         let call = &call;
         // All are decided before the first one is deleted.
         let mut allowed = Vec::with_capacity(request.objects.len());
-        for (number, entry) in request.objects.iter().enumerate() {
-            // A decision by many policies takes milliseconds: other requests have their turn.
-            if number % DECISIONS_IN_A_ROW == DECISIONS_IN_A_ROW - 1 {
-                yield_now().await;
-            }
+        // A decision by many policies takes milliseconds.
+        let mut share = FairShare::begin();
+        for entry in &request.objects {
+            share.rest().await;
             allowed.push(Deletion::allow(call, bucket, entry));
         }
         // Made before they are polled: a stream of borrowing closures is not known to be `Send`.
