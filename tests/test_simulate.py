@@ -2,6 +2,8 @@
 in one list (GetAccountAuthorizationDetails)."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -173,6 +175,28 @@ class TestCustomPolicy:
             many[last["StartPosition"]["Column"] - 2] == "{"
             and many[last["EndPosition"]["Column"] - 2] == "}"
         )
+
+    def test_slow_patterns_keep_nobody_waiting(self, server, iam):
+        """Parts of 120 `?` between two `*`: such a page took many seconds, in a row."""
+        resources = [f"arn:aws:s3:::*{'?' * 120}z{number}*" for number in range(40)]
+        slow = json.dumps({"Version": "2012-10-17", "Statement": [{**allow("s3:*"), "Resource": resources}]})
+        sent = {
+            "PolicyInputList": [slow] * 2,
+            "ActionNames": [
+                f"s3:{verb}Object{of}" for verb in ("Get", "Put") for of in ("", "Acl", "Tagging")
+            ],
+            "ResourceArns": [f"arn:aws:s3:::lab/{number:03}{'y' * 900}" for number in range(20)],
+        }
+        with ThreadPoolExecutor(4) as pool:
+            simulations = [pool.submit(iam.simulate_custom_policy, **sent) for _ in range(4)]
+            waited = []
+            while not all(one.done() for one in simulations):
+                begun = time.monotonic()
+                assert server.raw.get("/").status == 200
+                waited.append(time.monotonic() - begun)
+        assert max(waited, default=0) < 2
+        for one in simulations:
+            assert len(one.result()["EvaluationResults"]) == 100
 
     @pytest.mark.parametrize(
         ("members", "code"),
