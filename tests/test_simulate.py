@@ -283,6 +283,23 @@ class TestPrincipalPolicy:
         ]
         assert keys == ["aws:username"]
 
+    def test_another_caller_is_another_user(self, server, iam):
+        new_user(server, "ann", allow("s3:*", "arn:aws:s3:::lab/${aws:userid}/*"))
+        new_user(server, "bob")
+        ann = iam.get_user(UserName="ann")["User"]
+        sent = {
+            "PolicySourceArn": ann["Arn"],
+            "ActionNames": ["s3:PutObject"],
+            "ResourceArns": [f"arn:aws:s3:::lab/{ann['UserId']}/a"],
+        }
+        for members, decision, missing in (
+            ({}, "allowed", []),
+            ({"CallerArn": ann["Arn"]}, "allowed", []),
+            ({"CallerArn": arn_of(iam, "bob")}, "implicitDeny", ["aws:userid"]),
+        ):
+            (result,) = iam.simulate_principal_policy(**sent, **members)["EvaluationResults"]
+            assert (result["EvalDecision"], result["MissingContextValues"]) == (decision, missing), members
+
     def test_groups_and_roles(self, iam):
         group = iam.create_group(GroupName="staff")["Group"]["Arn"]
         iam.attach_group_policy(GroupName="staff", PolicyArn=READ)

@@ -90,7 +90,8 @@ struct Simulation<'a> {
     policies: Vec<Sourced>,
     boundary: Option<Sourced>,
     caller: Caller,
-    /// The unique id of the user, which stored policies name; `None` for other callers.
+    /// The value of `aws:userid`: the unique id of the caller, if that is the user whose policies
+    /// are simulated; `None` for any other caller, whose id is not known here.
     user: Option<String>,
     actions: &'a [&'a str],
     resources: &'a [&'a str],
@@ -347,13 +348,14 @@ impl<'f> Perform<'f> for api::SimulatePrincipalPolicy<'f> {
             }
             (None, None) => call.arn("user", "/simulated"),
         };
+        let is_own = self.caller_arn.is_none_or(|arn| arn == self.policy_source_arn);
         let mut policies = entity.policies;
         policies.extend(given(&self.policy_input_list, "PolicyInputList")?);
         let simulation = Simulation {
             policies,
             boundary: boundary_of(&self.boundary_input_list)?.or(entity.boundary),
             caller: caller(&arn)?,
-            user: entity.id,
+            user: entity.id.filter(|_| is_own),
             actions: &self.action_names,
             resources: &self.resource_arns,
             resource_policy: self.resource_policy,
