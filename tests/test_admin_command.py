@@ -231,7 +231,8 @@ class TestGroupsPoliciesRoles:
             "own",
         )
         admin("group", "directory", "staff", "cn=staff,dc=lab")
-        assert facts(admin("group", "show", "staff"))["directory"] == "cn=staff,dc=lab"
+        for name in ("staff", "STAFF"):
+            assert facts(admin("group", "show", name))["directory"] == "cn=staff,dc=lab"
         admin("group", "directory", "staff")
         assert "directory" not in facts(admin("group", "show", "staff"))
         admin("group", "remove", "staff", "bob")

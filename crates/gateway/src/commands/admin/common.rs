@@ -45,6 +45,14 @@ pub fn document(path: &Path) -> Result<String> {
     // More than any form may have; what is too long is refused by the server, in its words.
     let most = 2 * FORM_BYTES_MAX as u64;
     let read = if path == Path::new("-") {
+/// Returns nothing in place of what the requester may not see. Other failures stay.
+pub fn unless_denied<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(Failure::Refused { code, .. }) if code == "AccessDenied" => Ok(T::default()),
+        other => other,
+    }
+}
+
         std::io::stdin().take(most).read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
@@ -52,5 +60,20 @@ pub fn document(path: &Path) -> Result<String> {
     match read {
         Ok(_) => Ok(text),
         Err(error) => Err(Failure::NotAsked(format!("{}: {error}", shown(path)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refused_permission_is_left_out() {
+        let refused = |code: &str| Failure::Refused { code: code.to_owned(), message: String::new() };
+        assert_eq!(unless_denied::<Vec<u8>>(Err(refused("AccessDenied"))), Ok(Vec::new()));
+        assert_eq!(unless_denied(Ok(1)), Ok(1));
+        for failure in [refused("Throttling"), Failure::NotAsked("no answer".to_owned())] {
+            assert_eq!(unless_denied::<u8>(Err(failure.clone())), Err(failure));
+        }
     }
 }

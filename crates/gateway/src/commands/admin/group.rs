@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use iam_wire::Service;
 
-use super::common::gone;
+use super::common::{gone, unless_denied};
 use super::output::{Output, array, joined, with};
 use super::rights::{Holder, Rights, RightsCommand, with_hint};
 use super::service::{Result, Server};
@@ -158,7 +158,7 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     ];
     // For the administrator alone; others are not told.
     let of_directory = server.list_of(Service::Slipway, "ListGroupsOfDirectory", &[], "Groups");
-    let of_directory = of_directory.unwrap_or_default();
+    let (of_directory, name) = (unless_denied(of_directory)?, group.text_of("GroupName"));
     if let Some(named) = of_directory.iter().find(|one| one.text_of("GroupName") == name) {
         lines.push(("directory", named.text_of("DirectoryGroup")));
     }

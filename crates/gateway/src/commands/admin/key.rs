@@ -8,7 +8,7 @@ use iam_wire::Service;
 use s3_types::Timestamp;
 use serde_json::Value as Json;
 
-use super::common::document;
+use super::common::{document, unless_denied};
 use super::node::Node;
 use super::output::{Output, with};
 use super::service::{Result, Server};
@@ -169,7 +169,7 @@ pub fn run(command: &KeyCommand, server: &Server, output: &Output<'_>) -> Result
             let keys = all_keys_of(user.as_deref(), server)?;
             output.list(&keys, &ALL_COLUMNS);
             if let Some(name) = keys.first().map(|key| key.text_of("UserName"))
-                && is_disabled(&name, server)
+                && is_disabled(&name, server)?
             {
                 output.done(&format!("{name} is disabled: all its keys are refused"));
             }
@@ -203,10 +203,10 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     let user = found.text_of("UserName");
     // Nothing more for who may not see the user's keys.
     let named = Some(&*user).filter(|user| *user != iam::ROOT_NAME);
-    let all = all_keys_of(named, server).unwrap_or_default();
+    let all = unless_denied(all_keys_of(named, server))?;
     let there = all.iter().find(|there| there.text_of("AccessKeyId") == key).cloned().unwrap_or_default();
     let mut status = there.text_of("Status");
-    if is_disabled(&user, server) {
+    if is_disabled(&user, server)? {
         status.push_str(" (the user is disabled)");
     }
     let lines = [
@@ -230,9 +230,12 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
 }
 
 /// Requests whether a user is disabled; false if the requester may not see that.
-fn is_disabled(user: &str, server: &Server) -> bool {
-    let found = server.iam("GetUser", &[("UserName", user)]);
-    found.is_ok_and(|found| found.child("User").is_some_and(|user| user.child("Status").is_some()))
+fn is_disabled(user: &str, server: &Server) -> Result<bool> {
+    if user == iam::ROOT_NAME {
+        return Ok(false);
+    }
+    let found = unless_denied(server.iam("GetUser", &[("UserName", user)]))?;
+    Ok(found.child("User").is_some_and(|user| user.child("Status").is_some()))
 }
 
 /// Changes a key of any owner. It requests the key's owner first, since IAM's actions need the
