@@ -15,6 +15,8 @@ from support.transports import make_certificate
 from support.wire import poll
 
 REFUSED, FAILED = 1, 2
+# A trust policy.
+TRUST = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": "*"}}
 
 
 @pytest.fixture
@@ -280,6 +282,36 @@ class TestGroupsPoliciesRoles:
         statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": made["arn"]}}
         trust.write_text(policy(statement))
         arguments = ("--max-session", "7200", "--policy", "AmazonS3ReadOnlyAccess")
+    @pytest.mark.parametrize("kind", ["user", "role"])
+    def test_a_policy_that_is_a_boundary_stays_attached(self, server, admin, tmp_path, kind):
+        iam = client(server, "iam")
+        (tmp_path / "trust.json").write_text(policy(TRUST))
+        arn = admin.json("policy", "create", "readers", "-", given=policy(allow("s3:GetObject")))["Arn"]
+        admin("policy", "update", "readers", "-", given=policy(allow("s3:Get*")))
+        admin("user", "create", "ann", "--policy", "readers")
+        admin("group", "create", "staff")
+        admin("group", "attach", "staff", "readers")
+        if kind == "user":
+            admin("user", "create", "zoe")
+            admin("user", "set-boundary", "zoe", "readers")
+        else:
+            admin("role", "create", "zoe", str(tmp_path / "trust.json"))
+            iam.put_role_permissions_boundary(RoleName="zoe", PermissionsBoundary=arn)
+        assert "is the boundary of zoe" in admin.refused("policy", "delete", "--all", "readers")
+        shown = admin.json("policy", "show", "readers")
+        assert shown["AttachmentCount"] == 2 and len(admin.json("policy", "versions", "readers")) == 2
+        getattr(iam, f"delete_{kind}_permissions_boundary")(**{f"{kind.title()}Name": "zoe"})
+        admin("policy", "delete", "--all", "readers")
+
+    def test_what_is_not_there_is_found_before_a_role_is_made(self, server, admin):
+        error = admin.refused("role", "create", "reader", "-", "--policy", "Nope", given=policy(TRUST))
+        assert error == "NoSuchEntity: there is no policy Nope: `slipway admin policy list` shows all"
+        arn = "arn:aws:iam::aws:policy/Nope"
+        for create in (("role", "create", "reader", "-"), ("user", "create", "ann")):
+            error = admin.refused(*create, "--policy", arn, given=policy(TRUST))
+            assert error.startswith("NoSuchEntity"), error
+        assert admin.json("role", "list") == admin.json("user", "list") == []
+
         role = facts(admin("role", "create", "reader", str(trust), *arguments))
         sts = client(server, "sts", (made["access key"], made["secret key"], None))
         session = sts.assume_role(RoleArn=role["arn"], RoleSessionName="ann")["Credentials"]

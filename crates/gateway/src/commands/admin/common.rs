@@ -26,11 +26,30 @@ pub fn arn_of(policy: &str, server: &Server) -> Result<String> {
     Err(Failure::Refused { code: "NoSuchEntity".to_owned(), message })
 }
 
+/// Fails if one of these policies, which are to be attached to something new, does not exist.
+pub fn find_all(policies: &[String], server: &Server) -> Result<()> {
+    for policy in policies {
+        let arn = arn_of(policy, server)?;
+        if arn == *policy {
+            unless_denied(server.iam("GetPolicy", &[("PolicyArn", &arn)]))?;
+        }
+    }
+    Ok(())
+}
+
 /// Treats the error that something does not exist as success, for deletions.
 pub fn gone(removed: Result<Node>) -> Result<()> {
     match removed {
         Err(failure) if failure.is_missing() => Ok(()),
         other => other.map(|_| ()),
+    }
+}
+
+/// Returns nothing in place of what the requester may not see. Other failures stay.
+pub fn unless_denied<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(Failure::Refused { code, .. }) if code == "AccessDenied" => Ok(T::default()),
+        other => other,
     }
 }
 
@@ -45,14 +64,6 @@ pub fn document(path: &Path) -> Result<String> {
     // More than any form may have; what is too long is refused by the server, in its words.
     let most = 2 * FORM_BYTES_MAX as u64;
     let read = if path == Path::new("-") {
-/// Returns nothing in place of what the requester may not see. Other failures stay.
-pub fn unless_denied<T: Default>(found: Result<T>) -> Result<T> {
-    match found {
-        Err(Failure::Refused { code, .. }) if code == "AccessDenied" => Ok(T::default()),
-        other => other,
-    }
-}
-
         std::io::stdin().take(most).read_to_string(&mut text)
     } else {
         std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))

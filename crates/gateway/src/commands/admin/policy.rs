@@ -214,20 +214,23 @@ fn show(arn: &str, version: Option<&str>, server: &Server, output: &Output<'_>) 
 }
 
 /// Detaches a policy, and deletes its versions except the default, so that it can be deleted. Fails
-/// if it is the boundary of something.
+/// before any change if it is the boundary of something.
 fn take_all(arn: &str, server: &Server) -> Result<()> {
+    let holders = |list, usage| {
+        server.list("ListEntitiesForPolicy", &[("PolicyArn", arn), ("PolicyUsageFilter", usage)], list)
+    };
+    for (list, name, _) in HOLDERS {
+        if let Some(holder) = holders(list, "PermissionsBoundary")?.first() {
+            // Without its boundary it may do more: that is for somebody to decide.
+            let holder = holder.text_of(name);
+            let message = format!("{arn} is the boundary of {holder}: give that another one first");
+            return Err(Failure::Refused { code: "DeleteConflict".to_owned(), message });
+        }
+    }
     for (list, name, word) in HOLDERS {
-        for (usage, is_boundary) in [("PermissionsPolicy", false), ("PermissionsBoundary", true)] {
-            let members = [("PolicyArn", arn), ("PolicyUsageFilter", usage)];
-            for holder in server.list("ListEntitiesForPolicy", &members, list)? {
-                let holder = holder.text_of(name);
-                if is_boundary {
-                    // Without its boundary it may do more: that is for somebody to decide.
-                    let message = format!("{arn} is the boundary of {holder}: give that another one first");
-                    return Err(Failure::Refused { code: "DeleteConflict".to_owned(), message });
-                }
-                gone(server.iam(&format!("Detach{word}Policy"), &[(name, &holder), ("PolicyArn", arn)]))?;
-            }
+        for holder in holders(list, "PermissionsPolicy")? {
+            let holder = holder.text_of(name);
+            gone(server.iam(&format!("Detach{word}Policy"), &[(name, &holder), ("PolicyArn", arn)]))?;
         }
     }
     for version in versions(arn, server)? {

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use s3_types::Timestamp;
 use serde_json::json;
 
-use super::common::{document, tag};
+use super::common::{document, find_all, tag};
 use super::output::{Output, with, with_status};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
 use super::service::{Result, Server};
@@ -129,6 +129,8 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
                 vec![("RoleName", name.as_str()), ("AssumeRolePolicyDocument", &trust), ("Path", path)];
             members.extend(seconds.as_deref().map(|seconds| ("MaxSessionDuration", seconds)));
             members.extend(description.as_deref().map(|text| ("Description", text)));
+            // What is not there is found out before the role is made.
+            find_all(policy, server)?;
             let made = server.iam("CreateRole", &members)?.child("Role").cloned().unwrap_or_default();
             for policy in policy {
                 attach(Holder::Role, name, policy, server)?;

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::common::{arn_of, gone, tag};
+use super::common::{arn_of, find_all, gone, tag};
 use super::key::{COLUMNS as KEY_COLUMNS, create, keys_of, secret};
 use super::node::Node;
 use super::output::{Output, array, joined, with, with_status};
@@ -184,9 +184,7 @@ fn make(
     output: &Output<'_>,
 ) -> Result<()> {
     // What is not there is found out before anything is made.
-    for policy in policies {
-        arn_of(policy, server)?;
-    }
+    find_all(policies, server)?;
     for group in groups {
         server.iam("GetGroup", &[("GroupName", group), ("MaxItems", "1")])?;
     }
