@@ -198,6 +198,12 @@ class TestUsers:
         assert admin.refused("user", "create", "ann", "--group", "nope").startswith("NoSuchEntity")
         assert admin.json("user", "list") == []
 
+    def test_values_of_tags_stay_texts(self, server, admin):
+        admin("user", "create", "ann")
+        tags = [{"Key": "cost", "Value": "007"}, {"Key": "size", "Value": "12"}]
+        client(server, "iam").tag_user(UserName="ann", Tags=tags)
+        assert admin.json("user", "show", "ann")["Tags"] == tags
+
     def test_lists_are_longer_than_a_page(self, server, admin):
         admin("user", "create", "user-0")
         (path,) = (server.tree / ".slipway" / "iam").glob("account-*.json")
@@ -336,6 +342,11 @@ class TestGroupsPoliciesRoles:
         assert code_of(sts.assume_role, RoleArn=role["arn"], RoleSessionName="ann") == "AccessDenied"
         admin("role", "delete", "--all", "reader")
         assert admin.json("role", "list") == []
+
+    def test_lists_without_members_are_lists(self, server, admin):
+        client(server, "iam").create_open_id_connect_provider(Url="https://idp.lab")
+        shown = admin.json("provider", "show", "idp.lab")
+        assert (shown["ClientIDList"], shown["ThumbprintList"], shown["Tags"]) == ([], [], [])
 
 
 class TestAccounts:

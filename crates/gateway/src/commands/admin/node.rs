@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 /// The largest depth of nested elements. Answers have about ten levels.
 const DEPTH_MAX: usize = 32;
 /// The names of the elements whose text is a number.
-const NUMBERS: [&str; 8] = [
+const NUMBERS: [&str; 7] = [
     "AttachmentCount",
     "Groups",
     "MaxSessionDuration",
@@ -16,8 +16,9 @@ const NUMBERS: [&str; 8] = [
     "Policies",
     "Roles",
     "Users",
-    "Value",
 ];
+/// The names of the lists in elements that are shown whole. A list without members is `[]` in JSON.
+const LISTS: [&str; 3] = ["ClientIDList", "Tags", "ThumbprintList"];
 /// The names of the elements whose text is a policy document.
 const DOCUMENTS: [&str; 3] = ["AssumeRolePolicyDocument", "Document", "PolicyDocument"];
 
@@ -99,7 +100,7 @@ impl Node {
             let document = decoded(text);
             return serde_json::from_str(&document).unwrap_or(Json::String(document));
         }
-        if self.name == "Tags" {
+        if LISTS.contains(&&*self.name) {
             return Json::Array(Vec::new());
         }
         let is_flag = self.name.starts_with("Is") || self.name == "OwnsTree";
@@ -146,7 +147,7 @@ mod tests {
     fn answers_are_read() {
         let root = Node::parse(
             b"<R xmlns=\"n\"><X><Users><member><UserName>a&amp;&#x62;</UserName><Tags></Tags></member></Users>\
-              <IsTruncated>false</IsTruncated><PolicyDocument>%7B%22a%22%3A%201%7D</PolicyDocument><Empty/></X></R>",
+              <ThumbprintList/><Tags><member><Key>cost</Key><Value>007</Value></member></Tags><IsTruncated>false</IsTruncated><PolicyDocument>%7B%22a%22%3A%201%7D</PolicyDocument><Empty/></X></R>",
         );
         let root = root.unwrap();
         let result = root.child("X").unwrap();
@@ -155,6 +156,7 @@ mod tests {
         assert_eq!(
             result.json(),
             json!({ "Users": [{ "UserName": "a&b", "Tags": [] }], "IsTruncated": false,
+                    "ThumbprintList": [], "Tags": [{ "Key": "cost", "Value": "007" }],
                     "PolicyDocument": { "a": 1 }, "Empty": "" })
         );
     }
