@@ -282,12 +282,6 @@ class TestGroupsPoliciesRoles:
         admin("policy", "delete", "--all", "readers")
         assert admin.json("policy", "list", "--own") == []
 
-    def test_a_role(self, server, admin, tmp_path):
-        made = facts(admin("user", "create", "ann", "--key"))
-        trust = tmp_path / "trust.json"
-        statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": made["arn"]}}
-        trust.write_text(policy(statement))
-        arguments = ("--max-session", "7200", "--policy", "AmazonS3ReadOnlyAccess")
     @pytest.mark.parametrize("kind", ["user", "role"])
     def test_a_policy_that_is_a_boundary_stays_attached(self, server, admin, tmp_path, kind):
         iam = client(server, "iam")
@@ -318,6 +312,12 @@ class TestGroupsPoliciesRoles:
             assert error.startswith("NoSuchEntity"), error
         assert admin.json("role", "list") == admin.json("user", "list") == []
 
+    def test_a_role(self, server, admin, tmp_path):
+        made = facts(admin("user", "create", "ann", "--key"))
+        trust = tmp_path / "trust.json"
+        statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"AWS": made["arn"]}}
+        trust.write_text(policy(statement))
+        arguments = ("--max-session", "7200", "--policy", "AmazonS3ReadOnlyAccess")
         role = facts(admin("role", "create", "reader", str(trust), *arguments))
         sts = client(server, "sts", (made["access key"], made["secret key"], None))
         session = sts.assume_role(RoleArn=role["arn"], RoleSessionName="ann")["Credentials"]
@@ -499,7 +499,17 @@ def test_whom_a_user_is_on_the_file_system(make_server, tmp_path):
     assert ann.get_object(Bucket="anns", Key="b")["Body"].read() == b"2"
     admin("user", "delete-posix", "ann")
     poll(lambda: code_or_none(ann.get_object, Bucket="anns", Key="a") == "AccessDenied", 10)
-    for wrong in ("0:100", "100:0", "12101:12101:0", "root", "12101:x", "4294967295:1", "-1:1", "a/b"):
+    for wrong in (
+        "0:100",
+        "100:0",
+        "12101:12101:0",
+        "root",
+        "12101:x",
+        "4294967295:1",
+        "-1:1",
+        "a/b",
+        "12101:12101:",
+    ):
         assert "InvalidInput" in admin.refused("user", "set-posix", "--", "ann", wrong)
     assert "give UID:GID" in admin.refused("user", "set-posix", "ann", "12101")
     admin.refused("role", "set-posix", "nobody", "12101:12101")

@@ -112,6 +112,8 @@ def values() -> list[Bad]:
     bad += of("uid-min", ["0", "4294967295", '"low"'], "a whole number, 1 to 4294967294")
     bad += of("anonymous-user", ['"a:b"', '"1:2:3"', '"a/b"'], "")
     bad += of("anonymous-user", ['"0:5"', '"5:0"'], "neither root nor in root's group")
+    bad += of("anonymous-user", ['"1000"'], "give UID:GID")
+    bad += of("anonymous-user", ['"1:"', '"1:2:3"'], "expected UID:GID")
     bad += of("anonymous-user", ['"nobody"'], "no effect without --impersonate or --chown")
     bad += of("posix-names", ["true"], "no effect without --impersonate or --chown")
     bad += of("impersonate", ["true\nread-only = true"], "contradicts --read-only")

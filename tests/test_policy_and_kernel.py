@@ -364,3 +364,5 @@ class TestWho:
         command = [str(binary()), "policy", "explain", *self.GET, "--principal", "anonymous", "--impersonate"]
         told = subprocess.run(command, capture_output=True, text=True)
         assert told.returncode == 2 and "--tree" in told.stderr
+            (("--posix", "1:1:"), "expected UID:GID"),
+            (("--posix", "1000"), "give UID:GID"),

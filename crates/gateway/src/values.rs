@@ -85,14 +85,13 @@ pub(crate) fn whole<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &s
     number.ok_or_else(|| format!("expected a whole number, {LEAST} to {MOST}"))
 }
 
-/// Parses a user of the system: UID:GID, or a name.
-pub(crate) fn unix_name(text: &str) -> Result<UnixName, String> {
-    let posix = match text.split_once(':').map(|(uid, gid)| (uid.parse(), gid.parse())) {
-        Some((Ok(uid), Ok(gid))) => Posix::ids(uid, gid, Vec::new()),
-        Some(_) => Err("expected UID:GID, or the name of an account"),
-        None => Posix::name(text),
-    };
-    posix.map(|posix| posix.unix_name()).map_err(str::to_owned)
+/// Parses a user of the system without supplementary groups: UID:GID, or a name.
+pub(crate) fn unix_name(text: &str) -> Result<UnixName, &'static str> {
+    const EXPECTED: &str = "expected UID:GID, or the name of an account";
+    match text.parse::<Posix>()? {
+        Posix::Ids { groups, .. } if !groups.is_empty() => Err(EXPECTED),
+        posix => Ok(posix.unix_name()),
+    }
 }
 
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {

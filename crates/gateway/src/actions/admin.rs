@@ -313,27 +313,6 @@ async fn change_one(
     call.registry.change(&account, &change).await.map_err(error::of_iam)
 }
 
-/// Makes a POSIX identity from a parameter: `UID:GID`, `UID:GID:GROUP,GROUP`, or the name of a user
-/// of the system.
-fn posix(text: &str) -> Result<Posix, QueryError> {
-    let id =
-        |text: &str| text.parse::<u32>().map_err(|_| invalid("A uid, a gid or a group is not a number."));
-    let made = match text.split_once(':') {
-        None if text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            return Err(invalid(
-                "A number alone is no POSIX identity: give UID:GID, or the name of an account.",
-            ));
-        }
-        None => Posix::name(text),
-        Some((uid, rest)) => {
-            let (gid, groups) = rest.split_once(':').unwrap_or((rest, ""));
-            let groups = groups.split(',').filter(|group| !group.is_empty()).map(id);
-            Posix::ids(id(uid)?, id(gid)?, groups.collect::<Result<_, _>>()?)
-        }
-    };
-    made.map_err(invalid)
-}
-
 /// Refuses a POSIX identity with which this server would refuse each request. A server that does
 /// not use POSIX identities has no rules, and its system need not have the users.
 async fn check_posix(identity: &Posix, call: &ActionCall<'_>) -> Result<(), QueryError> {
@@ -356,7 +335,7 @@ impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
     with_nothing! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
-        let identity = self.identity.map(posix).transpose()?;
+        let identity = self.identity.map(str::parse::<Posix>).transpose().map_err(invalid)?;
         if let Some(identity) = &identity {
             check_posix(identity, call).await?;
         }

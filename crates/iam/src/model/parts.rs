@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use s3_types::{Timestamp, UnixAccount, UnixIdentity, UnixName};
@@ -111,6 +112,28 @@ impl Posix {
                 "the name of a POSIX identity has 1 to 256 printable ASCII characters but : and /, and is not root",
             )
         }
+    }
+}
+
+/// Reads what [`Posix`]'s `Display` writes: `UID:GID`, `UID:GID:GROUP,GROUP` or a name. A number
+/// alone is refused, since it is rather a uid whose gid was left out than a name.
+impl FromStr for Posix {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id =
+            |text: &str| text.parse::<u32>().map_err(|_| "expected UID:GID, UID:GID:GROUP,GROUP or a name");
+        let Some((uid, rest)) = text.split_once(':') else {
+            if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err("a number alone is no POSIX identity: give UID:GID, or the name of an account");
+            }
+            return Self::name(text);
+        };
+        let (gid, groups) = match rest.split_once(':') {
+            Some((gid, groups)) => (gid, groups.split(',').map(id).collect::<Result<_, _>>()?),
+            None => (rest, Vec::new()),
+        };
+        Self::ids(id(uid)?, id(gid)?, groups)
     }
 }
 
@@ -330,5 +353,22 @@ impl Provider {
     pub fn issuer(&self, url: &str) -> String {
         let scheme = if self.is_http { "http" } else { "https" };
         format!("{scheme}://{url}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posix_identities_are_read_as_they_are_written() {
+        for text in ["1001:100", "1001:100:27,44", "ann", "1001x", "LAB\\ann"] {
+            assert_eq!(text.parse::<Posix>().map(|posix| posix.to_string()).as_deref(), Ok(text));
+        }
+        for wrong in [
+            "", "1000", "1:", ":1", "1:1:", "1:1:x", "1:1:2,", "1:1:2:3", "1:x", "a:b", "root", "0:1", "-1:1",
+        ] {
+            assert!(wrong.parse::<Posix>().is_err(), "{wrong}");
+        }
     }
 }

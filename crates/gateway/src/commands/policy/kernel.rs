@@ -53,22 +53,8 @@ pub struct KernelOptions {
     pub policies_alone: bool,
 }
 
-fn posix(text: &str) -> Result<UnixName, String> {
-    let wrong = || "expected UID:GID, UID:GID:GROUP,GROUP... or the name of an account".to_owned();
-    let mut parts = text.splitn(3, ':');
-    let (first, gid, groups) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
-    let posix = match gid {
-        None => Posix::name(first),
-        Some(gid) => {
-            let groups =
-                groups.map_or_else(|| Ok(Vec::new()), |all| all.split(',').map(str::parse).collect());
-            match (first.parse(), gid.parse(), groups) {
-                (Ok(uid), Ok(gid), Ok(groups)) => Posix::ids(uid, gid, groups),
-                _ => return Err(wrong()),
-            }
-        }
-    };
-    posix.map(|posix| posix.unix_name()).map_err(str::to_owned)
+fn posix(text: &str) -> Result<UnixName, &'static str> {
+    text.parse().map(|posix: Posix| posix.unix_name())
 }
 
 /// Somebody whom the kernel is asked about.
@@ -428,7 +414,7 @@ mod tests {
     fn accounts_are_read() {
         assert!(matches!(posix("ann"), Ok(UnixName::Account(_))));
         assert!(matches!(posix("1001:100"), Ok(UnixName::Ids(_))));
-        for wrong in ["", "0:1", "1:0", "1:1:0", "1:1:x", "1:x", "a:b", "root", "1:1:1:1"] {
+        for wrong in ["", "1000", "0:1", "1:0", "1:1:", "1:1:x", "1:x", "a:b", "root", "1:1:1:1"] {
             assert!(posix(wrong).is_err(), "{wrong}");
         }
     }
