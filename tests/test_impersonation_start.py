@@ -66,6 +66,11 @@ class TestStart:
             (("--metadata", "sidecar"), {}, "--impersonate contradicts --metadata sidecar"),
             ((), {"SLIPWAY_ROOT_UID": "0", "SLIPWAY_ROOT_GID": "0"}, "root cannot be 0:0"),
             ((), {"SLIPWAY_ROOT_UID": "12", "SLIPWAY_ROOT_GID": "12"}, "its uid is below --uid-min"),
+            (
+                ("--anonymous-user", "33:33"),
+                {},
+                "--anonymous-user: 33:33 cannot be used: its uid is below --uid-min",
+            ),
         ],
     )
     def test_what_contradicts_it(self, make_server, options, env, says):

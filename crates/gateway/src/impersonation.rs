@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kernel_calls::acting::Identity;
 use kernel_calls::privileges;
+use s3_types::UnixName;
 
 use crate::config::ServeOptions;
 use crate::credentials::Root;
@@ -49,8 +50,14 @@ pub fn warn_of_closed_tree(options: &ServeOptions) {
     }
 }
 
-/// Refuses a POSIX identity of root's that is not allowed; warns if root has none.
-pub fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
+/// Refuses POSIX identities of root and of anonymous requesters that are not allowed; warns if root
+/// has none.
+pub fn check_ids(options: &ServeOptions, root: &Root) -> Result<(), String> {
+    check_anonymous(options)?;
+    check_root(options, root)
+}
+
+fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
     if !options.impersonate {
         return Ok(());
     }
@@ -65,4 +72,13 @@ pub fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
     refusal.map_or(Ok(()), |why| {
         Err(format!("--impersonate: root cannot be {account} on the file system: {why}"))
     })
+}
+
+/// Refuses a uid and gid that are not allowed. A name is looked up when requests come, since the
+/// system's user database need not answer at the start.
+fn check_anonymous(options: &ServeOptions) -> Result<(), String> {
+    let Some(UnixName::Ids(identity)) = &options.anonymous_user else { return Ok(()) };
+    let account = identity.account;
+    let refusal = rules(options).refusal(account);
+    refusal.map_or(Ok(()), |why| Err(format!("--anonymous-user: {account} cannot be used: {why}")))
 }

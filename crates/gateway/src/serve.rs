@@ -214,7 +214,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let access = Access::of(options.read_only);
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
     root.warn_of_chown(options.chown);
-    impersonation::check_root(options, &root).map_err(Failure::Configuration)?;
+    impersonation::check_ids(options, &root).map_err(Failure::Configuration)?;
     impersonation::warn_of_closed_tree(options);
     let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
     let registry = open_registry(stores, tree, access, &root.identity(&account), master_keys).await?;
