@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.identities import allow, client, policy
 from support.rights import FILES, GROUP, OWNER, PLACES, USERS, World, access_list, world_in
 from support.server import SIDECARS, binary
 from support.wire import Response
@@ -353,9 +354,25 @@ class TestWho:
         told = self.told(world, "--user", "owner", "--posix", "no-such-account", status=1)
         assert "no account" in told[0]
 
+    def test_whom_a_session_is_is_not_always_known(self, world):
+        """A role without a POSIX identity: its sessions have that of the user who assumed it."""
+        iam, account = client(world.server, "iam"), world.server.account
+        trust = {"Effect": "Allow", "Principal": {"AWS": account}, "Action": "sts:AssumeRole"}
+        iam.create_role(RoleName="visitor", AssumeRolePolicyDocument=policy(trust))
+        iam.put_role_policy(RoleName="visitor", PolicyName="p", PolicyDocument=policy(allow("s3:*")))
+        session = ("--principal", f"arn:aws:sts::{account}:assumed-role/visitor/night")
+        told = self.told(world, *session, "--impersonate", status=1)
+        assert told[0].startswith("not decided: ") and "give it by --posix" in told[0], told
+        assert told[1].startswith("policies: allowed: "), told
+        found = (world.server.tree / "who").stat()
+        posix = ("--posix", f"{found.st_uid}:{found.st_gid}")
+        assert self.told(world, *session, "--impersonate", *posix, status=0)[0].startswith("allowed: ")
+
     def test_wrong_options(self, world):
         for words, said in (
             (("--posix", "1:x"), "expected UID:GID"),
+            (("--posix", "1:1:"), "expected UID:GID"),
+            (("--posix", "1000"), "give UID:GID"),
             (("--posix", "0:1"), "may be neither root"),
             (("--posix", "1:1", "--policies-alone"), "cannot be used with"),
         ):
@@ -364,5 +381,3 @@ class TestWho:
         command = [str(binary()), "policy", "explain", *self.GET, "--principal", "anonymous", "--impersonate"]
         told = subprocess.run(command, capture_output=True, text=True)
         assert told.returncode == 2 and "--tree" in told.stderr
-            (("--posix", "1:1:"), "expected UID:GID"),
-            (("--posix", "1000"), "give UID:GID"),

@@ -248,7 +248,8 @@ fn ask_kernel(options: &ExplainOptions, dir: &Path, loaded: &Loaded) -> Option<K
     // Of a session with its role.
     let name = title.split_once('/').map_or(title, |(_, name)| name);
     let name = if loaded.by.kind == PartyKind::User { name.rsplit('/').next().unwrap_or(name) } else { name };
-    let asked = Asked { name, unix: unix.as_ref(), is_of_tree: *is_of_tree };
+    let is_role_session = loaded.by.kind == PartyKind::RoleSession;
+    let asked = Asked { name, unix: unix.as_ref(), is_of_tree: *is_of_tree, is_role_session };
     let of_prefix = |one: &&Given| one.key.to_string() == "s3:prefix";
     let prefix = options.condition.iter().find(of_prefix).map_or("", |given| given.value.as_str());
     kernel::ask(&options.kernel, dir, &asked, options.action, (&options.resource, prefix))

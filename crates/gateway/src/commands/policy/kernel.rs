@@ -66,6 +66,9 @@ pub struct Asked<'a> {
     pub unix: Option<&'a UnixName>,
     /// True for a user of the account that owns the directory, whose names may count.
     pub is_of_tree: bool,
+    /// True for a session of a role, which without a POSIX identity of the role has that of the
+    /// user who assumed it.
+    pub is_role_session: bool,
 }
 
 /// The kernel's answer about a request.
@@ -119,6 +122,14 @@ pub fn ask(
     let identity = match identity(options, asked) {
         Err(why) => return Some(Kernel::bare(Said::Nobody, why)),
         Ok(Some(identity)) => identity,
+        Ok(None) if options.impersonate && asked.is_role_session => {
+            let why = format!(
+                "whom {} is on the file system is not known: its role has no POSIX identity, so that it has that of \
+                 the user who assumed the role: give it by --posix",
+                asked.name
+            );
+            return Some(Kernel::bare(Said::Unknown, why));
+        }
         Ok(None) if options.impersonate => {
             let why = format!(
                 "{} has no POSIX identity, and reaches no file where gateways have --impersonate",
@@ -150,7 +161,7 @@ pub fn ask(
 
 /// Returns the POSIX identity of the principal; an error if it is one that no request may have.
 fn identity(options: &KernelOptions, asked: &Asked<'_>) -> Result<Option<Arc<UnixIdentity>>, String> {
-    let Asked { name, unix, is_of_tree } = *asked;
+    let Asked { name, unix, is_of_tree, .. } = *asked;
     let identity = match options.posix.as_ref().or(unix) {
         None => return Ok(None),
         Some(UnixName::Ids(identity)) => Arc::clone(identity),
@@ -422,7 +433,7 @@ mod tests {
     #[test]
     fn who_is_nobody_is_told_apart() {
         let ask = |options: &KernelOptions, unix: Option<&UnixName>| {
-            let asked = Asked { name: "ann", unix, is_of_tree: true };
+            let asked = Asked { name: "ann", unix, is_of_tree: true, is_role_session: false };
             let target = target("arn:aws:s3:::lab").unwrap();
             let found =
                 ask(options, Path::new("/no/tree"), &asked, action("s3:ListBucket").unwrap(), (&target, ""));
