@@ -199,3 +199,21 @@ def refused_now(s3) -> bool:
     except s3.exceptions.ClientError as error:
         return error.response["Error"]["Code"] == "AccessDenied"
     return False
+
+
+def test_two_tags_that_differ_in_case_alone(server, iam, idp, one):  # noqa: F811
+    """No condition could say which of them it means, and AssumeRole refuses them, too."""
+    idp.start(one)
+    actions = ["sts:AssumeRoleWithWebIdentity", "sts:TagSession"]
+    right = {"StringEquals": {"aws:RequestTag/team": "a"}}
+    role = new_role(iam, "reader", provide(iam, idp), right, Action=actions)
+    claim = "https://aws.amazon.com/tags"
+    assume(server, role, one.token(fresh_claims(idp, **{claim: {"principal_tags": {"team": "a"}}})))
+    for value in ("a", "b"):
+        for claims in (
+            {claim: {"principal_tags": {"team": "a", "TEAM": value}}},
+            {claim: {"principal_tags": {"team": "a"}}, f"{claim}/principal_tags/Team": value},
+            {f"{claim}/principal_tags/team": "a", f"{claim}/principal_tags/tEAM": value},
+        ):
+            token = one.token(fresh_claims(idp, **claims))
+            assert refused(server, role, token) == "InvalidIdentityToken", claims

@@ -221,7 +221,9 @@ fn others(claims: &Map<String, Value>) -> BTreeMap<Box<str>, Box<str>> {
 type Tags = BTreeMap<Box<str>, Box<str>>;
 
 /// Returns the tags of the session, and the keys of the tags that the session passes on if it
-/// assumes another role. The value of a tag is a text, or a list with one text.
+/// assumes another role. The value of a tag is a text, or a list with one text. Two keys must
+/// differ in more than the case of ASCII letters, in either form of the claim, as those of
+/// AssumeRole.
 fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let wrong = Refusal::Invalid("The tags of the token are not of their form.");
     let one = |value: &Value| match value {
@@ -235,8 +237,13 @@ fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let mut tags = Tags::new();
     let mut add = |key: &str, value: &Value| {
         let value = one(value).ok_or(wrong.clone())?;
-        let is_new = tags.insert(key.into(), value).is_none();
-        if is_new && tags.len() <= VALUES_MAX { Ok(()) } else { Err(wrong.clone()) }
+        // Conditions find a tag without regard to case: of two, each reader could take another one.
+        if tags.keys().any(|other: &Box<str>| other.eq_ignore_ascii_case(key)) {
+            let sentence = "Two tags of the token have the same key. Keys are compared without case.";
+            return Err(Refusal::Invalid(sentence));
+        }
+        tags.insert(key.into(), value);
+        if tags.len() <= VALUES_MAX { Ok(()) } else { Err(wrong.clone()) }
     };
     for (name, value) in claims {
         if let Some(key) = name.strip_prefix(ONE_TAG) {
@@ -262,7 +269,7 @@ fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
         }
         Some(_) => return Err(wrong),
     }
-    let is_sent = |key: &str| tags.keys().any(|sent| sent.to_lowercase() == key.to_lowercase());
+    let is_sent = |key: &str| tags.keys().any(|sent| sent.eq_ignore_ascii_case(key));
     if !transitive.iter().all(|key| is_sent(key)) {
         return Err(Refusal::Invalid("A transitive tag key of the token is not among its tags."));
     }

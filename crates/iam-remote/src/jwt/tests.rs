@@ -291,6 +291,15 @@ fn claims_that_are_refused() {
         json!({ "https://aws.amazon.com/tags": "a" }),
         json!({ "https://aws.amazon.com/tags": { "principal_tags": { "a": ["1", "2"] } } }),
         json!({ "https://aws.amazon.com/tags": { "other": 1 } }),
+        json!({ "https://aws.amazon.com/tags": { "principal_tags": { "team": "a", "TEAM": "b" } } }),
+        json!({
+            "https://aws.amazon.com/tags": { "principal_tags": { "team": "a" } },
+            "https://aws.amazon.com/tags/principal_tags/Team": "a",
+        }),
+        json!({
+            "https://aws.amazon.com/tags/principal_tags/x": "a",
+            "https://aws.amazon.com/tags/principal_tags/X": "b",
+        }),
         json!({ "https://aws.amazon.com/source_identity": 1 }),
     ] {
         assert!(verified(&signed(&with(&others)), &all).is_err(), "{others}");
@@ -315,6 +324,8 @@ fn claims_that_are_taken() {
         json!({ "azp": "other" }),
         json!({ "aud": ["client"] }),
         json!({ "aud": ["client", "stranger"], "azp": "client" }),
+        // The Kelvin sign, which no condition takes for a `k`.
+        json!({ "https://aws.amazon.com/tags": { "principal_tags": { "k": "a", "\u{212a}": "b" } } }),
     ] {
         assert!(verified(&signed(&with(&others)), &all).is_ok(), "{others}");
     }
