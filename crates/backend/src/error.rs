@@ -56,11 +56,27 @@ pub enum BackendError {
     /// The id is one that no version here can have.
     #[error("{0} is not a valid version id")]
     InvalidVersionId(VersionId),
-    /// The requester may not do this with the object ([`crate::ObjectCheck`]) or with the upload of
-    /// another user, may not know that the object does not exist, or has no POSIX identity that it
-    /// would need.
+    /// The requester may not do this with the object ([`crate::ObjectCheck`]), or may not know that
+    /// the object does not exist.
     #[error("the requester may not do that, or may not know why it cannot be done")]
     NotAllowed,
+    /// The requester has no POSIX identity, and files are reached only with one (`--impersonate`).
+    #[error("the requester has no POSIX identity, which --impersonate needs for each file")]
+    NoPosixIdentity,
+    /// The upload was begun by another user of the file system, and each works only on their own.
+    #[error("the upload was begun as another user of the file system")]
+    UploadOfAnother,
+    /// The server could not take on the ids and groups of the requester. It is a fault of the
+    /// server, or of the identity that an operator gave the requester.
+    #[error("the server could not take on the uid {uid}, the gid {gid} and the groups of the requester")]
+    CannotAct {
+        /// The user id.
+        uid: u32,
+        /// The group id.
+        gid: u32,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
     /// The key has no such upload.
     #[error("the upload does not exist")]
     NoSuchUpload,
@@ -332,6 +348,7 @@ impl BackendError {
             | Self::NoSuchVersion(_)
             | Self::InvalidVersionId(_)
             | Self::NotAllowed
+            | Self::NoPosixIdentity
             | Self::DeniedToUser { .. }
             | Self::PreconditionFailed(_) => Self::Copy { side, error: Box::new(self) },
             other => other,
@@ -350,6 +367,7 @@ impl BackendError {
             | Self::DirectoryFull
             | Self::ReadOnly
             | Self::Denied { .. }
+            | Self::CannotAct { .. }
             | Self::Changed
             | Self::Contended(_)
             | Self::Unsupported(_)
@@ -365,6 +383,8 @@ impl BackendError {
             | Self::BucketChanged
             | Self::NoSuchKey
             | Self::NotAllowed
+            | Self::NoPosixIdentity
+            | Self::UploadOfAnother
             | Self::DeniedToUser { .. }
             | Self::NoSuchUpload
             | Self::NoSuchVersion(_)

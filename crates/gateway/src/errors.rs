@@ -25,8 +25,14 @@ use crate::trace_context::TraceId;
 pub fn refusal(error: &S3Error) -> Refusal<'_> {
     let source = error.source().and_then(|source| source.downcast_ref::<BackendError>());
     let is_of_file_system =
-        matches!(source, Some(BackendError::Denied { .. } | BackendError::DeniedToUser { .. }));
+        source.is_some_and(|source| is_users(source) || matches!(source, BackendError::Denied { .. }));
     Refusal { code: error.code().into(), is_of_file_system }
+}
+
+/// True for an error by which the rights of a user on the file system decided (`--impersonate`).
+const fn is_users(error: &BackendError) -> bool {
+    use BackendError as B;
+    matches!(error, B::DeniedToUser { .. } | B::NoPosixIdentity | B::UploadOfAnother)
 }
 
 /// The request that an error belongs to, as logs and answers name it.
@@ -80,7 +86,7 @@ impl ErrorSite {
         }
         let closed = error.source().and_then(|cause| cause.downcast_ref::<BucketClosed>());
         let storage = error.source().and_then(|cause| cause.downcast_ref::<BackendError>());
-        let is_users = matches!(storage, Some(BackendError::DeniedToUser { .. }));
+        let is_users = storage.is_some_and(is_users);
         match error.code() {
             ErrorCode::InternalError | ErrorCode::InsufficientStorage if closed.is_none() => {
                 tracing::error!(id, trace_id, method, bucket, key, path, causes, "{error}");
@@ -123,7 +129,8 @@ fn answer(error: BackendError, resource: Resource<'_>) -> S3Error {
     match error {
         B::NoSuchBucket => bucket_error(ErrorCode::NoSuchBucket),
         B::NotAllowed => ErrorCode::AccessDenied.into(),
-        denied @ B::DeniedToUser { .. } => S3Error::new(ErrorCode::AccessDenied).caused_by(denied),
+        // The client is not told which it is.
+        denied if is_users(&denied) => S3Error::new(ErrorCode::AccessDenied).caused_by(denied),
         B::BucketNameTaken => bucket_error(ErrorCode::BucketAlreadyExists),
         B::BucketExists => bucket_error(ErrorCode::BucketAlreadyOwnedByYou),
         B::BucketNotEmpty => bucket_error(ErrorCode::BucketNotEmpty),

@@ -1,7 +1,6 @@
 //! The identity that file calls are made with: that of the gateway, or that of the requester
 //! (decision 0044).
 
-use std::io;
 use std::sync::Arc;
 
 use backend::{BackendError, Context, Result};
@@ -11,7 +10,6 @@ use rustix::fs::{Access, AtFlags};
 use s3_types::UnixIdentity;
 
 use super::options::Options;
-use super::seldom::Seldom;
 
 /// The identity that the file calls of some work are made with.
 #[derive(Debug, Clone)]
@@ -24,33 +22,25 @@ pub(crate) enum Who {
 
 impl Who {
     /// Returns the identity that the file calls for a requester are made with. Fails with
-    /// [`BackendError::NotAllowed`] if it is to be the requester's own, and the requester has no
-    /// POSIX identity.
+    /// [`BackendError::NoPosixIdentity`] if it is to be the requester's own, and the requester has
+    /// no POSIX identity.
     pub fn of(options: &Options, cx: &Context) -> Result<Self> {
         if !options.impersonate {
             return Ok(Self::Gateway);
         }
-        cx.unix.clone().map(Self::Requester).ok_or(BackendError::NotAllowed)
+        cx.unix.clone().map(Self::Requester).ok_or(BackendError::NoPosixIdentity)
     }
 
     /// Runs some work with this identity. A call that the kernel refuses to the requester fails
-    /// with [`BackendError::DeniedToUser`].
+    /// with [`BackendError::DeniedToUser`]. Fails with [`BackendError::CannotAct`] if the thread
+    /// cannot take the identity on.
     pub fn call<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let Self::Requester(requester) = self else { return work() };
         let UnixIdentity { account, groups } = &**requester;
         let who = Identity { uid: account.uid(), gid: account.gid(), groups };
-        acting(who, work).map_err(|error| not_acting(&who, &error))?.map_err(refused)
+        let cannot = |source| BackendError::CannotAct { uid: who.uid, gid: who.gid, source };
+        acting(who, work).map_err(cannot)?.map_err(refused)
     }
-}
-
-/// Returns the error for an identity that the kernel does not let this process take.
-fn not_acting(who: &Identity<'_>, error: &io::Error) -> BackendError {
-    static LOGGED: Seldom = Seldom::new(4);
-    if LOGGED.is_due() {
-        tracing::error!(uid = who.uid, gid = who.gid, %error, "a request was refused: the server could not take \
-            on the uid, gid and groups of its requester");
-    }
-    BackendError::NotAllowed
 }
 
 /// Returns the error for a call that the kernel refused. A refusal to the gateway itself is one

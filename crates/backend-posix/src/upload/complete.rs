@@ -73,7 +73,7 @@ fn earlier_receipt(bucket: &Bucket<'_>, name: &UploadName) -> Result<WriteReceip
     let record = receipt::receipt(bucket, name.id.as_str())?
         .filter(|record| record.key.as_deref() == Some(&name.place.key));
     if record.as_ref().is_some_and(|record| !is_own(record.user)) {
-        return Err(BackendError::NotAllowed);
+        return Err(BackendError::UploadOfAnother);
     }
     match record.and_then(receipt::answer) {
         Some(receipt) => Ok(receipt),

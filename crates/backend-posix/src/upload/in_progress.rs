@@ -66,12 +66,12 @@ pub(super) fn is_for(acting: Option<u32>, user: Option<u32>) -> bool {
 
 impl Upload {
     /// Opens an upload of this key. A completed upload counts as missing. Fails with
-    /// [`BackendError::NotAllowed`] for the upload of another user.
+    /// [`BackendError::UploadOfAnother`] for the upload of another user.
     pub fn open(bucket: &Bucket<'_>, name: &UploadName) -> Result<Self> {
         let upload = Self::open_id(bucket, name.id.as_str())?
             .filter(|upload| upload.record.key.as_deref() == Some(&name.place.key))
             .ok_or(BackendError::NoSuchUpload)?;
-        if is_own(upload.record.user) { Ok(upload) } else { Err(BackendError::NotAllowed) }
+        if is_own(upload.record.user) { Ok(upload) } else { Err(BackendError::UploadOfAnother) }
     }
 
     /// Opens an upload of any key; `None` for a text that can't be the id of an upload, such as

@@ -196,7 +196,7 @@ impl<'f> Perform<'f> for api::DeleteAccount<'f> {
 /// Refuses an account that owns buckets. It also refuses if that cannot be determined.
 async fn check_without_buckets(call: &ActionCall<'_>, id: &AccountId) -> Result<(), QueryError> {
     let failed = |error: BackendError| match error {
-        BackendError::NotAllowed | BackendError::DeniedToUser { .. } => {
+        BackendError::NoPosixIdentity | BackendError::DeniedToUser { .. } => {
             let message = "A server with --impersonate does not see all buckets: disable the account, and \
                 delete it at a server without.";
             QueryError::new(QueryCode::DeleteConflict, message)

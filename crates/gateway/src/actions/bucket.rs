@@ -33,7 +33,7 @@ fn failed(error: BackendError, bucket: &str) -> QueryError {
             let message = "The bucket was changed by others again and again. Submit the request again.";
             QueryError::new(QueryCode::ConcurrentModification, message)
         }
-        BackendError::NotAllowed | BackendError::DeniedToUser { .. } => {
+        BackendError::NoPosixIdentity | BackendError::DeniedToUser { .. } => {
             let message = "A server with --impersonate does not see all buckets: ask a server without.";
             QueryError::new(QueryCode::AccessDenied, message)
         }
