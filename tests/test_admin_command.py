@@ -103,6 +103,21 @@ class TestUsers:
         assert rows(admin("user", "list"))[1][:2] == ["ann", "/"]
         assert ann[1] not in admin("user", "show", "ann") + admin("--json", "key", "list", "ann")
 
+    def test_nobody_deletes_the_key_that_signs(self, server, home, admin):
+        made = facts(admin("user", "create", "ann", "--policy", "IAMFullAccess", "--key"))
+        ann = (made["access key"], made["secret key"], None)
+        with open(home / ".aws" / "credentials", "a") as file:
+            file.write(profile("ann", ann))
+        own = Admin(home, AWS_PROFILE="ann", AWS_ENDPOINT_URL=server.endpoint)
+        says = own.refused("user", "delete", "--all", "ann")
+        assert f"the access key {ann[0]} signs this command" in says and "Nothing was deleted" in says, says
+        shown = facts(own("user", "show", "ann"))
+        assert shown["keys"] == f"{ann[0]} (Active)" and shown["policies"] == "IAMFullAccess"
+        # To others nothing is told of keys that they may not see.
+        admin("user", "detach", "ann", "IAMFullAccess")
+        assert own.refused("key", "show", "AKIANOPE000000000000").startswith("AccessDenied")
+        admin("user", "delete", "--all", "ann")
+
     def test_a_life(self, server, admin):
         iam = client(server, "iam")
         admin("group", "create", "staff")
@@ -144,6 +159,13 @@ class TestUsers:
         admin("key", "delete", key["AccessKeyId"])
         assert admin.json("key", "list", "ann") == []
         # Root's own, which have no user.
+        account = client(server, "sts").get_caller_identity()["Account"]
+        for command in ("show", "disable", "enable", "delete"):
+            assert admin.refused("key", command, "AKIANOPE000000000000") == (
+                f"NoSuchEntity: there is no access key AKIANOPE000000000000 in the account {account}"
+            )
+            says = admin.refused("key", command, ROOT[0])
+            assert "the key that the server was started with" in says and "GetAccessKeyLastUsed" not in says
         mine = admin.json("key", "create")
         assert rows(admin("key", "list"))[1][0] == mine["AccessKeyId"]
         admin("key", "delete", mine["AccessKeyId"])

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::common::{document, unless_denied};
 use super::node::Node;
 use super::output::{Output, with};
-use super::service::{Result, Server};
+use super::service::{Failure, Result, Server};
 
 /// The columns of a list of keys: title, and member of the answer.
 pub const COLUMNS: [(&str, &str); 3] =
@@ -192,7 +192,7 @@ pub fn run(command: &KeyCommand, server: &Server, output: &Output<'_>) -> Result
 }
 
 fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
-    let found = server.iam("GetAccessKeyLastUsed", &[("AccessKeyId", key)])?;
+    let found = last_used(key, server)?;
     let last = found.child("AccessKeyLastUsed").cloned().unwrap_or_default();
     let date = last.text_of("LastUsedDate");
     let last_use = if date.is_empty() {
@@ -238,10 +238,30 @@ fn is_disabled(user: &str, server: &Server) -> Result<bool> {
     Ok(found.child("User").is_some_and(|user| user.child("Status").is_some()))
 }
 
+/// Requests the owner and the last use of a key. IAM answers the same for a key that does not exist
+/// and for one that the requester may not see; to the root of an account, it is the former.
+fn last_used(key: &str, server: &Server) -> Result<Node> {
+    server.iam("GetAccessKeyLastUsed", &[("AccessKeyId", key)]).map_err(|failure| {
+        let caller = if failure.is_denied() { server.caller().ok() } else { None };
+        let Some(root) = caller.filter(|caller| caller.text_of("Arn").ends_with(":root")) else {
+            return failure;
+        };
+        let message = if key == server.access_key() {
+            format!(
+                "{key} is the key that the server was started with: it is changed where it is kept, such as in the \
+                 file of --credentials-file"
+            )
+        } else {
+            format!("there is no access key {key} in the account {}", root.text_of("Account"))
+        };
+        Failure::Refused { code: "NoSuchEntity".to_owned(), message }
+    })
+}
+
 /// Changes a key of any owner. It requests the key's owner first, since IAM's actions need the
 /// user.
 fn change(action: &str, key: &str, more: &[(&str, &str)], server: &Server) -> Result<()> {
-    let owner = server.iam("GetAccessKeyLastUsed", &[("AccessKeyId", key)])?.text_of("UserName");
+    let owner = last_used(key, server)?.text_of("UserName");
     let mut members = vec![("AccessKeyId", key)];
     // Keys of root have no user; only root asks for them.
     if owner != iam::ROOT_NAME {

@@ -47,6 +47,11 @@ impl Failure {
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if code == "NoSuchEntity")
     }
+
+    /// True if the server says that the requester may not do this.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "AccessDenied")
+    }
 }
 
 impl fmt::Display for Failure {
@@ -93,6 +98,16 @@ impl Server {
     /// Performs an action of ours.
     pub fn own(&self, action: &str, members: &[Member<'_>]) -> Result<Node> {
         self.perform(Service::Slipway, action, members)
+    }
+
+    /// Requests who signs: the result of GetCallerIdentity.
+    pub fn caller(&self) -> Result<Node> {
+        self.perform(Service::Sts, "GetCallerIdentity", &[])
+    }
+
+    /// Returns the id of the access key that signs.
+    pub fn access_key(&self) -> &str {
+        &self.credentials.access_key
     }
 
     /// Requests all items of one of IAM's lists.

@@ -137,6 +137,7 @@ pub fn run(command: &UserCommand, server: &Server, output: &Output<'_>) -> Resul
         }
         UserCommand::Delete { name, all } => {
             if *all {
+                spare_own_key(name, server)?;
                 take_all(name, server)?;
             }
             with_hint(server.iam("DeleteUser", &[("UserName", name)]), Holder::User, name)?;
@@ -243,6 +244,19 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     let more = [("AccessKeys", array(&keys)), ("Groups", array(&groups))];
     output.facts(&lines, &with(with(user.json(), more), rights.json()));
     Ok(())
+}
+
+/// Fails if the key that signs is one of the user's: with it gone, the rest could not be deleted.
+fn spare_own_key(name: &str, server: &Server) -> Result<()> {
+    let own = server.access_key();
+    if keys_of(Some(name), server)?.iter().all(|key| key.text_of("AccessKeyId") != own) {
+        return Ok(());
+    }
+    let message = format!(
+        "the access key {own} signs this command, and is one of {name}: give the key of another user, or of root. \
+         Nothing was deleted"
+    );
+    Err(Failure::Refused { code: "DeleteConflict".to_owned(), message })
 }
 
 /// Deletes and detaches everything that keeps a user from being deleted.
