@@ -130,6 +130,10 @@ class TestEnds:
         assert code_of(iam.list_access_keys) == "ExpiredToken"
         assert server.raw.get(path, anonymous=True).status == 400
         assert text(done(server, "ListServiceKeys", UserName="ann"), "Status") == "Expired"
+        # Nobody is told that it is accepted.
+        update = {"UserName": "ann", "AccessKeyId": key[0]}
+        error = error_of(client(server, "iam").update_access_key, **update, Status="Active")
+        assert error[:2] == ("InvalidInput", 400) and "it has expired" in error[2]
         shown = client(server, "iam").list_access_keys(UserName="ann")["AccessKeyMetadata"]
         assert {there["AccessKeyId"]: there["Status"] for there in shown} == {
             ann[0]: "Active",

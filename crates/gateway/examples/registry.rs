@@ -67,7 +67,8 @@ async fn perform(registry: &Registry, account: &AccountId, line: &str) -> Outcom
         "disable-key" | "enable-key" => {
             let key = key()?;
             let status = if command == "enable-key" { KeyStatus::Active } else { KeyStatus::Inactive };
-            change(registry, account, |document, _| document.update_access_key(&owner, &key, status)).await
+            change(registry, account, |document, cx| document.update_access_key(&owner, &key, status, cx.now))
+                .await
         }
         "delete-key" => {
             let key = key()?;

@@ -82,7 +82,7 @@ impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
                 return Err(QueryError::new(QueryCode::InvalidInput, message));
             }
         };
-        call.change(&|document, _| document.update_access_key(&owner, &id, status)).await?;
+        call.change(&|document, cx| document.update_access_key(&owner, &id, status, cx.now)).await?;
         Ok(done::<Self>(call))
     }
 }

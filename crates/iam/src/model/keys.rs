@@ -51,6 +51,10 @@ fn no_key(id: &AccessKeyId) -> IamError {
     IamError::new(IamCode::NoSuchEntity, format!("The Access Key with id {id} cannot be found."))
 }
 
+fn not_enabled(id: &AccessKeyId, why: &str) -> IamError {
+    IamError::new(IamCode::InvalidInput, format!("The Access Key with id {id} cannot be made active: {why}."))
+}
+
 /// Makes the error of a server that has no master key.
 pub(crate) fn no_master_key() -> IamError {
     let why = "Access keys and sessions cannot be made: the server has no master key to keep their secrets with. \
@@ -151,15 +155,26 @@ impl AccountDocument {
         Err(NoRandomNumbers.into())
     }
 
-    /// UpdateAccessKey: switches a key off or on.
+    /// UpdateAccessKey: switches a key off or on. A key that would be refused all the same is not
+    /// switched on.
     pub fn update_access_key(
         &mut self,
         owner: &KeyOwner,
         id: &AccessKeyId,
         status: KeyStatus,
+        now: Timestamp,
     ) -> Result<(), IamError> {
         let keys = self.keys_of_mut(owner)?;
-        keys.iter_mut().find(|key| key.id == *id).ok_or_else(|| no_key(id))?.status = status;
+        let key = keys.iter_mut().find(|key| key.id == *id).ok_or_else(|| no_key(id))?;
+        if status == KeyStatus::Active {
+            if key.secret.is_none() {
+                return Err(not_enabled(id, "its secret is lost: make another key"));
+            }
+            if key.has_ended(now) {
+                return Err(not_enabled(id, "it has expired: make another key"));
+            }
+        }
+        key.status = status;
         Ok(())
     }
 

@@ -107,7 +107,7 @@ fn make_key(
     let (policy, description) = (Some(wanted.policy.clone()), wanted.description.clone());
     let new = NewKey { owner, expires, policy, description };
     document.import_access_key(&new, &credential, cx).map_err(|error| refused(&error.message))?;
-    let switched = document.update_access_key(&new.owner, id, wanted.status());
+    let switched = document.update_access_key(&new.owner, id, wanted.status(), cx.now);
     switched.map_err(|error| refused(&error.message))?;
     Ok((Outcome::Imported, String::new()))
 }

@@ -185,12 +185,12 @@ fn access_keys() {
 
         let unknown = AccessKeyId::new("AKIAIOSFODNN7EXAMPLE").unwrap();
         let missing = "The Access Key with id AKIAIOSFODNN7EXAMPLE cannot be found.";
-        let update = document.update_access_key(&owner, &unknown, KeyStatus::Inactive);
+        let update = document.update_access_key(&owner, &unknown, KeyStatus::Inactive, cx.now);
         refused(update, IamCode::NoSuchEntity, missing);
         refused(document.delete_access_key(&owner, &unknown), IamCode::NoSuchEntity, missing);
         // The key of a user is not one of root, or of another user.
         assert!(document.delete_access_key(&KeyOwner::Root, &first.access_key).is_err());
-        document.update_access_key(&owner, &first.access_key, KeyStatus::Inactive).unwrap();
+        document.update_access_key(&owner, &first.access_key, KeyStatus::Inactive, cx.now).unwrap();
         assert_eq!(document.users[&name("alice")].keys[0].status, KeyStatus::Inactive);
         document.create_access_key(&NewKey { owner: KeyOwner::Root, ..new }, cx).unwrap();
         assert_eq!(document.keys().count(), 4);

@@ -107,7 +107,7 @@ impl Step {
                 let new = NewKey { owner: self.owner(1), expires: None, policy, description: None };
                 document.create_access_key(&new, cx).map(|_| ())
             }
-            2 => document.update_access_key(&self.owner(1), &self.key(document), KeyStatus::Inactive),
+            2 => document.update_access_key(&self.owner(1), &self.key(document), KeyStatus::Inactive, cx.now),
             3 => document.delete_access_key(&self.owner(1), &self.key(document)),
             4 => document.put_inline_policy(&self.holder(1), &self.name(2), &self.document(), cx),
             5 => document.delete_inline_policy(&self.holder(1), &self.name(2)),

@@ -212,8 +212,8 @@ impl Gateway {
 
     async fn set_key(&self, user: &str, key: &Credential, status: KeyStatus) {
         let owner = KeyOwner::User(name(user));
-        let change = |document: &mut AccountDocument, _: &Context<'_>| {
-            document.update_access_key(&owner, &key.access_key, status)
+        let change = |document: &mut AccountDocument, cx: &Context<'_>| {
+            document.update_access_key(&owner, &key.access_key, status, cx.now)
         };
         self.registry.change(&id(ACCOUNT), &change).await.unwrap();
     }

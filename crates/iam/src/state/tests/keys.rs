@@ -60,7 +60,9 @@ fn keys_that_are_switched_off() {
         let found = state.by_access_key(key.access_key.as_str());
         assert!(matches!(found, Some(Err(Unidentified::Inactive))), "{found:?}");
     };
-    inactive(&|document| document.update_access_key(&owner, &key.access_key, KeyStatus::Inactive));
+    inactive(&|document| {
+        document.update_access_key(&owner, &key.access_key, KeyStatus::Inactive, Timestamp::UNIX_EPOCH)
+    });
     inactive(&|document| document.set_user_disabled(&name("alice"), true));
     inactive(&|document| {
         document.set_disabled(true);

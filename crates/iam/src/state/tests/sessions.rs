@@ -207,7 +207,7 @@ fn sessions_of_users_end_with_the_key_that_asked() {
             state(&[&changed])
         };
         let off = |document: &mut AccountDocument| {
-            document.update_access_key(&owner, &key.access_key, KeyStatus::Inactive)
+            document.update_access_key(&owner, &key.access_key, KeyStatus::Inactive, Timestamp::UNIX_EPOCH)
         };
         refused(&after(&off), &claims, "unknown");
         refused(&after(&|document| document.delete_access_key(&owner, &key.access_key)), &claims, "unknown");
@@ -248,7 +248,7 @@ fn sessions_of_roles_end_with_a_key_that_ends() {
         state(&[&changed])
     };
     let off = |document: &mut AccountDocument| {
-        document.update_access_key(&owner, &service.access_key, KeyStatus::Inactive)
+        document.update_access_key(&owner, &service.access_key, KeyStatus::Inactive, Timestamp::UNIX_EPOCH)
     };
     refused(&after(&off), &claims, "inactive");
     refused(&after(&|document| document.set_user_disabled(&name("alice"), true)), &claims, "inactive");
