@@ -7,6 +7,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
+from support.registry import MASTER_KEY
 from support.server import StartFailed
 from support.tools import run
 
@@ -65,6 +66,47 @@ def test_another_store_of_identities_is_told(make_server, tmp_path):
     # As of a directory that an earlier version has served.
     noted(tree).write_text(text.replace('identities = "tree"\n', ""))
     assert "must use the same value" not in make_server(tree=tree).log
+
+
+def test_a_start_that_fails_notes_nothing(make_server, tmp_path):
+    """A mistyped store would be the one that all later starts are told to use."""
+    tree, file = tmp_path / "tree", tmp_path / "store.toml"
+    file.write_text('access_key = "nobody"\nsecret_key = "secret/of+nobody=0123456789"\n')
+    file.chmod(0o600)
+    store = ("--identities", "s3:http://127.0.0.1:1/ids", "--identities-credentials-file", str(file))
+    with pytest.raises(StartFailed, match=r"127\.0\.0\.1:1"):
+        make_server("--region", "lab-1", *store, tree=tree)
+    assert not noted(tree).exists()
+    log = make_server(tree=tree).log
+    assert "must use the same value" not in log
+    assert (
+        'region = "us-east-1"' in noted(tree).read_text() and 'identities = "tree"' in noted(tree).read_text()
+    )
+
+
+def test_tools_do_not_look_into_another_store(make_server, tmp_path):
+    """Those that are not told of the store would find no users, or the wrong ones, in the directory."""
+    tree, key = tmp_path / "tree", tmp_path / "master.key"
+    make_server(tree=tree).stop()
+    key.touch(0o600)
+    key.write_text(MASTER_KEY + "\n")
+    text = noted(tree).read_text()
+    noted(tree).write_text(text.replace('identities = "tree"', 'identities = "vault:https://bao.lab/kv/ids"'))
+    before = contents(tree)
+    explain = ["policy", "explain", "s3:GetObject", "arn:aws:s3:::lab/x", "--tree", tree]
+    for command in (
+        ["master-key", "rotate", tree, "--master-key-file", key],
+        ["master-key", "rotate", tree, "--master-key-file", key, "--yes"],
+        ["master-key", "forget", tree, "--master-key-file", key, "--yes"],
+        [*explain, "--principal", "anonymous"],
+        [*explain, "--user", "ann"],
+    ):
+        says = run(*command, status=2)
+        assert "with --identities vault:https://bao.lab/kv/ids" in says and str(noted(tree)) in says, says
+        assert contents(tree) == before
+    noted(tree).write_text(text)
+    says = run("master-key", "rotate", tree, "--master-key-file", key, status=1)
+    assert "--identities" not in says
 
 
 @pytest.mark.parametrize("first, other", [("xattr", "sidecar"), ("sidecar", "xattr")])

@@ -1,5 +1,5 @@
-//! Options that all gateways of a tree have to agree on: the first start writes them to the tree,
-//! and a gateway that starts with others logs a warning.
+//! Options that all gateways of a tree have to agree on: the first start that succeeds writes them
+//! to the tree, and a gateway that starts with others logs a warning.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use backend_posix::format::{self, FILE, FORMAT, FORMAT_OF_FEATURES};
 use serde::Deserialize;
 
 use crate::config::ServeOptions;
+use crate::identities::StoreOptions;
 use crate::state_dir::{self, Access, STATE_DIR};
 use crate::text::visible;
 
@@ -149,34 +150,27 @@ fn metadata(state_dir: &Path, noted: Option<&OptionsFile>) -> Result<Metadata, S
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
-/// Compares the options with those in the tree, which are written if there are none. Returns the
-/// differences as sentences. Fails if the tree's format is unknown to this gateway (it may have
-/// changed since the tree was opened), or if its records are elsewhere.
+/// Fails if a tool is told of no store of identities, and the gateways of the tree use one: it would
+/// look into the tree, and find no users there, or former ones.
+pub fn check_store(options: &StoreOptions, state_dir: &Path) -> Result<(), String> {
+    let noted = read(state_dir)?.and_then(|noted| noted.identities);
+    let Some(theirs) = noted.filter(|theirs| options.identities.is_none() && theirs != IN_TREE) else {
+        return Ok(());
+    };
+    Err(format!(
+        "its gateways were first started with --identities {} ({}): give the same --identities, with its credentials, \
+         or change this file if the gateways keep identities in the directory itself now",
+        visible(&theirs, false),
+        visible(&state_dir.join(FILE).to_string_lossy(), false)
+    ))
+}
+
+/// Compares the options with those in the tree, if there are any. Returns the differences as
+/// sentences. Fails if the tree's format is unknown to this gateway (it may have changed since the
+/// tree was opened), or if its records are elsewhere.
 pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
-    let values = values(options);
-    let metadata = metadata(state_dir, read(state_dir)?.as_ref())?;
-    let access = Access::of(options.read_only);
-    let Some(noted) = read_or_note(state_dir, access, &values, metadata)? else { return Ok(Vec::new()) };
-    let file = state_dir.join(FILE);
-    if let Some(theirs) = differing_metadata(metadata, &noted) {
-        return Err(format!(
-            "{} says that the directory is served with --metadata {theirs}, but {} says {}: one of the two files was \
-             changed; restore it from a backup",
-            visible(&file.to_string_lossy(), false),
-            visible(&state_dir.join(METADATA_FILE).to_string_lossy(), false),
-            metadata.word()
-        ));
-    }
-    let differing = values.iter().filter_map(|value| {
-        let theirs = (value.theirs)(&noted).filter(|theirs| **theirs != value.ours)?;
-        let given = value.given();
-        Some(format!(
-            "{given}: the directory was first served with {} ({}). All gateways of a directory must use the \
-             same value: use that one, or change it for all gateways and in this file",
-            visible(theirs, false),
-            visible(&file.to_string_lossy(), false)
-        ))
-    });
+    let noted = read(state_dir)?;
+    let metadata = metadata(state_dir, noted.as_ref())?;
     let unused = || match metadata {
         Metadata::Xattr => with_records(state_dir),
         Metadata::Sidecar => None,
@@ -187,31 +181,64 @@ pub fn differences(options: &ServeOptions, state_dir: &Path) -> Result<Vec<Strin
              with --metadata xattr"
         )
     });
-    Ok(differing.chain(unused).collect())
+    let differing = noted.map(|noted| differing(options, state_dir, metadata, &noted)).transpose()?;
+    Ok(differing.unwrap_or_default().into_iter().chain(unused).collect())
 }
 
-/// Reads the options from the tree, or writes them if there are none; `None` if neither is
-/// possible. The search for the account has already warned of that.
-fn read_or_note(
-    state_dir: &Path,
-    access: Access,
-    values: &[Value],
-    metadata: Metadata,
-) -> Result<Option<OptionsFile>, String> {
-    let text = |format| text(values, metadata, format);
-    let written = match read(state_dir)? {
+/// Writes the options to the tree if it has none yet. Returns the differences as [`differences`]
+/// does if another gateway was faster. A start calls it once it has opened all that the options
+/// name: what was mistyped may not become what all gateways are told to use.
+pub fn note(options: &ServeOptions, state_dir: &Path) -> Result<Vec<String>, String> {
+    let noted = read(state_dir)?;
+    let format = match &noted {
         // As an upgrade writes it where there was none.
-        Some(noted) if noted.format == FORMAT_OF_FEATURES && noted.is_bare() => {
-            state_dir::replace(state_dir, access, FILE, text(noted.format).as_bytes(), MODE)
-        }
-        Some(noted) => return Ok(Some(noted)),
-        None => state_dir::create(state_dir, access, FILE, text(FORMAT).as_bytes(), MODE).map(drop),
+        Some(noted) if noted.format == FORMAT_OF_FEATURES && noted.is_bare() => noted.format,
+        Some(_) => return Ok(Vec::new()),
+        None => FORMAT,
+    };
+    let metadata = metadata(state_dir, noted.as_ref())?;
+    let text = text(&values(options), metadata, format);
+    let access = Access::of(options.read_only);
+    let written = match noted {
+        Some(_) => state_dir::replace(state_dir, access, FILE, text.as_bytes(), MODE),
+        None => state_dir::create(state_dir, access, FILE, text.as_bytes(), MODE).map(drop),
     };
     if let Err(error) = written {
         tracing::debug!(%error, "{FILE} cannot be written: gateways of this directory cannot compare their options");
     }
-    // Another gateway may have been faster.
-    read(state_dir)
+    let noted = read(state_dir)?;
+    Ok(noted.map(|noted| differing(options, state_dir, metadata, &noted)).transpose()?.unwrap_or_default())
+}
+
+/// Compares the options with those that were noted, as [`differences`] does.
+fn differing(
+    options: &ServeOptions,
+    state_dir: &Path,
+    metadata: Metadata,
+    noted: &OptionsFile,
+) -> Result<Vec<String>, String> {
+    let file = state_dir.join(FILE);
+    if let Some(theirs) = differing_metadata(metadata, noted) {
+        return Err(format!(
+            "{} says that the directory is served with --metadata {theirs}, but {} says {}: one of the two files was \
+             changed; restore it from a backup",
+            visible(&file.to_string_lossy(), false),
+            visible(&state_dir.join(METADATA_FILE).to_string_lossy(), false),
+            metadata.word()
+        ));
+    }
+    let values = values(options);
+    let differing = values.iter().filter_map(|value| {
+        let theirs = (value.theirs)(noted).filter(|theirs| **theirs != value.ours)?;
+        let given = value.given();
+        Some(format!(
+            "{given}: the directory was first served with {} ({}). All gateways of a directory must use the \
+             same value: use that one, or change it for all gateways and in this file",
+            visible(theirs, false),
+            visible(&file.to_string_lossy(), false)
+        ))
+    });
+    Ok(differing.collect())
 }
 
 fn text(values: &[Value], metadata: Metadata, format: u32) -> String {

@@ -218,6 +218,9 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     impersonation::warn_of_closed_tree(options);
     let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
     let registry = open_registry(stores, tree, access, &root.identity(&account), master_keys).await?;
+    if let Some(state_dir) = &state_dir {
+        agreement::note(options, state_dir)?.iter().for_each(|difference| tracing::warn!("{difference}"));
+    }
     let metrics = ops_listener.is_some().then(|| Arc::new(Metrics::default()));
     let backend: Arc<dyn Backend> = match &metrics {
         Some(metrics) => Arc::new(Metered::new(backend, metrics.calls.clone())),

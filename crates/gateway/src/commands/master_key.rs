@@ -20,7 +20,7 @@ use super::{Console, FOUND, OK, shown};
 use crate::identities::{self, Store, StoreOptions, SystemClock};
 use crate::master_key::{self, Given};
 use crate::state_dir::{Access, STATE_DIR};
-use crate::{account, credentials, storage};
+use crate::{account, agreement, credentials, storage};
 
 /// The commands for master keys.
 #[derive(Debug, Clone, Subcommand)]
@@ -269,6 +269,7 @@ impl Prepared {
             Err(why) => return Err(owned.err().unwrap_or(why)),
         };
         owned?;
+        agreement::check_store(&options.store, &state_dir)?;
         let account = Arc::new(account::find(None, Some(&state_dir), Access::Read)?);
         let root = RootIdentity::new(Principal::root(account, None), credentials::generate()?);
         let store = Store::find(&options.store, |name| std::env::var(name).ok())?;

@@ -18,8 +18,10 @@ use super::kernel::{self, Asked, Kernel, KernelOptions, Said};
 use super::reasons::{Case, limits, reason};
 use super::request::{Given, Requester, Target, Values, account, action, condition, requester, target};
 use super::tree::{Read, Who};
+use crate::agreement;
 use crate::commands::{Console, FOUND, OK};
 use crate::identities::{Store, StoreOptions};
+use crate::state_dir::STATE_DIR;
 
 /// Options of `slipway policy explain`.
 #[derive(Debug, Clone, Args)]
@@ -284,6 +286,9 @@ fn of_tree(options: &ExplainOptions, dir: &Path) -> Result<Loaded, String> {
         (None, None) => return Err("--principal or --user is missing".to_owned()),
     };
     let store = Store::find(&options.store, |name| std::env::var(name).ok())?;
+    if let Err(why) = agreement::check_store(&options.store, &dir.join(STATE_DIR)) {
+        return Err(format!("{}: {why}", dir.display()));
+    }
     let read = Read::new(dir, store, who, options.action, &options.resource)?;
     refuse_own_policies(options, &read.by)?;
     let session = |path: &PathBuf| compiled(path, PolicyType::Session, "").map(Arc::new);
