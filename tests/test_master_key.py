@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from support import expect
+from support import expect, identities
 from support.registry import MASTER_KEY, OTHER_MASTER_KEY, Refused, Registry, check_known, client
 from support.server import KEYS, NOBODY, StartFailed, binary
 from support.tools import run
@@ -212,6 +212,11 @@ def test_a_rotation_asks_first(make_server, tmp_path):
     assert f"would be encrypted with the master key {second}: 1. Nothing was changed" in says
     assert "is serving this directory" in says and "refuse all users (503)" in says and "--yes" in says
     assert documents(server) == kept and ids(server) == [first]
+    # What is seen to be false cannot be confirmed.
+    says = run(*rotate, "--yes", status=1)
+    assert f"no gateway has the master key {second} as its first one yet" in says
+    assert "Nothing was changed" in says and "stop" in says
+    assert documents(server) == kept and ids(server) == [first]
     check_known(client(server, alice))
     key_file(file, OTHER_MASTER_KEY, MASTER_KEY)
     assert "master keys" in reload(server, "was reloaded")
@@ -232,17 +237,31 @@ def test_a_rotation_asks_first(make_server, tmp_path):
     assert "with another master key" in says and "temporary" not in says, says
 
 
+def test_a_rotation_without_gateways(make_server, tmp_path):
+    """No gateway can have the key yet, and none can lack it."""
+    server = make_server(env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})
+    with Registry(server.tree, server.account) as registry:
+        alice = registry.user("alice")
+    assert server.stop() == 0
+    file = key_file(tmp_path / "key", OTHER_MASTER_KEY, MASTER_KEY)
+    says = run("master-key", "rotate", server.tree, "--master-key-file", file, "--yes")
+    assert says == f"{server.tree}: secrets encrypted anew: 1\n"
+    again = make_server("--master-key-file", str(key_file(tmp_path / "new", OTHER_MASTER_KEY)))
+    check_known(client(again, alice))
+
+
 def documents(server) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (server.tree / ".slipway" / "iam").glob("account-*")}
 
 
 def test_a_rotation_that_a_gateway_was_not_told_of(make_server, tmp_path):
-    """It can accept no user: it is not ready, and says which key it needs."""
+    """It can accept no user: it is not ready, and says which key it needs. Another gateway has the key."""
     server = make_server("--ops-listen", "127.0.0.1:0", env={**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY})
     with Registry(server.tree, server.account) as registry:
         alice = client(server, registry.user("alice"))
     check_known(alice)
     file = key_file(tmp_path / "key", OTHER_MASTER_KEY, MASTER_KEY)
+    make_server("--master-key-file", str(file), tree=server.tree)
     run("master-key", "rotate", server.tree, "--master-key-file", file, "--yes")
     (key,) = ids(server)
     says = f"encrypted with the master key {key}, which this gateway does not have: add the line of this key"
@@ -276,6 +295,13 @@ def test_a_lost_key_is_forgotten(make_server, tmp_path):
     assert says.endswith("inactive, since their secrets are lost: 1\n")
     server = make_server("--master-key-file", str(file))
     expect.error(client(server, alice).get("/"), "InvalidAccessKeyId")
+    # It cannot be accepted any more, and nobody is told that it is.
+    iam = identities.client(server, "iam")
+    update = {"UserName": "alice", "AccessKeyId": alice.access_key}
+    code, status, says = identities.error_of(iam.update_access_key, **update, Status="Active")
+    assert (code, status) == ("InvalidInput", 400) and "its secret is lost: make another key" in says
+    assert iam.list_access_keys(UserName="alice")["AccessKeyMetadata"][0]["Status"] == "Inactive"
+    iam.update_access_key(**update, Status="Inactive")
     with Registry(server.tree, server.account, OTHER_MASTER_KEY) as registry:
         check_known(client(server, registry.key("alice")))
 

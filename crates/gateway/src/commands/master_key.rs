@@ -12,7 +12,7 @@ use std::sync::Arc;
 use backend_posix::tools::served_by;
 use clap::{Args, Subcommand};
 use iam::model::{IamCode, IamError, KeyOwner};
-use iam::{Documents, LostKey, MasterKeys, Principal, ROOT_NAME, Registry, RootIdentity, Rotation};
+use iam::{Documents, KeyId, LostKey, MasterKeys, Principal, ROOT_NAME, Registry, RootIdentity, Rotation};
 use s3_types::Timestamp;
 use zeroize::Zeroizing;
 
@@ -31,8 +31,10 @@ pub enum MasterKeyCommand {
     /// of the master key file. The old keys must follow on further lines, since they decrypt the
     /// secrets. Before this, put the new key on the first line of every gateway's master key file,
     /// and reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command
-    /// changes nothing, and says what to check first. Exit status: 0 all secrets are encrypted with
-    /// the first key; 1 nothing was changed, since --yes was not given; 2 some may not be
+    /// changes nothing, and says what to check first. With --yes, it changes nothing if gateways
+    /// serve DIR and none of them has ever had the new key on its first line; with all gateways
+    /// stopped, it goes on. Exit status: 0 all secrets are encrypted with the first key; 1 nothing
+    /// was changed; 2 some may not be
     Rotate(RotateOptions),
     /// Deactivate the access keys in DIR whose secrets none of the given master keys can decrypt,
     /// and delete these secrets. Then gateways can start without the master keys that are lost.
@@ -135,10 +137,7 @@ fn run_rotate(console: &Console, options: &RotateOptions) -> ExitCode {
                 console.say(&format!("{dir}: {served}"));
             }
             if !is_in_use {
-                console.say(&format!(
-                    "{dir}: no gateway has the master key {key} as its first one yet: write its line before the others \
-                     in the file of each gateway, and reload them (SIGHUP)"
-                ));
+                console.say(&without_first(&dir, key));
             }
             console.say(&format!(
                 "{dir}: secrets that would be encrypted with the master key {key}: {secrets}. Nothing was changed. A \
@@ -148,8 +147,24 @@ fn run_rotate(console: &Console, options: &RotateOptions) -> ExitCode {
             ));
             FOUND.into()
         }
+        Ok(Rotated::Refused { key, served }) => {
+            console.say(&format!("{dir}: {served}"));
+            console.say(&without_first(&dir, key));
+            console.say(&format!(
+                "{dir}: Nothing was changed, since this gateway would refuse all users (503). If it is to be started \
+                 anew with this key, stop it first"
+            ));
+            FOUND.into()
+        }
         Err(why) => console.fail(&format!("{dir}: {why}")),
     }
+}
+
+fn without_first(dir: &str, key: KeyId) -> String {
+    format!(
+        "{dir}: no gateway has the master key {key} as its first one yet: write its line before the others in the file \
+         of each gateway, and reload them (SIGHUP)"
+    )
 }
 
 /// The result of `slipway master-key rotate`.
@@ -158,17 +173,23 @@ enum Rotated {
     Done(usize),
     /// Nothing was changed, and this would be.
     Asked(Rotation),
+    /// Nothing was changed: the directory is served, and no gateway has this key as its first one.
+    Refused { key: KeyId, served: String },
 }
 
 fn rotate(options: &RotateOptions) -> std::result::Result<Rotated, String> {
     let Prepared { runtime, documents, keys, root, clock } = Prepared::of(&options.tree, !options.yes)?;
     runtime.block_on(async {
+        let registry = Registry::unread(documents, Some(keys), &root, clock);
+        let rotation = registry.rotation().await.map_err(|e| told(&e))?;
         if !options.yes {
-            let registry = Registry::unread(documents, Some(keys), &root, clock);
-            return registry.rotation().await.map(Rotated::Asked).map_err(|e| told(&e));
+            return Ok(Rotated::Asked(rotation));
         }
-        let registry = Registry::open(documents, Some(keys), &root, clock).await;
-        registry.map_err(|e| e.to_string())?.reseal().await.map(Rotated::Done).map_err(|e| told(&e))
+        // --yes confirms what cannot be seen, and not what is seen to be false.
+        if let Some(served) = served_by(&options.tree.dir).filter(|_| !rotation.is_in_use) {
+            return Ok(Rotated::Refused { key: rotation.key, served });
+        }
+        registry.reseal().await.map(Rotated::Done).map_err(|e| told(&e))
     })
 }
 

@@ -88,6 +88,10 @@ impl Registry {
     /// that no secret needs any more from the list of keys in use. By now every gateway must have
     /// the first key. Returns how many secrets were sealed anew.
     pub async fn reseal(&self) -> Result<usize, IamError> {
+        let keys = self.keys.load_full();
+        // A gateway without the first key has to be told before a secret needs it.
+        let agreed = keys_document::agree(&*self.documents, keys.master.as_ref()).await;
+        agreed.map_err(|error| unavailable().caused_by(error))?;
         self.change_keys(&|document, cx| document.reseal(cx)).await
     }
 
