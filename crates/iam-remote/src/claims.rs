@@ -238,7 +238,7 @@ fn tags(claims: &Map<String, Value>) -> Result<(Tags, Vec<Box<str>>), Refusal> {
     let mut add = |key: &str, value: &Value| {
         let value = one(value).ok_or(wrong.clone())?;
         // Conditions find a tag without regard to case: of two, each reader could take another one.
-        if tags.keys().any(|other: &Box<str>| other.eq_ignore_ascii_case(key)) {
+        if tags.keys().any(|other| str::eq_ignore_ascii_case(other, key)) {
             let sentence = "Two tags of the token have the same key. Keys are compared without case.";
             return Err(Refusal::Invalid(sentence));
         }
