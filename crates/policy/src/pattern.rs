@@ -1,10 +1,14 @@
 //! Patterns in policies, with `*`, `?` and variables, which values of requests are compared with.
 
+mod searching;
+mod tokens;
+
 use std::borrow::Cow;
 use std::mem::take;
 
 use memchr::memmem;
 
+use self::tokens::{Token, Values, backward, forward};
 use crate::catalogue::Key;
 use crate::facts::{Certainty, Facts, Value};
 use crate::fault::Fault;
@@ -56,24 +60,12 @@ enum Floating {
     Tokens(Box<[Token]>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
-    Text(Box<[u8]>),
-    /// A `?`, which stands for one character.
-    One,
-    /// A variable, by its index in the pattern's list.
-    Variable(u8),
-}
-
 /// A variable, with the default that is used if the request has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Variable {
     key: Key,
     default: Option<Box<str>>,
 }
-
-/// The values of a pattern's variables.
-type Values<'v> = [Option<Cow<'v, str>>; VARIABLES_MAX];
 
 impl Pattern {
     /// Reads a text.
@@ -219,55 +211,6 @@ impl Floating {
     }
 }
 
-/// Matches tokens with the beginning of a text, and returns the length of the match in bytes.
-fn forward(tokens: &[Token], text: &[u8], values: &Values<'_>) -> Option<usize> {
-    tokens.iter().try_fold(0, |at, token| {
-        let rest = &text[at..];
-        let length = match token {
-            Token::Text(wanted) => rest.starts_with(wanted).then_some(wanted.len()),
-            Token::One => first_char(rest),
-            Token::Variable(of) => {
-                let value = values.get(usize::from(*of))?.as_deref()?.as_bytes();
-                rest.starts_with(value).then_some(value.len())
-            }
-        };
-        Some(at + length?)
-    })
-}
-
-/// Matches tokens with the end of a text, and returns the offset in bytes at which the match
-/// begins.
-fn backward(tokens: &[Token], text: &[u8], values: &Values<'_>) -> Option<usize> {
-    tokens.iter().rev().try_fold(text.len(), |end, token| {
-        let rest = &text[..end];
-        let length = match token {
-            Token::Text(wanted) => rest.ends_with(wanted).then_some(wanted.len()),
-            Token::One => last_char(rest),
-            Token::Variable(of) => {
-                let value = values.get(usize::from(*of))?.as_deref()?.as_bytes();
-                rest.ends_with(value).then_some(value.len())
-            }
-        };
-        Some(end - length?)
-    })
-}
-
-const fn continues(byte: u8) -> bool {
-    byte & 0xc0 == 0x80
-}
-
-/// Returns the length in bytes of a text's first character.
-fn first_char(text: &[u8]) -> Option<usize> {
-    let (_, rest) = text.split_first()?;
-    Some(1 + rest.iter().take_while(|byte| continues(**byte)).count())
-}
-
-/// Returns the length in bytes of a text's last character.
-fn last_char(text: &[u8]) -> Option<usize> {
-    let continued = text.iter().rev().take_while(|byte| continues(**byte)).count();
-    (continued < text.len()).then_some(continued + 1)
-}
-
 /// The state of reading a pattern.
 struct Pieces {
     done: Vec<Vec<Token>>,
@@ -354,6 +297,5 @@ impl Pieces {
     }
 }
 
-mod searching;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Searches for a part of a pattern that has a `?` or a variable.
 
-use super::{Token, Values, continues, first_char, forward};
+use super::tokens::{Token, Values, continues, first_char, forward};
 
 /// The number of elements whose states are in one word.
 const BITS: usize = 128;
