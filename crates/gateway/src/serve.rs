@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use backend::{Backend, Metered};
-use iam::{Account, Authorizer, MasterKeys, Policies, Registry, RootOnly};
+use iam::{Account, Authorizer, MasterKeys, Policies, Registry, RootIdentity, RootOnly};
 use kernel_calls::acting::begin_as_self;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use s3_wire::auth::{SigningKeyCache, SigningPolicy};
@@ -211,13 +211,8 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
     // Before anything is written for a client.
     let serving = storage::keep_from_upgrade(options, &names)?;
-    let access = Access::of(options.read_only);
-    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir.as_deref(), access)?;
-    root.warn_of_chown(options.chown);
-    impersonation::check_ids(options, &root).map_err(Failure::Configuration)?;
-    impersonation::warn_of_closed_tree(options);
-    let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
-    let registry = open_registry(stores, tree, access, &root.identity(&account), master_keys).await?;
+    let root = find_root(options, env, state_dir.as_deref())?;
+    let registry = open_identities(options, store, &root.identity(&account), master_keys).await?;
     if let Some(state_dir) = &state_dir {
         agreement::note(options, state_dir)?.iter().for_each(|difference| tracing::warn!("{difference}"));
     }
@@ -268,6 +263,30 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     }
     work_regularly(&gateway, backend, metrics);
     Ok(Running { server, gateway, names, ops_name, stopping, certificates, account, root, serving })
+}
+
+/// Finds the keys of root, and checks the ids that files are accessed with.
+fn find_root(
+    options: &ServeOptions,
+    env: impl Fn(&str) -> Option<String>,
+    state_dir: Option<&Path>,
+) -> Result<Root, Failure> {
+    let access = Access::of(options.read_only);
+    let root = credentials::find(options.credentials_file.as_deref(), env, state_dir, access)?;
+    root.warn_of_chown(options.chown);
+    impersonation::check_ids(options, &root).map_err(Failure::Configuration)?;
+    impersonation::warn_of_closed_tree(options);
+    Ok(root)
+}
+
+async fn open_identities(
+    options: &ServeOptions,
+    store: Option<Store>,
+    root: &RootIdentity,
+    master_keys: Option<MasterKeys>,
+) -> Result<Arc<Registry>, Failure> {
+    let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
+    Ok(open_registry(stores, tree, Access::of(options.read_only), root, master_keys).await?)
 }
 
 /// Starts what is done beside requests, until the runtime ends.
