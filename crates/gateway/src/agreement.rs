@@ -150,8 +150,8 @@ fn metadata(state_dir: &Path, noted: Option<&OptionsFile>) -> Result<Metadata, S
     Ok(if is_sidecar { Metadata::Sidecar } else { Metadata::Xattr })
 }
 
-/// Fails if a tool is told of no store of identities, and the gateways of the tree use one: it would
-/// look into the tree, and find no users there, or former ones.
+/// Fails if a tool is told of no store of identities, and the gateways of the tree use one: it
+/// would look into the tree, and find no users there, or former ones.
 pub fn check_store(options: &StoreOptions, state_dir: &Path) -> Result<(), String> {
     let noted = read(state_dir)?.and_then(|noted| noted.identities);
     let Some(theirs) = noted.filter(|theirs| options.identities.is_none() && theirs != IN_TREE) else {

@@ -87,7 +87,8 @@ impl Registry {
         Context { now: self.clock.now(), fill, policies: &Language, master_keys: keys.master.as_ref() }
     }
 
-    /// Waits until this gateway makes no other change of the account; with `None`, no other account.
+    /// Waits until this gateway makes no other change of the account; with `None`, no other
+    /// account.
     async fn turn(&self, account: Option<&AccountId>) -> Result<OwnedMutexGuard<()>, IamError> {
         let turn = timeout(self.look_limit, self.turns.take(account)).await;
         turn.map_err(|_| unavailable().caused_by(TooSlow(self.look_limit)))

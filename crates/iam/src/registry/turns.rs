@@ -13,8 +13,8 @@ use crate::account::AccountId;
 pub(super) struct Turns(Mutex<HashMap<Option<AccountId>, Weak<tokio::sync::Mutex<()>>>>);
 
 impl Turns {
-    /// Waits until no other change of the account is being made; with `None`, until no other account
-    /// is being made.
+    /// Waits until no other change of the account is being made; with `None`, until no other
+    /// account is being made.
     pub async fn take(&self, account: Option<&AccountId>) -> OwnedMutexGuard<()> {
         self.lock_of(account).lock_owned().await
     }
