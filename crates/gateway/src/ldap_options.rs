@@ -98,9 +98,9 @@ pub struct LdapOptions {
     pub ldap_group_base: Option<String>,
 
     /// The LDAP filter that finds the groups of a person: {dn} stands for the DN of the person's
-    /// entry, {user} for the person's name (--ldap-name-attribute). To find groups that contain
-    /// other groups, the gateway repeats the search with the DN of each group that was found in
-    /// place of {dn}; {user} then stands for a name that nobody has
+    /// entry, {user} for the person's name (--ldap-name-attribute). For each group that is found,
+    /// the gateway searches again, to find the groups that contain this group: then {dn} stands for
+    /// the DN of the group, and what the filter says about {user} matches nothing
     #[arg(
         long,
         value_name = "FILTER",

@@ -306,7 +306,9 @@ pub(crate) struct DirectoryObject {
 }
 
 impl DirectoryObject {
-    /// Looks at a directory, whose lock the caller holds.
+    /// Reads the record of a directory, and finds the file with the bytes of the object that the
+    /// directory may be. With `facts`, the ETag, time and size of that object are read as well. The
+    /// caller holds the directory's lock.
     pub fn look(bucket: &Bucket<'_>, directory: &Directory, facts: bool) -> Result<Self, Fail> {
         let record = place::directory_record(bucket, directory).attempt("read a record")?;
         let record = record.opened(|| files::path_of(directory))?;

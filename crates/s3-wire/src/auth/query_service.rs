@@ -180,7 +180,8 @@ impl ServiceAuthorization {
         self.0.access_key()
     }
 
-    /// Returns the token that came with temporary credentials. It is signed.
+    /// Returns the token that came with temporary credentials. The signature of the request covers
+    /// it.
     pub fn security_token(&self) -> Option<&str> {
         self.0.security_token()
     }

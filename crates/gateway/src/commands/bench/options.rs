@@ -199,10 +199,10 @@ pub struct BenchOptions {
     pub count: Option<u64>,
 
     /// The number of objects, at most 20000. For get, head, list, delete and mixed, they are made
-    /// before the measurement; for put, they are overwritten in turn; for burst, they are the
-    /// objects of the burst; for churn, they are made before, and about as many exist at any time
-    /// [default: about 1 GiB of objects, but at most 1000 (put: 2000, delete: 10000) and at least 1
-    /// (put and churn: --concurrency, delete: 200); for list: 5000; for burst: --concurrency]
+    /// before the measurement; for put, they are overwritten in turn; for burst, all are uploaded,
+    /// then read, then deleted; for churn, they are made before, and about as many exist at any time. Default for
+    /// list: 5000; for burst: the number of --concurrency; for the others: as many as have 1 GiB
+    /// together, but not more than 1000 (put: 2000, delete: 10000)
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
