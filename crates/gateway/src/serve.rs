@@ -95,7 +95,10 @@ fn run_logged(
         finish(&observers);
     }
     if audit.is_some_and(|audit| !audit.finish(SHUTDOWN_TIME_MAX)) {
-        tracing::warn!("the last lines of the audit log were dropped: they could not be written in time");
+        tracing::warn!(
+            "the gateway stops without having written the last lines of the audit log: the file took none in the time that \
+             a stop has"
+        );
     }
     drop(serving);
     tracing::info!("stopped");

@@ -46,8 +46,8 @@ pub struct Inspection {
     pub record: Option<StoredRecord>,
     /// True if versitygw made it, and it was not imported yet.
     pub versitygw: bool,
-    /// The symbolic link that this is, or the first on the way here that S3 does not follow. If S3
-    /// follows the link, all other fields describe its target.
+    /// The symbolic link, if this is one; all other fields then describe its target, if S3 follows
+    /// it. If a directory of the path is a link that S3 does not follow, it is that link.
     pub link: Option<Link>,
 }
 

@@ -30,11 +30,11 @@ pub enum MasterKeyCommand {
     /// Encrypt the secrets of all users' access keys in DIR again, with the key on the first line
     /// of the master key file. The old keys must follow on further lines, since they decrypt the
     /// secrets. Before this, put the new key on the first line of every gateway's master key file,
-    /// and reload the gateways (SIGHUP). Gateways may go on serving. Without --yes, the command
-    /// changes nothing, and says what to check first. With --yes, it changes nothing if gateways
-    /// serve DIR and none of them has ever had the new key on its first line; with all gateways
-    /// stopped, it goes on. Exit status: 0 all secrets are encrypted with the first key; 1 nothing
-    /// was changed; 2 some may not be
+    /// and reload the gateways (SIGHUP); they need not be stopped. Without --yes, the command only
+    /// says what to check. With --yes, it still refuses if gateways serve DIR but no gateway has
+    /// yet had the new key on its first line. It does not find out whether all gateways have it.
+    /// Exit status: 0 all secrets are encrypted with the first key; 1 nothing was changed; 2 an
+    /// error, after which some secrets may be encrypted with the first key and others not
     Rotate(RotateOptions),
     /// Deactivate the access keys in DIR whose secrets none of the given master keys can decrypt,
     /// and delete these secrets. Then gateways can start without the master keys that are lost.

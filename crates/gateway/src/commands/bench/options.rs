@@ -200,9 +200,9 @@ pub struct BenchOptions {
 
     /// The number of objects, at most 20000. For get, head, list, delete and mixed, they are made
     /// before the measurement; for put, they are overwritten in turn; for burst, all are uploaded,
-    /// then read, then deleted; for churn, they are made before, and about as many exist at any time. Default for
-    /// list: 5000; for burst: the number of --concurrency; for the others: as many as have 1 GiB
-    /// together, but not more than 1000 (put: 2000, delete: 10000)
+    /// then read, then deleted; for churn, they are made before, and about as many exist at any
+    /// time. Default for list: 5000; for burst: the number of --concurrency; for the others: as
+    /// many as have 1 GiB together, but not more than 1000 (put: 2000, delete: 10000)
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 

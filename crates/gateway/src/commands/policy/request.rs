@@ -293,7 +293,7 @@ fn name_of(key: &Key) -> String {
 
 impl Values {
     /// Puts together what is given, and what else follows from the principal, the owner of the
-    /// resource (the principal's account without one) and the moment.
+    /// resource and the moment. If no owner is given, it is the principal's account.
     pub fn new(
         by: &Requester,
         target: &Target,
