@@ -29,7 +29,7 @@ fn denied(message: &'static str, why: LoginError) -> QueryError {
 }
 
 /// Makes the error for a failed login. A wrong name and a wrong password give the same sentence, so
-/// that clients do not learn which entries exist.
+/// that clients do not learn which entries exist. It does not hide how long the directory took.
 fn refused(why: LoginError) -> QueryError {
     let message = "The name or the password is wrong, or wrong passwords came too often.";
     match why {
