@@ -526,7 +526,7 @@ class TestStart:
             make_server("--durability", "none", *base)
         keys = ("--ldap-access-key-attribute", "s3AccessKey", "--ldap-secret-key-attribute", "s3SecretKey")
         server = make_server("--durability", "none", *base, *keys)
-        assert "without a master key" in server.log
+        assert "since no master key is given" in server.log
         base[base.index("--ldap-server") + 1] = slapd.tls_url
         with pytest.raises(StartFailed, match="--ldap-in-clear has no effect on servers of ldaps"):
             make_server(*options, *base)
