@@ -135,7 +135,7 @@ class SlowBinds:
                     if not data:
                         return
                     if ready is client:
-                        # A BindRequest (RFC 4511, 4.2) of a person, which is shorter than 128 bytes.
+                        # A BindRequest (RFC 4511, 4.2) of a person, shorter than 128 bytes.
                         is_bind = data[5:6] == b"\x60" and b"ou=people" in data
                         server.sendall(data)
                     else:

@@ -502,8 +502,8 @@ def finish(walk: Walk) -> None:
     own = {".slipway", RECORDS, *(name.partition("/")[0] for name in NAMES)}
     left = {path for path in walk.tree.rglob("*") if not own & set(path.relative_to(walk.tree).parts)}
     if removed_while_open(walk.person.outside.parent) != "goes":
-        # A directory that still had the name of an open file could not go with its last key; libfuse
-        # leaves some such names for good.
+        # A directory that still had the name of an open file could not go with its last key, and
+        # libfuse leaves some such names for good.
         left = {path for path in left if not path.is_dir() and not LINGERING.fullmatch(path.name)}
     assert left <= walk.person.touched, "only directories that a person was in are left"
     walk.gateways[0].remove()

@@ -297,8 +297,8 @@ pub struct ServeOptions {
     #[arg(long, value_name = "N", env = "SLIPWAY_MAX_REQUESTS", default_value = "2000", value_parser = at_least_one)]
     pub max_requests: usize,
 
-    /// How the gateway learns a client's address, and whether the client uses TLS. Logs and
-    /// policies use both. All values but `connection` need --trusted-proxy. Choose only what the
+    /// The source of a client's address, and of whether the client uses TLS. Logs and policies
+    /// use both. All values but `connection` need --trusted-proxy. Choose only what the
     /// proxy sets itself: a client can forge a header that the proxy passes on unchanged
     #[arg(
         long,

@@ -77,9 +77,9 @@ impl fmt::Display for LdapServer {
 /// The attributes in which an entry has an access key.
 #[derive(Debug, Clone)]
 pub struct KeyAttributes {
-    /// That with the id.
+    /// The name of the attribute with the id of the key.
     pub access_key: Box<str>,
-    /// That with the secret.
+    /// The name of the attribute with the secret of the key.
     pub secret_key: Box<str>,
 }
 
