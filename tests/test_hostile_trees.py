@@ -390,7 +390,7 @@ class TestAnotherNamedAsWhatIsSetAside:
         as_nobody(tree, f"mv project {name}")
         for _ in range(2):
             done = sweep(tree)
-            assert done.returncode == 1 and "is named like one in which DeleteBucket keeps" in done.stderr, (
+            assert done.returncode == 1 and "a name of the form that the server gives to temporary" in done.stderr, (
                 done
             )
             assert shape(tree / name) == before

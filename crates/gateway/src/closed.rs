@@ -61,8 +61,9 @@ fn log_bad_policy(state: &BucketState, known: &KnownRules) {
         tracing::error!(
             bucket = state.name.as_str(),
             %why,
-            "the policy of a bucket cannot be read: all requests but root's are refused, until root or the root \
-             of the account that owns the bucket puts another policy or deletes this one"
+            "the policy of a bucket cannot be read: all requests to the bucket are refused, except those with the \
+             gateway's root key. To end this, put another policy or delete this one, with the gateway's root key \
+             or as the root user of the account that owns the bucket"
         );
     }
 }

@@ -140,9 +140,9 @@ pub struct ServeOptions {
     pub durability: Durability,
 
     /// The place for what S3 stores about an object besides its bytes, such as ETag, checksums,
-    /// headers and tags. If DIR was served with the other value before, the gateway does not start.
-    /// Without this option, a DIR that was served before keeps its value, and a new one gets
-    /// `xattr`
+    /// headers and tags. It is chosen once for a DIR: the gateway does not start with another value
+    /// than the one with which DIR was first served. Without this option, it uses that value, and
+    /// `xattr` for a DIR that was never served
     #[arg(long, value_name = "WHERE", env = "SLIPWAY_METADATA", value_parser = choices::metadata())]
     pub metadata: Option<Metadata>,
 
@@ -173,13 +173,13 @@ pub struct ServeOptions {
     pub chown: bool,
 
     /// Access files with the uid, gid and groups of the user who sent the request. So the kernel
-    /// checks the owners, modes and ACLs of files for each request that policies allow. The uid and
-    /// gid of a user are those that `slipway admin user set-posix` stored, those in the LDAP
-    /// directory (uidNumber, gidNumber), or with --posix-names those of a system user. Requests
-    /// with the root key have those of --credentials-file, or else of SLIPWAY_ROOT_UID and
-    /// SLIPWAY_ROOT_GID. A user without uid and gid cannot access any file. The gateway must run as
-    /// the system's root. It may also be uid 0 of a user namespace into which more than one id is
-    /// mapped; then only users whose ids are mapped can access files
+    /// checks the owners, modes and ACLs of files for each request that policies allow. A user's
+    /// uid and gid come from `slipway admin user set-posix`, from the LDAP directory (uidNumber,
+    /// gidNumber), or with --posix-names from the system user of the same name. For requests with
+    /// the root key, the file of --credentials-file can give a uid and gid, or else
+    /// SLIPWAY_ROOT_UID and SLIPWAY_ROOT_GID. A user without uid and gid cannot access any file.
+    /// The gateway must run as the system's root, or as uid 0 of a user namespace into which more
+    /// than one id is mapped; then only users whose ids are mapped can access files
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 

@@ -48,7 +48,7 @@ thread_local! {
 pub struct Reporting(Option<Box<Option<Report>>>);
 
 impl Reporting {
-    /// Keeps a report until it is dropped.
+    /// Keeps a report. It reports to the observers when the `Reporting` is dropped.
     pub fn new(report: Report) -> Self {
         let mut memory = SPARE.take().unwrap_or_default();
         *memory = Some(report);

@@ -157,7 +157,7 @@ fn refuse(whose: &str, why: &'static str) -> S3Error {
     if LOGGED.is_due(whose.to_owned()) {
         tracing::warn!(
             identity = whose,
-            "requests of this identity are refused, since the server may not access files as its user: {why}"
+            "this identity's requests are refused, since the server cannot act as its system user: {why}"
         );
     }
     ErrorCode::AccessDenied.into()

@@ -100,7 +100,7 @@ pub const PASSWORD_BYTES_MAX: usize = 1_024;
 pub const DIRECTORY_GROUPS_MAX: usize = 1_000;
 /// The depth to which groups may be nested.
 pub const GROUP_DEPTH_MAX: usize = 10;
-/// The number of groups that one search asks about.
+/// The largest number of groups whose parent groups one search asks for.
 pub const GROUPS_IN_A_SEARCH: usize = 50;
 /// The longest answer to StartTLS, in bytes.
 pub const STARTTLS_ANSWER_BYTES_MAX: usize = 4 << 10;

@@ -216,8 +216,8 @@ pub(crate) fn sweep_asides(store: &Store, options: &SweepOptions) -> Result<Swee
             Ok(Ended::Returned | Ended::Left(_) | Ended::Empty) => {}
             // One that can't be returned must not keep the others, nor the sweep of all buckets.
             Err(error) => {
-                tracing::warn!(aside, %error, "an interrupted DeleteBucket had moved the uploads in progress of its bucket away (aside), and \
-                    they cannot be moved back: clients cannot continue them until the next sweep succeeds");
+                tracing::warn!(aside, %error, "an interrupted DeleteBucket moved the bucket's unfinished uploads to another directory, and they \
+                    cannot be moved back: clients cannot continue them until the next sweep succeeds");
             }
         }
     }
@@ -327,7 +327,7 @@ pub(crate) fn end_aside(store: &Store, name: &str) -> Result<Ended> {
         Ok(_) | Err(BackendError::NoSuchBucket) => Ok(remove()),
         // One that can't be opened may be opened again.
         Err(error) if is_of_one(&error) => {
-            tracing::warn!(aside = name, %error, "an interrupted DeleteBucket had moved the uploads in progress of its bucket away (aside), and they \
+            tracing::warn!(aside = name, %error, "an interrupted DeleteBucket moved the bucket's unfinished uploads to another directory, and they \
                 cannot be moved back, since the bucket cannot be opened");
             Ok(Ended::Left("its bucket cannot be opened"))
         }
@@ -340,9 +340,9 @@ fn log_not_ours(store: &Store, name: &str) {
     if LOGGED.is_due(name.to_owned()) {
         tracing::error!(
             path = ?files::path_of(&store.root).join(name),
-            "this directory is named like one in which DeleteBucket keeps the uploads in progress of a bucket, \
-             but the server did not make it: its owner, mode or extended attribute differs from what the server \
-             sets. It is left unchanged. Another user with write access to the served directory may have made it: \
+            "this directory has a name of the form that the server gives to temporary directories during \
+             DeleteBucket, but the server did not make it: its owner, mode or extended attribute differs from what \
+             the server sets. It is left unchanged. Another user with write access to the served directory may have made it: \
              move it away, or remove it if nobody needs it"
         );
     }

@@ -136,8 +136,8 @@ impl Bucket<'_> {
                  access to it, or nothing shows that the server made it. The server still writes to it, but \
                  removes nothing from it. If the server made it (it may have been copied without extended \
                  attributes): chmod 700 it and, as its owner, create the file {} in it (touch). If another user \
-                 made it: move it away, and take the permission to write to the bucket's directory from others, \
-                 or set its sticky bit (chmod +t)",
+                 made it: move it away, and change the mode of the bucket's directory so that others cannot do \
+                 this again (chmod o-w, or chmod +t)",
                 mark::FILE
             );
         }

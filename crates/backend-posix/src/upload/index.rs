@@ -232,8 +232,8 @@ fn describe(directory: &OwnedFd, id: UploadId) -> Io<Option<Indexed>> {
     let bytes = match files::read_own(directory, &format!("{id}/{DESCRIPTION}")) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::IO)) => {
-            tracing::warn!(id = id.as_str(), error = %errno, "an upload cannot be read: the list of uploads lacks \
-                it");
+            tracing::warn!(id = id.as_str(), error = %errno, "an upload cannot be read, so it is left out of the \
+                list of uploads");
             return Ok(None);
         }
         result => result?,

@@ -177,7 +177,7 @@ fn in_progress(bucket: &Bucket<'_>, id: &UploadId) -> Result<bool> {
         if !is_of_one(&error) {
             return Err(error);
         }
-        tracing::warn!(id = id.as_str(), %error, "an upload cannot be read: the list of uploads lacks it");
+        tracing::warn!(id = id.as_str(), %error, "an upload cannot be read, so it is left out of the list of uploads");
         Ok(false)
     })
 }

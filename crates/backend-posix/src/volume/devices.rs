@@ -1,5 +1,5 @@
-//! The devices other than the root's that are known, with their volumes: those of buckets that are
-//! mount points or subvolumes.
+//! The devices of buckets that are mount points or subvolumes, so that they differ from the root's
+//! device, each with the description of its volume.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{PoisonError, RwLock};
@@ -21,7 +21,7 @@ pub(crate) struct Devices {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Device {
     pub volume: Volume,
-    /// True if the volume was tried.
+    /// True if the server has tried on it what the description says ([`super::trials`]).
     pub tried: bool,
 }
 
@@ -37,14 +37,14 @@ impl Devices {
     }
 
     /// Returns the description of the volume of `file`, which is on `device`, as far as it is known
-    /// without trying. The device is known from then on.
+    /// without trying it. The device is known from then on.
     pub fn meet(&self, device: u64, file: impl AsFd) -> Io<Device> {
         let volume = Volume::on(device, file)?;
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         Ok(*known.entry(device).or_insert(Device { volume, tried: false }))
     }
 
-    /// Stores the description of a device's volume after it was tried.
+    /// Stores the description of a device's volume after the server has tried what it can do.
     pub fn keep(&self, device: u64, volume: Volume) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(device, Device { volume, tried: true });

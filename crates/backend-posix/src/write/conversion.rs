@@ -96,9 +96,9 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// Does the same as [`finish_interrupted`], if a `wanted` path is being converted. A caller that
-/// holds the path's lock knows that the conversion was interrupted. It is needed only where names
-/// may be missing for a moment.
+/// Finishes the conversion of a path that is `wanted`, if a crash interrupted one. The caller holds
+/// the locks of all such paths: a conversion that still runs would hold one of them. Only file
+/// systems where names may be missing for a moment need this.
 pub(crate) fn finish_wanted(bucket: &Bucket<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Fail> {
     if let Some(text) = read(bucket)?
         && under_way(&text).is_some_and(|(_, path)| wanted(path))

@@ -443,8 +443,8 @@ fn finish_at(
         tracing::warn!(
             name,
             path = noted.map(|noted| &noted.path),
-            "a crash interrupted the server while it turned an object's file (path) into a directory. What is \
-             left in the bucket's .slipway/staging (name) is kept, since it may be the only copy of the file"
+            "a crash interrupted the server while it turned an object's file into a directory. The entry of this \
+             name in the bucket's .slipway/staging is kept, since it may be the only copy of the file"
         );
     }
     Ok(settled)

@@ -30,8 +30,8 @@ pub(crate) fn take(bucket: &Bucket<'_>, path: &str) -> Result<Lock, Fail> {
     Ok(lock)
 }
 
-/// Does the same as [`take`] for callers that only read; `None` if no lock was ever made here, or
-/// if none can be made.
+/// Does the same as [`take`] for callers that only read. `None` if the bucket has no lock files
+/// yet, or if this server cannot create them; the caller then reads without a lock.
 pub(crate) fn take_for_look(bucket: &Bucket<'_>, path: &str) -> Result<Option<Lock>, Fail> {
     match as_self(|| resolve::plain(&bucket.fd, ".slipway/locks", resolve::DIRECTORY)) {
         Ok(_) => match take(bucket, path) {

@@ -21,7 +21,8 @@ use super::subject::Subject;
 /// Each method stands for an action. To call it without the permission for this action, or for
 /// another resource, is a fault of this program: it fails, and does nothing. Whether a key exists
 /// is revealed only to requesters who may list the bucket ([`BackendError::NotAllowed`]). As in S3,
-/// every requester who may do the action learns whether a condition holds. If the permission
+/// every requester who may do the action learns whether a condition of the request, such as
+/// If-Match, holds. If the permission
 /// depends on facts of the object, each request to the storage carries the check that decides.
 pub struct Authorized<'a> {
     backend: &'a Arc<dyn Backend>,

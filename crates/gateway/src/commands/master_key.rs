@@ -31,16 +31,16 @@ pub enum MasterKeyCommand {
     /// of the master key file. The old keys must follow on further lines, since they decrypt the
     /// secrets. Before this, put the new key on the first line of every gateway's master key file,
     /// and reload the gateways (SIGHUP); they need not be stopped. Without --yes, the command only
-    /// says what to check. With --yes, it still refuses if gateways serve DIR but no gateway has
-    /// yet had the new key on its first line. It does not find out whether all gateways have it.
+    /// says what to check. With --yes, it still refuses if gateways serve DIR and none of them has
+    /// loaded a file with the new key on the first line. Whether all of them have is not checked.
     /// Exit status: 0 all secrets are encrypted with the first key; 1 nothing was changed; 2 an
     /// error, after which some secrets may be encrypted with the first key and others not
     Rotate(RotateOptions),
     /// Deactivate the access keys in DIR whose secrets none of the given master keys can decrypt,
     /// and delete these secrets. Then gateways can start without the master keys that are lost.
     /// Give the master keys that are left; if all are lost, give a new one (`slipway master-key
-    /// new`). Without --yes, the command only lists these access keys. With --yes, stop all
-    /// gateways of DIR first. Exit status: 0 done, or there are no such access keys; 1 only listed;
+    /// new`). Without --yes, the command only lists these access keys. Before you give --yes, stop
+    /// all gateways of DIR. Exit status: 0 done, or there are no such access keys; 1 only listed;
     /// 2 some access keys may be unchanged
     Forget(ForgetOptions),
 }

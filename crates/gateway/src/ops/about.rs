@@ -16,7 +16,8 @@ pub struct About<'v> {
 }
 
 impl<'v> About<'v> {
-    /// Makes the facts for a request about this version, or about the current one.
+    /// Returns what a request names that has no conditions: this version, or none, which means the
+    /// current one.
     pub fn version(version: Option<&'v VersionId>) -> Self {
         Self { version, conditions: None }
     }

@@ -115,8 +115,9 @@ impl<'a> Document<'a> {
         self.text().and_then(|text| if text.len() > XML_ID_BYTES_MAX { Err(malformed()) } else { Ok(text) })
     }
 
-    /// Counts an end tag. After the root's, there may be only white space, comments and processing
-    /// instructions.
+    /// Leaves the element whose end tag was read. If it was the root, reads on to the end of the
+    /// document, and fails if anything but white space, comments and processing instructions
+    /// follows.
     fn leave(&mut self) -> Result<()> {
         self.position.depth = self.position.depth.saturating_sub(1);
         while self.position.depth == 0 {

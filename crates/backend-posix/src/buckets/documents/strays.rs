@@ -17,7 +17,7 @@ use crate::fs::files::sync_always;
 use crate::tree::documents::Place;
 use crate::tree::store::Store;
 
-/// The kind of bucket whose documents are stored under a name.
+/// The owner of a name under which documents of a bucket are stored, as far as it can be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// Nothing in the root has the name.

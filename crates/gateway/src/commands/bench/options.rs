@@ -31,8 +31,8 @@ pub enum Operation {
     /// A number of objects (--objects, or else --concurrency) that are first all uploaded, then all
     /// downloaded, then all deleted
     Burst,
-    /// Upload, download once and delete one object after another. About --objects objects exist in
-    /// the bucket at any time
+    /// Upload a new object, then download and delete the oldest one, again and again. So the number
+    /// of objects in the bucket stays at about --objects
     Churn,
     /// Downloads of large objects by --concurrency readers at once. Each reads an object of its own
     /// from the first byte to the last, in ranges (--range) one after another
@@ -198,11 +198,12 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N", value_parser = whole::<u64, 1, 1_000_000_000_000>)]
     pub count: Option<u64>,
 
-    /// The number of objects, at most 20000. For get, head, list, delete and mixed, they are made
-    /// before the measurement; for put, they are overwritten in turn; for burst, all are uploaded,
-    /// then read, then deleted; for churn, they are made before, and about as many exist at any
-    /// time. Default for list: 5000; for burst: the number of --concurrency; for the others: as
-    /// many as have 1 GiB together, but not more than 1000 (put: 2000, delete: 10000)
+    /// The number of objects, at most 20000. For get, head, list, delete and mixed, they are
+    /// created before the measurement. For put, they are overwritten in turn. For burst, all are
+    /// uploaded, then all read, then all deleted. For churn, they are created before the
+    /// measurement, during which about N objects exist. Default for list: 5000; for burst: the
+    /// value of --concurrency; for the others: 1 GiB divided by the object size, but at most 1000
+    /// (for put 2000, for delete 10000)
     #[arg(long, value_name = "N", value_parser = objects)]
     pub objects: Option<usize>,
 
