@@ -240,8 +240,8 @@ impl<'a> Store<'a> {
         if failed.is_empty() { Ok(()) } else { Err(failed.join(", ")) }
     }
 
-    /// Returns the number of an endpoint that answers, since some may have stopped. Returns 0 if
-    /// none answers.
+    /// Returns the index of the first endpoint that answers, since some may have stopped; the index
+    /// 0 if none does.
     fn answering(&self) -> usize {
         self.all_endpoints().find(|endpoint| self.look(*endpoint).is_ok()).unwrap_or_default()
     }

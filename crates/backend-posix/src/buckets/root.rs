@@ -29,7 +29,7 @@ pub(crate) fn try_root(store: Store, root: &Path) -> Result<Store, OpenError> {
     if volume.locks == Locks::Unknown {
         tracing::info!(
             dir = ?root,
-            "a limit of the file system of the served directory (dir): {}",
+            "the file system of the served directory lacks something: {}",
             Lack::LocksElsewhere.sentence()
         );
     }

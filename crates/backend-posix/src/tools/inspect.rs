@@ -272,7 +272,8 @@ fn fill(
     Ok(())
 }
 
-/// Reads the record, with its companion if that exists, and adds to `inspection` how they are kept.
+/// Reads the record, with the rest of it that is in an overflow file if there is one, and adds to
+/// `inspection` where they are stored.
 fn stored<R: Divided + Clone>(
     inspection: &mut Inspection,
     file: &OwnedFd,

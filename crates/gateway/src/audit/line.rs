@@ -14,12 +14,12 @@ use crate::limits::ACCESS_LOG_LINE_BYTES;
 use crate::request_id::RequestId;
 use crate::secrets::without_misplaced_secret;
 
-/// Somebody who asks for a session by a password of the directory.
+/// Somebody who asks for a session with a name and password of the LDAP directory.
 #[derive(Debug)]
 pub struct DirectorySubject {
     /// The account of the session.
     pub account: AccountId,
-    /// The entry whose password was sent ([`Person::entry`]).
+    /// The entry of the LDAP directory whose password was sent ([`Person::entry`]).
     pub entry: Box<str>,
     /// The owner of the password; `None` if it was not right.
     pub person: Option<Arc<Person>>,

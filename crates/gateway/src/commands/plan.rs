@@ -70,12 +70,13 @@ pub struct PlanOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = |text: &str| number_to(text, 100.0), help_heading = "Load")]
     pub from_memory: f64,
 
-    /// The number of nodes. All nodes are equal
+    /// The number of nodes (machines of the storage). All have the hardware that the other options
+    /// describe
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub nodes: u32,
 
-    /// The type of machine of all nodes, by its name in the catalogue (see --list). For a type that
-    /// is not there, give --cpus and --network
+    /// The machine type of the nodes, by its name in the catalogue (see --list). All nodes have
+    /// this type. For a type that is not there, give --cpus and --network
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cpus", "network"], help_heading = "Storage")]
     pub node: Option<String>,
 
@@ -91,8 +92,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32, 1, 1_000_000>, help_heading = "Storage")]
     pub volumes: u32,
 
-    /// The type of all volumes, by its name in the catalogue (see --list). For a type that is not
-    /// there, give --volume-rate and --volume-iops
+    /// The volume type, by its name in the catalogue (see --list). All volumes have this type. For
+    /// a type that is not there, give --volume-rate and --volume-iops
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
     pub volume: Option<String>,
 

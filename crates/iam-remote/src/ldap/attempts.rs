@@ -102,7 +102,8 @@ impl Attempts {
         Attempt::Sent(Sent { wrong, digest })
     }
 
-    /// Finds the wrong passwords of an entry; `None` if those of too many are remembered.
+    /// Returns the wrong passwords that were sent for an entry. `None` for a new entry if as many
+    /// entries are remembered as the limit allows.
     fn of_entry(&self, entry: &str, now: Instant) -> Option<Arc<tokio::sync::Mutex<Wrong>>> {
         let mut all = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= WRONG_PASSWORDS_KEPT_MAX && !all.contains_key(entry) {

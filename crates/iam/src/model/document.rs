@@ -51,7 +51,7 @@ pub struct AccountDocument {
     pub providers: BTreeMap<Box<str>, Provider>,
 }
 
-/// The reason why bytes are not the document of an account.
+/// The reason why bytes cannot be read as an [`AccountDocument`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentError {
     /// There are more bytes than a document may have.
