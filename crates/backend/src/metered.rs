@@ -102,11 +102,11 @@ impl<O: CallObserver> Metered<O> {
     }
 }
 
-/// A call in progress: what [`time`] makes of the storage's.
+/// A future that measures a call of the storage while it polls it. [`time`] makes it.
 ///
-/// The calls of most requests are written out in the form that `async_trait` generates, with this
-/// in the box. In an `async` function the request would be copied into the box, and what the call
-/// returns through each function's frame, which cost more than counting it.
+/// The methods for the most frequent calls return this future in a box, and are written out in the
+/// form that `async_trait` generates. As `async` functions they would copy the request into the
+/// box, and the result from frame to frame, which costs more than the counting.
 struct Timed<'f, T, O, F> {
     observer: &'f O,
     call: Call,

@@ -331,12 +331,14 @@ pub(crate) fn begin(store: &Store, target: &Target, announced: Option<u64>) -> R
     check_early(store, target)
 }
 
-/// Reports what forbids a write, and conditions that fail, before the body is received.
+/// Reports, before the body is received, that the requester may not write the object, or that
+/// conditions of the request do not hold.
 pub(crate) fn check_early(store: &Store, target: &Target) -> Result<()> {
     if target.needs_facts() { target.check(look(store, target)?.as_ref()) } else { Ok(()) }
 }
 
-/// Reports what forbids a write, without evaluating conditions.
+/// Reports that the requester may not write the object. Conditions of the request (If-Match,
+/// If-None-Match) are not evaluated.
 pub(crate) fn check_access(store: &Store, target: &Target) -> Result<()> {
     if target.check.is_some() { target.check_access(look(store, target)?.as_ref()) } else { Ok(()) }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Target {
 /// A staged file, with its bucket and directory.
 pub(crate) struct Stage<'s, F = Staged> {
     pub bucket: Bucket<'s>,
-    /// The directory of the object, if it already exists.
+    /// The directory in which the object will be; `None` if this directory does not exist yet.
     pub directory: Option<Directory>,
     pub staged: F,
 }

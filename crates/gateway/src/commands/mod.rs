@@ -178,9 +178,9 @@ pub struct Places {
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
 
-    /// The served directory that contains the files. Without this option, the command searches the
+    /// The served directory that contains the files. Without this option, the command looks at the
     /// directories above each file, from the root down, and takes the first one that gateways have
-    /// served, which shows in a `.slipway` there or in a bucket of it
+    /// served: it, or a bucket in it, has a directory `.slipway`
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

@@ -101,11 +101,11 @@ pub struct PlanOptions {
     #[arg(long, value_name = "TIB", value_parser = number, help_heading = "Storage")]
     pub volume_size: Option<f64>,
 
-    /// The rate at which each volume reads or writes, in MiB/s
+    /// The rate at which each volume can read or write, in MiB/s
     #[arg(long, value_name = "MIB", value_parser = number, help_heading = "Storage")]
     pub volume_rate: Option<f64>,
 
-    /// The number of operations per second of each volume
+    /// The number of operations per second that each volume can do
     #[arg(long, value_name = "N", value_parser = number, help_heading = "Storage")]
     pub volume_iops: Option<f64>,
 

@@ -53,7 +53,8 @@ pub enum ProblemKind {
     RecordDamaged,
     /// A record of a newer version.
     RecordNewer,
-    /// A reserved name that no key maps to.
+    /// A file whose name has the reserved form of an escaped key, but is not the escaped form of
+    /// any key.
     ReservedName,
     /// A file that is named like one with an object's bytes, where no object can be.
     Misplaced,

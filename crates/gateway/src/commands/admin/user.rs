@@ -246,7 +246,8 @@ fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the key that signs is one of the user's: with it gone, the rest could not be deleted.
+/// Fails if the user who is to be deleted owns the access key that signs this command's requests:
+/// once this key is deleted, the command could delete nothing else of the user.
 fn spare_own_key(name: &str, server: &Server) -> Result<()> {
     let own = server.access_key();
     if keys_of(Some(name), server)?.iter().all(|key| key.text_of("AccessKeyId") != own) {
