@@ -390,9 +390,10 @@ class TestAnotherNamedAsWhatIsSetAside:
         as_nobody(tree, f"mv project {name}")
         for _ in range(2):
             done = sweep(tree)
-            assert done.returncode == 1 and "a name of the form that the server gives to temporary" in done.stderr, (
-                done
-            )
+            assert (
+                done.returncode == 1
+                and "a name of the form that the server gives to temporary" in done.stderr
+            ), done
             assert shape(tree / name) == before
         command = [binary(), "fsck", "--min-age", "0", "--repair", tree]
         found = subprocess.run(command, capture_output=True, text=True, timeout=60)
