@@ -68,8 +68,8 @@ pub(crate) const LOCK_PAUSE_MIN: Duration = Duration::from_micros(50);
 pub(crate) const LOCK_PAUSE_MAX: Duration = Duration::from_millis(2);
 
 // Bodies.
-/// The size up to which bodies are read at once, and on the caller's thread if that is possible
-/// without waiting.
+/// The largest size of a body that is read as a whole. It is read on the caller's thread if that
+/// needs no waiting for a disk.
 pub(crate) const READ_INLINE_BYTES_MAX: u64 = 256 << 10;
 /// The size from which on a sequential read is read ahead.
 pub(crate) const STREAM_BYTES_MIN: u64 = 4 << 20;

@@ -44,12 +44,12 @@ pub(crate) struct FoundObject {
     pub source: Source,
 }
 
-/// The place of an object's attributes, relative to its directory.
+/// The file or directory from which an object of a listing gets its ETag, size and time.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
-    /// The attributes are those of the file at this path below the directory.
+    /// The file at this path below the directory.
     File(String),
-    /// The attributes are those of the directory itself.
+    /// The directory itself.
     Directory,
 }
 

@@ -95,8 +95,8 @@ impl Bucket<'_> {
         if file_info::of(&self.fd).is_ok_and(|bucket| LOGGED.is_due(bucket.id())) {
             tracing::warn!(
                 path = ?self.place(),
-                "other gateways serve this directory as their own DIR, so that leftovers of crashes are not \
-                 removed from it; where it is a bucket of this server, DeleteBucket refuses to delete it"
+                "this bucket is at the same time the directory that other gateways serve (slipway serve DIR). So this \
+                 server removes no leftovers of crashes from it, and DeleteBucket refuses to delete it"
             );
         }
         true

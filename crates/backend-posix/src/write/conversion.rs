@@ -78,8 +78,8 @@ pub(crate) fn finish_interrupted(bucket: &Bucket<'_>) -> Result<Lock, Fail> {
     if let Some((prepared, path)) = under_way(&text) {
         tracing::warn!(
             path,
-            "a crash interrupted the server while it turned an object's file at this path into a directory, for \
-            objects with keys below: it completes that now"
+            "a crash interrupted the server while it turned an object's file at this path into a directory, so that \
+            there can be objects below this path: it completes that now"
         );
         let (above, name) = keymap::split(path);
         match bucket.directory(above) {
@@ -185,8 +185,9 @@ pub(crate) fn undisturbed<T>(
         Err(error @ (BackendError::ReadOnly | BackendError::Denied { .. })) => {
             tracing::warn!(
                 ?error,
-                "an object's file becomes a directory, for objects with keys below, and the lock that makes \
-                 listings wait meanwhile cannot be taken: a listing at this moment may leave the object out"
+                "the server turns an object's file into a directory, so that there can be objects below it, and \
+                 cannot take the lock that makes listings wait until this is done: a listing at this moment may \
+                 leave the object out"
             );
             None
         }

@@ -301,7 +301,7 @@ pub(crate) struct DirectoryObject {
     pub file: Option<Current>,
     /// True if the object can't have bytes, because something else has the name of their file.
     obstructed: bool,
-    /// The object, if it consists only of the record.
+    /// The object, if it has no bytes, so that there is only the directory's record.
     bare: Option<Current>,
 }
 

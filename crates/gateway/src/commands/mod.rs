@@ -179,8 +179,8 @@ pub struct Places {
     pub paths: Vec<PathBuf>,
 
     /// The served directory that contains the files. Without this option, the command looks at the
-    /// directories above each file, from the root down, and takes the first one that gateways have
-    /// served: it, or a bucket in it, has a directory `.slipway`
+    /// directories above each file, from the root down, and takes the first one that has a
+    /// directory `.slipway`, or a bucket with one: such a directory has been served
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

@@ -151,8 +151,8 @@ pub struct PlanOptions {
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["costs", "against", "list", "json", "html"])]
     pub calibrate: Vec<PathBuf>,
 
-    /// Compare the CPU costs of requests with measurements. Each JSON is a result file of `slipway
-    /// bench`. The exit status is 1 if any cost differs by more than 15 %
+    /// Compare the CPU costs that the plan assumes for requests with measured ones. Each JSON is a
+    /// result file of `slipway bench`. The exit status is 1 if any cost differs by more than 15 %
     #[arg(long, value_name = "JSON", num_args = 1.., conflicts_with_all = ["list", "json", "html"])]
     pub against: Vec<PathBuf>,
 

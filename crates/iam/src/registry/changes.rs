@@ -256,8 +256,9 @@ impl Registry {
         changed
     }
 
-    /// Deletes an account (ours). It must be disabled, so that none of its keys makes a bucket
-    /// meanwhile. The caller checks before, once it is disabled, that the account owns no buckets.
+    /// Deletes an account, which is an action that only Slipway has. The account must be disabled,
+    /// so that none of its keys makes a bucket meanwhile. The caller first disables it, then checks
+    /// that it owns no buckets, and then calls this.
     pub async fn delete_account(&self, id: &AccountId) -> Result<(), IamError> {
         let conflict = |why: &str| Err(IamError::new(IamCode::DeleteConflict, why));
         let _turn = self.turn(Some(id)).await?;

@@ -34,9 +34,9 @@ fn move_once(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     Ok(moved)
 }
 
-/// False if moving entries to `to` would give a user access to them, or if their records are beside
-/// them. The owner of a directory has all rights on its entries, whatever its mode, so both
-/// directories must have the same owner.
+/// True if the entries of a directory may be moved to another one. It is false if the directories
+/// have different owners, since the owner of a directory has all rights on its entries. It is also
+/// false if records are in files beside the entries, since these would be left behind.
 pub(super) fn may_join(from: &OwnedFd, to: &OwnedFd) -> Io<bool> {
     let has_list =
         |directory| rustix::fs::fgetxattr(directory, "system.posix_acl_access", &mut [0u8; 0]).is_ok();

@@ -133,8 +133,8 @@ async fn delete_one(call: &Call<'_>, deletion: Result<Deletion<'_>>) -> Result<D
     })
 }
 
-/// Adds a line to the audit log for a key that is refused without a decision, since the status of
-/// the whole request does not show that.
+/// Adds a line to the audit log for a key that is refused for another reason than policies: by the
+/// kernel, or since the session has ended. The status of the whole request (200) does not show it.
 #[cold]
 fn note_refusal(call: &Call<'_>, resource: Resource<'_>, error: &S3Error) {
     if let Some(trail) = call.asker.trail {
