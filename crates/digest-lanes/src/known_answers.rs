@@ -73,7 +73,8 @@ fn check<A: Algorithm>(text: &str, expected: &str) {
     }
 }
 
-/// Checks the digests of the texts, computed together. Each text is digested in [`LANES`] streams.
+/// Computes the digests of all texts at the same time, each text [`LANES`] times, and compares them
+/// with the answers.
 fn check_together<A: Algorithm>(answers: &[(&str, &str)]) {
     let answers: Vec<_> = answers.iter().flat_map(|answer| [answer; LANES]).collect();
     let mut streams = vec![Stream::<A>::new(); answers.len()];

@@ -172,7 +172,8 @@ pub(crate) fn read_own(directory: impl AsFd, path: &str) -> Io<Vec<u8>> {
     read_own_up_to(directory, path, OWN_FILE_BYTES_MAX)
 }
 
-/// Does the same as [`read_own`], with another limit.
+/// Reads a file of the server's own, at most `most` bytes of it. Anything but a regular file reads
+/// as empty.
 pub(crate) fn read_own_up_to(directory: impl AsFd, path: &str, most: usize) -> Io<Vec<u8>> {
     read_own_and(directory, path, |size_bytes| size_bytes.min(most)).map(|(bytes, _)| bytes)
 }

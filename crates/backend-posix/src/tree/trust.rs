@@ -151,8 +151,8 @@ impl Bucket<'_> {
                 path = ?self.place().join(path),
                 "the server needs a directory of its own at this path, but a file, a symbolic link or a mount \
                  point is there: writes that need the directory are refused. Another user who may write to the \
-                 bucket's directory may have created it: move it away (or unmount it), and take the permission to \
-                 write to the bucket's directory from others, or set its sticky bit (chmod +t)"
+                 bucket's directory may have created it: move it away (or unmount it), and change the mode \
+                 of the bucket's directory so that others cannot do this again (chmod o-w, or chmod +t)"
             );
         }
     }
@@ -181,8 +181,9 @@ impl Bucket<'_> {
                 server = *ACCOUNT,
                 "this directory looks like one that the server keeps its own files in, but has another owner or \
                  mode than the server gives it: its contents are ignored. If the server made it: give it to the \
-                 server's user (chown) and chmod 700 it. If another user made it: move it away, and take the \
-                 permission to write to the bucket's directory from others, or set its sticky bit (chmod +t)"
+                 server's user (chown) and chmod 700 it. If another user made it: move it away, and \
+                 change the mode of the bucket's directory so that others cannot do this again (chmod o-w, or \
+                 chmod +t)"
             );
         }
     }

@@ -179,8 +179,8 @@ pub struct Places {
     pub paths: Vec<PathBuf>,
 
     /// The served directory that contains the files. Without this option, the command looks at the
-    /// directories above each file, from the root down, and takes the first one that has a
-    /// directory `.slipway`, or a bucket with one: such a directory has been served
+    /// directories above each file, from the root down, and takes the first one that has
+    /// been served: that contains `.slipway`, or contains a bucket that contains `.slipway`
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

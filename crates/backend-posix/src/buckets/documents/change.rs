@@ -258,9 +258,9 @@ pub(crate) fn forget(store: &Store, name: &BucketName) {
         tracing::warn!(
             bucket = name.as_str(),
             %error,
-            "the settings (policy and so on) of a deleted bucket cannot be removed: if a person makes a directory \
-             with its name, only root can use it as a bucket until these settings are replaced; CreateBucket \
-             replaces them"
+            "the settings (policy and so on) of a deleted bucket cannot be removed. CreateBucket replaces them. But \
+             if a directory with the bucket's name is made in another way (mkdir), only the gateway's root key \
+             can use it as a bucket, since the settings may be those of another bucket"
         );
     }
 }
