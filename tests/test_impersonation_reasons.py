@@ -62,6 +62,31 @@ def test_who_has_no_posix_identity(scene, tmp_path):
         assert "DEBUG" in line and "no POSIX identity" in line, line
 
 
+def test_what_the_kernel_closes_to_a_user(scene, tmp_path):
+    for key in ("shut/a", "mine"):
+        scene.ann.put_object(Bucket="lab", Key=key, Body=b"1")
+    lab = scene.server.tree / "lab"
+    (lab / "shut").chmod(0o700)
+    (lab / "mine").chmod(0o600)
+    # In a key, a secret is left out of all fields of the line.
+    secret = "shut?X-Amz-Signature=0123456789abcdef"
+    scene.ann.put_object(Bucket="lab", Key=secret, Body=b"1")
+    (lab / secret).chmod(0o600)
+    source = {"Bucket": "lab", "Key": "mine"}
+    for closed, call, members in (
+        ("lab/shut", scene.bob.get_object, {"Key": "shut/a"}),
+        ("lab/shut", scene.bob.put_object, {"Key": "shut/b", "Body": b"1"}),
+        ("lab/shut", scene.bob.list_objects_v2, {"Prefix": "shut/"}),
+        ("lab/mine", scene.bob.get_object, {"Key": "mine"}),
+        ("lab/mine", scene.bob.copy_object, {"Key": "copy", "CopySource": source}),
+        ("lab/shut?X-Amz-Signature=REDACTED", scene.bob.get_object, {"Key": secret}),
+    ):
+        by, line = told(scene, tmp_path, call, Bucket="lab", **members)
+        assert by == "file-system" and "DEBUG" in line, (by, line)
+        assert f"the file system denied permission to the requester ({closed}" in line, line
+        assert "0123456789abcdef" not in line, line
+
+
 def test_the_upload_of_another_user(scene, tmp_path):
     begun = scene.bob.create_multipart_upload(Bucket="lab", Key="a")
     upload = {name: begun[name] for name in ("Bucket", "Key", "UploadId")}

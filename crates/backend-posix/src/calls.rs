@@ -23,8 +23,9 @@ use crate::base::who::{Who, may};
 use crate::buckets::NewBucket;
 use crate::buckets::documents::{self, Change, Initial};
 use crate::facts::foreign;
-use crate::layout::keymap::KeyPath;
+use crate::layout::keymap::{KeyPath, directory_path};
 use crate::object::{Copy, NewObject, ObjectReading, Writer};
+use crate::tree::closed::naming;
 use crate::tree::store::Store;
 use crate::upload::{Complete, CopyPart, PartTarget, UploadName, UploadsQuery};
 use crate::write::publish::Target;
@@ -106,12 +107,18 @@ impl PosixBackend {
         self.store.check_place_of(object.bucket)?;
         // Where requests act as users, no object is in memory: the gateway would have read it.
         let (store, cache) = (&self.store, &self.caches.objects);
-        let inline = who.call(|| object::read_inline(store, cache, &request).transpose());
-        if let Some(read) = inline.map_err(|error| missing(object, error))? {
-            return Ok(read);
+        match who.call(|| object::read_inline(store, cache, &request).transpose()) {
+            // To find out what is closed to the user may take waiting.
+            Ok(None) | Err(BackendError::DeniedToUser { .. }) => {}
+            Ok(Some(read)) => return Ok(read),
+            Err(error) => return Err(missing(object, error)),
         }
         let whole = body && matches!(request.selector, ReadSelector::Whole);
-        let read = self.run_in(object.bucket, who, move |store| object::read(store, &request)).await;
+        let read = move |store: &Store| {
+            let ObjectReading { bucket, place, .. } = &request;
+            naming(store, (bucket, &place.path), || object::read(store, &request))
+        };
+        let read = self.run_in(object.bucket, who, read).await;
         let read = read.map_err(|error| missing(object, error))?;
         // What is read inline has a record.
         if let Some(rehash) =
@@ -152,9 +159,11 @@ impl Backend for PosixBackend {
         let (name, who) = (bucket.clone(), self.who(cx));
         let looks_as = who.as_ref().map_or(Who::Gateway, Who::clone);
         let look = move |store: &Store| {
-            let bucket = store.bucket(&name)?;
-            let denied = BackendError::DeniedToUser { operation: "search the bucket's directory" };
-            if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(denied) }
+            naming(store, (&name, ""), || {
+                let bucket = store.bucket(&name)?;
+                let denied = BackendError::Denied { operation: "search the bucket's directory" };
+                if may(&bucket.fd, Access::EXEC_OK) { Ok(()) } else { Err(denied) }
+            })
         };
         match self.run_in(bucket, looks_as, look).await {
             // Which buckets exist is told to everybody.
@@ -195,12 +204,13 @@ impl Backend for PosixBackend {
     async fn delete_bucket(&self, cx: &Context, bucket: &BucketName) -> Result<()> {
         let (name, who) = (bucket.clone(), self.who(cx)?);
         let delete = move |store: &Store| {
-            who.call(|| {
+            let ask = || {
                 let bucket = store.bucket(&name)?;
                 let allowed = may(&bucket.fd, Access::WRITE_OK | Access::EXEC_OK);
-                let denied = BackendError::DeniedToUser { operation: "write to the bucket's directory" };
+                let denied = BackendError::Denied { operation: "write to the bucket's directory" };
                 if allowed { Ok(()) } else { Err(denied) }
-            })?;
+            };
+            who.call(|| naming(store, (&name, ""), ask))?;
             // DIR is the gateway's own.
             buckets::delete_as(store, &name, &who)
         };
@@ -226,7 +236,7 @@ impl Backend for PosixBackend {
         if !(nothing_to_check && is_here) {
             let target = target.clone();
             let begin = move |store: &Store| {
-                let begun = object::begin(store, &target, size_hint);
+                let begun = naming(store, target.name(), || object::begin(store, &target, size_hint));
                 begun.map_err(|error| error.of_write(&target.conditions))
             };
             self.run_in(object.bucket, who.clone(), begin).await?;
@@ -241,7 +251,8 @@ impl Backend for PosixBackend {
         self.check_version(&who, object, object.bucket).await?;
         let target = self.target(cx, object, conditions, check);
         let delete = move |store: &Store| {
-            object::delete(store, &target).map_err(|error| error.of_write(&target.conditions))
+            let deleted = naming(store, target.name(), || object::delete(store, &target));
+            deleted.map_err(|error| error.of_write(&target.conditions))
         };
         self.run_in(object.bucket, who, delete).await
     }
@@ -266,7 +277,8 @@ impl Backend for PosixBackend {
             checksum_algorithm,
         };
         let work = move |store: &Store, turn: &CopyTurn| {
-            let copied = object::copy_object(store, &copy, DEFAULT_CHECKSUM, turn);
+            let work = || object::copy_object(store, &copy, DEFAULT_CHECKSUM, turn);
+            let copied = naming(store, copy.target.name(), work);
             copied.map(Copied::plain).map_err(|error| error.of_write(&copy.target.conditions))
         };
         self.run_copy(bucket, who, work).await
@@ -274,7 +286,7 @@ impl Backend for PosixBackend {
 
     async fn list_objects(&self, cx: &Context, query: &ListObjectsQuery<'_>) -> Result<ListPage> {
         let ListObjectsQuery { bucket, prefix, delimiter, start, max_items } = *query;
-        let query = listing::Query {
+        let page = listing::Query {
             bucket: bucket.clone(),
             prefix: prefix.to_owned(),
             delimiter: delimiter.map(str::to_owned),
@@ -285,8 +297,17 @@ impl Backend for PosixBackend {
         let waiting = blocking::Waiting::default();
         let abandoned = waiting.abandoned();
         let caches = Arc::clone(&self.caches);
-        let list = move |store: &Store| listing::list_unless(store, &caches.listing, &query, &abandoned);
-        self.run_in(bucket, self.who(cx)?, list).await
+        // For errors, which only users get.
+        let who = self.who(cx)?;
+        let top = match who {
+            Who::Gateway => String::new(),
+            Who::Requester(_) => directory_path(prefix.rfind('/').map_or("", |slash| &prefix[..=slash])),
+        };
+        let list = move |store: &Store| {
+            let list = || listing::list_unless(store, &caches.listing, &page, &abandoned);
+            naming(store, (&page.bucket, &top), list)
+        };
+        self.run_in(bucket, who, list).await
     }
 
     async fn create_upload(&self, cx: &Context, request: CreateUploadRequest<'_>) -> Result<UploadReceipt> {
@@ -338,7 +359,8 @@ impl Backend for PosixBackend {
             default: DEFAULT_CHECKSUM,
         };
         let work = move |store: &Store| {
-            upload::complete(store, &complete).map_err(|error| error.of_write(&complete.target.conditions))
+            let completed = naming(store, complete.target.name(), || upload::complete(store, &complete));
+            completed.map_err(|error| error.of_write(&complete.target.conditions))
         };
         self.run_in(upload.object.bucket, self.who(cx)?, work).await
     }

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use backend::{
-    Backend, BackendError, Context, CreateBucketRequest, DeleteRequest, Documents, ListBucketsQuery,
-    ListObjectsQuery, ObjectBody, ObjectRef, PutRequest, ReadRequest, ReadSelector, WriteOptions,
+    Backend, BackendError, Context, CopyRequest, CopySide, CopySource, CreateBucketRequest,
+    CreateUploadRequest, DeleteRequest, Documents, ListBucketsQuery, ListObjectsQuery, NewUpload, ObjectBody,
+    ObjectRef, PutRequest, ReadRequest, ReadSelector, WriteOptions,
 };
 use backend_posix::{Options, PosixBackend};
 use bytes::Bytes;
@@ -105,20 +106,49 @@ impl Tree {
         self.backend.delete_object(cx, request).await.map(|receipt| receipt.existed)
     }
 
-    async fn list(&self, cx: &Context) -> backend::Result<usize> {
-        let query = ListObjectsQuery {
-            bucket: &self.bucket,
-            prefix: "",
-            delimiter: None,
-            start: None,
-            max_items: 100,
+    async fn copy(&self, cx: &Context, from: &str, to: &str) -> backend::Result<()> {
+        let (from, to) = (ObjectKey::new(from).unwrap(), ObjectKey::new(to).unwrap());
+        let object = ObjectRef::current(&self.bucket, &from);
+        let request = CopyRequest {
+            source: CopySource { object, conditions: Conditions::default(), check: None },
+            target: ObjectRef::current(&self.bucket, &to),
+            metadata: None,
+            website_redirect_location: None,
+            checksum_algorithm: None,
+            conditions: Conditions::default(),
+            check: None,
         };
+        self.backend.copy_object(cx, request).await.map(drop)
+    }
+
+    async fn begin_upload(&self, cx: &Context, key: &str) -> backend::Result<()> {
+        let key = ObjectKey::new(key).unwrap();
+        let upload = NewUpload { metadata: ObjectMetadata::default(), checksum: None, initiator: None };
+        let request = CreateUploadRequest { object: ObjectRef::current(&self.bucket, &key), upload };
+        self.backend.create_upload(cx, request).await.map(drop)
+    }
+
+    async fn list(&self, cx: &Context) -> backend::Result<usize> {
+        self.list_below(cx, "").await
+    }
+
+    async fn list_below(&self, cx: &Context, prefix: &str) -> backend::Result<usize> {
+        let query =
+            ListObjectsQuery { bucket: &self.bucket, prefix, delimiter: None, start: None, max_items: 100 };
         self.backend.list_objects(cx, &query).await.map(|page| page.items.len())
     }
 }
 
 fn is_refused<T: std::fmt::Debug>(result: &backend::Result<T>) {
     assert!(matches!(result, Err(BackendError::NoPosixIdentity)), "{result:?}");
+}
+
+/// Returns the error of a copy's source.
+fn of_source(error: BackendError) -> BackendError {
+    match error {
+        BackendError::Copy { side: CopySide::Source, error } => *error,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Demand that the server could not take the identity on, which is no refusal of the requester.
@@ -131,9 +161,15 @@ fn is_not_acted_as<T: std::fmt::Debug>(result: &backend::Result<T>, id: u32) {
     }
 }
 
-/// Demand that the kernel refused, with the requester's own rights.
-fn is_refused_by_the_kernel<T: std::fmt::Debug>(result: &backend::Result<T>) {
-    assert!(matches!(result, Err(BackendError::DeniedToUser { .. })), "{result:?}");
+/// Demand that the kernel refused, with the requester's own rights, and that the error names the
+/// directory or file that is closed: its path in the bucket, "" for the bucket itself.
+fn is_closed<T: std::fmt::Debug>(result: &backend::Result<T>, closed: &str) {
+    match result {
+        Err(BackendError::DeniedToUser { path: Some(path), .. }) => {
+            assert_eq!(format!("bucket/{closed}").trim_end_matches('/'), &**path, "{result:?}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,17 +188,56 @@ async fn the_kernel_decides() {
     for _ in 0..3 {
         // In turns on the same threads.
         assert_eq!(tree.get(&ann, "a").await.unwrap(), "2");
-        is_refused_by_the_kernel(&tree.get(&bob, "a").await);
+        is_closed(&tree.get(&bob, "a").await, "a");
         assert_eq!(tree.get(&bob, "d/e/b").await.unwrap(), "2");
-        is_refused_by_the_kernel(&tree.get(&stranger, "d/e/b").await);
+        is_closed(&tree.get(&stranger, "d/e/b").await, "");
         assert_eq!(tree.list(&bob).await.unwrap(), 3);
-        is_refused_by_the_kernel(&tree.list(&stranger).await);
-        is_refused_by_the_kernel(&tree.put(&stranger, "new", b"1").await);
-        is_refused_by_the_kernel(&tree.delete(&stranger, "d/e/b").await);
-        is_refused_by_the_kernel(&tree.delete(&stranger, "missing").await);
+        is_closed(&tree.list(&stranger).await, "");
+        is_closed(&tree.put(&stranger, "new", b"1").await, "");
+        is_closed(&tree.delete(&stranger, "d/e/b").await, "");
+        is_closed(&tree.delete(&stranger, "missing").await, "");
     }
     assert!(tree.delete(&bob, "d/e/b").await.unwrap() && tree.delete(&bob, "d/").await.unwrap());
     assert!(!tree.path("d").exists());
+}
+
+/// An operator who looks for the reason has to know where to look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_names_what_is_closed() {
+    let Some(tree) = Tree::new().await else { return };
+    let (ann, bob) = (user(ANN, &[]), user(BOB, &[GROUP]));
+    for key in ["d/e/f", "d/e/g/", "h"] {
+        tree.put(&ann, key, b"1").await.unwrap();
+    }
+    tree.put(&bob, "mine", b"1").await.unwrap();
+    let set = |key: &str, mode| fs::set_permissions(tree.path(key), Permissions::from_mode(mode)).unwrap();
+    for (mode, in_d) in [(0o700, "d"), (0o750, "d/e")] {
+        // Closed altogether, and then to writers; below that another one is.
+        set("d", mode);
+        set("d/e", if mode == 0o700 { 0o770 } else { 0o700 });
+        for key in ["d/e/f", "d/e/g/", "d/e/new", "d/e/new/new"] {
+            is_closed(&tree.get(&bob, key).await, in_d);
+            is_closed(&tree.put(&bob, key, b"2").await, in_d);
+            is_closed(&tree.delete(&bob, key).await, in_d);
+        }
+    }
+    is_closed(&tree.put(&bob, "d/new", b"2").await, "d");
+    // In several hops, the first of which makes the file.
+    is_closed(&tree.put(&bob, "d/new", vec![0; 3 << 20].leak()).await, "d");
+    set("h", 0o600);
+    is_closed(&tree.get(&bob, "h").await, "h");
+    is_closed(&tree.copy(&bob, "h", "i").await.map_err(of_source), "h");
+    is_closed(&tree.copy(&bob, "mine", "d/new").await, "d");
+    is_closed(&tree.begin_upload(&bob, "d/new").await, "d");
+    set("d", 0o710);
+    is_closed(&tree.list_below(&bob, "d/").await, "d");
+    // The directories above what is to be made have to be read, too.
+    set("", 0o2730);
+    is_closed(&tree.list(&bob).await, "");
+    is_closed(&tree.get(&bob, "missing").await, "");
+    set("", 0o2700);
+    is_closed(&tree.backend.bucket_exists(&bob, &tree.bucket).await, "");
+    is_closed(&tree.backend.delete_bucket(&bob, &tree.bucket).await, "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -252,10 +252,13 @@ pub enum BackendError {
     },
     /// The file system denied an operation to the user as whom a request is made. It is that user's
     /// lack of rights, and nothing that an operator has to see.
-    #[error("could not {operation}: the file system denied permission to the requester")]
+    #[error("could not {operation}: the file system denied permission to the requester{}", of(path.as_deref()))]
     DeniedToUser {
         /// The operation that was denied.
         operation: &'static str,
+        /// The directory or file that is closed to the user, if it is known: its bucket and its
+        /// path in there. It is for logs, and not for clients.
+        path: Option<Box<str>>,
     },
     /// The object changed while it was read.
     #[error("the object changed while it was read")]
@@ -293,6 +296,10 @@ pub struct Contention {
 
 fn repetition(repeated: bool) -> &'static str {
     if repeated { ", each time for the same reason" } else { "" }
+}
+
+fn of(path: Option<&str>) -> String {
+    path.map_or_else(String::new, |path| format!(" ({path})"))
 }
 
 /// The thing that another request holds, so that this one cannot have it ([`BackendError::Busy`]).

@@ -70,6 +70,8 @@ impl ErrorSite {
         let causes: Vec<_> =
             successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
         let causes = Some(causes.join(": ")).filter(|causes| !causes.is_empty());
+        // Some name a file, which has the key's name.
+        let causes = causes.as_deref().map(without_misplaced_secret);
         let causes = causes.as_deref();
         let (id, method) = (self.id.as_str(), self.method.as_str());
         let path = self.path.as_deref().map(without_misplaced_secret);
@@ -418,5 +420,32 @@ mod tests {
             assert_eq!(error.code(), ErrorCode::OperationAborted);
             assert_eq!(error.source().map(ToString::to_string), Some(cause));
         }
+    }
+
+    /// With --impersonate, clients get one answer for each of these, and operators the reason.
+    #[test]
+    fn what_the_rights_of_a_user_refuse_has_a_cause() {
+        let sent = |error: &S3Error| error.render("id", "host");
+        let plain = from_backend(B::NotAllowed, Resource::default());
+        assert!(plain.source().is_none() && !refusal(&plain).is_of_file_system);
+        let denied =
+            |path: Option<&str>| B::DeniedToUser { operation: "open a file", path: path.map(Into::into) };
+        assert!(denied(Some("lab/d")).to_string().ends_with(" to the requester (lab/d)"));
+        assert!(denied(None).to_string().ends_with(" to the requester"));
+        for error in [B::NoPosixIdentity, B::UploadOfAnother, denied(Some("lab/d")), denied(None)] {
+            let cause = error.to_string();
+            let error = from_backend(error, Resource::default());
+            assert_eq!(error.code(), ErrorCode::AccessDenied);
+            assert_eq!(sent(&error), sent(&plain));
+            assert_eq!(error.source().map(ToString::to_string), Some(cause));
+            assert!(refusal(&error).is_of_file_system);
+        }
+        let source = std::io::Error::other("no such id");
+        let error = from_backend(B::CannotAct { uid: 7, gid: 8, source }, Resource::default());
+        assert_eq!(sent(&error), sent(&plain));
+        assert!(!refusal(&error).is_of_file_system);
+        let causes: Vec<_> =
+            successors(error.source(), |&cause| cause.source()).map(ToString::to_string).collect();
+        assert!(causes[0].contains("uid 7") && causes[1] == "no such id", "{causes:?}");
     }
 }

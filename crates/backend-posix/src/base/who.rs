@@ -47,7 +47,7 @@ impl Who {
 /// that its operator has to see; a refusal to a user is not.
 fn refused(error: BackendError) -> BackendError {
     match error {
-        BackendError::Denied { operation } => BackendError::DeniedToUser { operation },
+        BackendError::Denied { operation } => BackendError::DeniedToUser { operation, path: None },
         BackendError::Copy { side, error } => BackendError::Copy { side, error: Box::new(refused(*error)) },
         error => error,
     }

@@ -121,6 +121,14 @@ pub(crate) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
+/// Returns the path of the last directory above all names that differ from the key's, or the whole
+/// path if there is none. It may be logged: a secret that was sent in the key is not torn apart.
+pub(crate) fn before_encoded(path: &str) -> &str {
+    let is_name = |at: usize| at == 0 || path[..at].ends_with('/');
+    let encoded = path.match_indices(RESERVED).find(|(at, _)| is_name(*at));
+    encoded.map_or(path, |(at, _)| path[..at].trim_end_matches('/'))
+}
+
 fn encode(key: &str) -> String {
     let mut path = String::with_capacity(key.len());
     for (n, component) in key.split('/').enumerate() {
@@ -325,6 +333,18 @@ mod tests {
         assert_eq!(path(&long), format!(".slipway,+{}/.slipway,.{}", "é".repeat(120), "é".repeat(80)));
         assert_eq!(directory_path("a//"), "a/.slipway,empty");
         assert_eq!(directory_path(""), "");
+    }
+
+    #[test]
+    fn a_path_for_the_log_ends_before_names_that_keys_do_not_have() {
+        let shown = |key: &str| before_encoded(&KeyPath::of(key).path).to_owned();
+        for key in ["a", "a/b", "a/.slipwayx", "a/b.slipway,c"] {
+            assert_eq!(shown(key), key);
+        }
+        for key in ["a//b", "a/.slipway/x", "a/b\0", &format!("a/{}", "x".repeat(256))] {
+            assert_eq!(shown(key), "a", "{key}");
+        }
+        assert_eq!(shown("//"), "");
     }
 
     #[test]

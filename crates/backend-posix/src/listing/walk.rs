@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
                     let directory = result.op("open a directory")?;
                     // Its names could be read without that, and none of its files.
                     if !may(&directory, Access::EXEC_OK) {
-                        return Err(BackendError::DeniedToUser { operation: "search a directory" });
+                        return Err(BackendError::Denied { operation: "search a directory" });
                     }
                     walk.enter_unless_removed(directory, top).op("read a directory")?;
                 }

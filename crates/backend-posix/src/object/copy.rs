@@ -25,6 +25,7 @@ use crate::fs::{file_info, files};
 use crate::layout::keymap::KeyPath;
 use crate::limits::{COPY_ATTEMPTS, COPY_BUFFER_BYTES, COPY_CALL_BYTES, COPY_STEP_BYTES, SHARED_BLOCK_BYTES};
 use crate::record::{ObjectContent, ObjectRecord};
+use crate::tree::closed::naming;
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
@@ -60,7 +61,8 @@ impl Source {
     /// Opens the source, if the requester may read it and its conditions hold. Errors say that they
     /// concern the source.
     pub fn open(&self, store: &Store) -> Result<Opened> {
-        self.find(store).map_err(|error| error.on(CopySide::Source))
+        let found = naming(store, (&self.bucket, &self.place.path), || self.find(store));
+        found.map_err(|error| error.on(CopySide::Source))
     }
 
     fn find(&self, store: &Store) -> Result<Opened> {

@@ -25,6 +25,7 @@ use crate::limits::{
     ANNOUNCED_BYTES_MIN, HELD_BYTES_MAX, HOP_BYTES, HOP_BYTES_MIN, SMALL_CHUNK_BYTES, WRITE_SMALL_BYTES_MAX,
 };
 use crate::record::{Attached, ObjectRecord};
+use crate::tree::closed::naming;
 use crate::tree::store::Store;
 use crate::write::publish::{Stage, Target};
 use crate::write::staging::Staged;
@@ -33,6 +34,9 @@ use crate::write::staging::Staged;
 pub(crate) trait Destination: Send + Sync {
     /// Returns the bucket of the object or part.
     fn bucket(&self) -> &BucketName;
+
+    /// Returns the bucket, and the path of the object, which a part will belong to.
+    fn name(&self) -> (&BucketName, &str);
 
     /// Opens a staged file for the bytes.
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>>;
@@ -60,6 +64,10 @@ pub(crate) struct NewObject {
 impl Destination for NewObject {
     fn bucket(&self) -> &BucketName {
         &self.target.bucket
+    }
+
+    fn name(&self) -> (&BucketName, &str) {
+        self.target.name()
     }
 
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
@@ -241,8 +249,8 @@ impl Writer {
         let (size_hint, share) = (self.size_hint, Share::of(turns).await?);
         let who = self.who.clone();
         let write = move || {
-            let mut staged =
-                if let Some(staged) = staged { staged } else { destination.stage(&store)?.staged };
+            let stage = || naming(&store, destination.name(), || Ok(destination.stage(&store)?.staged));
+            let mut staged = if let Some(staged) = staged { staged } else { stage()? };
             let more = chunks.iter().map(|chunk| chunk.len() as u64).sum();
             staged.reserve(&store, more, size_hint)?;
             staged.append(&chunks)?;
@@ -283,12 +291,12 @@ impl ObjectWriter for Writer {
         let (store, destination) = (Arc::clone(&self.store), Arc::clone(&self.destination));
         let turns = self.store.options.quotas.turns(Some(self.destination.bucket()));
         let who = self.who.clone();
-        let publish = move || {
+        let publish = move |store: &Store, destination: &dyn Destination| {
             store.check_place_of(destination.bucket())?;
             let mut stage = match staged {
-                Some(staged) => Some(reopen(&store, destination.bucket(), staged)?),
+                Some(staged) => Some(reopen(store, destination.bucket(), staged)?),
                 None if chunks.is_empty() && destination.is_directory() => None,
-                None => Some(destination.stage(&store)?),
+                None => Some(destination.stage(store)?),
             };
             if let Some(stage) = &mut stage {
                 stage.staged.append(&chunks)?;
@@ -299,9 +307,10 @@ impl ObjectWriter for Writer {
                     return Err(BackendError::Io { operation: "write a staging file", source });
                 }
             }
-            finish(&*destination, &store, stage, digests)
+            finish(destination, store, stage, digests)
         };
-        blocking::run(turns, move || who.call(publish)).await
+        let named = move || naming(&store, destination.name(), || publish(&store, &*destination));
+        blocking::run(turns, move || who.call(named)).await
     }
 }
 

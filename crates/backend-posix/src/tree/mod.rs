@@ -1,6 +1,7 @@
 //! An open tree and its buckets: marks, trust, locks, and the making of the gateway's own files.
 
 pub(crate) mod bucket;
+pub(crate) mod closed;
 pub(crate) mod devices;
 pub(crate) mod documents;
 pub(crate) mod features;

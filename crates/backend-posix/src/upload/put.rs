@@ -71,6 +71,10 @@ impl Destination for PartTarget {
         &self.upload.bucket
     }
 
+    fn name(&self) -> (&BucketName, &str) {
+        (&self.upload.bucket, &self.upload.place.path)
+    }
+
     /// Opens the upload's assembly at the part's slot, or a file for the part alone.
     fn stage<'s>(&self, store: &'s Store) -> Result<Stage<'s>> {
         let bucket = Bucket { store, fd: Arc::clone(&self.bucket) };

@@ -50,6 +50,11 @@ pub(crate) struct Stage<'s, F = Staged> {
 }
 
 impl Target {
+    /// Returns the bucket, and the path in it.
+    pub fn name(&self) -> (&BucketName, &str) {
+        (&self.bucket, &self.place.path)
+    }
+
     /// Returns the path of the directory that holds the file.
     fn directory_path(&self) -> &str {
         if self.place.directory { &self.place.path } else { keymap::split(&self.place.path).0 }
