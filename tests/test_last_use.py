@@ -1,5 +1,6 @@
 """When roles and keys were last used (GetRole, GetAccessKeyLastUsed)."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -52,3 +53,27 @@ def test_a_role_is_used_by_its_sessions(server, make_server, keys):
     iam.delete_role(RoleName="one")
     new_role(again, "one")
     assert last_used(again, "one") == {}
+
+
+def test_a_damaged_document_of_last_uses_refuses_nothing(server, make_server, keys):
+    """It is read once for all roles, and counts as one without last uses until the next write replaces it."""
+    ann = new_user(server, "ann", allow("sts:*"))
+    role = new_role(server, "one", allow("s3:*"))
+    new_role(server, "two")
+    client(server, "s3", assume(server, ann, role)).list_buckets()
+    used = last_used(server, "one")
+    server.stop()
+    document = server.tree / ".slipway" / "iam" / "used.json"
+    written = document.read_bytes()
+    document.write_bytes(b"{")
+    again = make_server("--durability", "none", "--master-key-file", keys, tree=server.tree)
+    iam = client(again, "iam")
+    assert last_used(again, "one") == {}
+    assert iam.get_access_key_last_used(AccessKeyId=ann[0])["AccessKeyLastUsed"]["ServiceName"] == "N/A"
+    roles = iam.get_account_authorization_details(Filter=["Role"])["RoleDetailList"]
+    assert [role["RoleName"] for role in roles] == ["one", "two"]
+    assert again.log.count("used.json") == 1, again.log
+    client(again, "s3", assume(again, ann, role)).list_buckets()
+    assert last_used(again, "one")["Region"] == used["Region"]
+    again.stop()
+    assert set(json.loads(document.read_text())["keys"]) == set(json.loads(written)["keys"])

@@ -16,7 +16,7 @@ const SELDOM: &str = "limits lines of the log, of which a process has one";
 const TABLE: &str = "a table of constants that the compiler cannot make";
 
 /// Crate, module and name of each static, and why it is the process's.
-const STATICS: [(&str, &str, &str, &str); 37] = [
+const STATICS: [(&str, &str, &str, &str); 38] = [
     ("backend-null", "the root", "ZEROS", "a constant that has an address, from which bodies are sent"),
     ("backend-posix", "base::step", "HOOK", "of a thread: what a test has happen at a step"),
     ("backend-posix", "base::unique", "COUNT", "makes names that no other thread of the process makes"),
@@ -36,6 +36,7 @@ const STATICS: [(&str, &str, &str, &str); 37] = [
     ("gateway", "access_log", "SPARE", "of a thread: memory, without what was in it"),
     ("gateway", "closed", "LOGGED", SELDOM),
     ("gateway", "explanation", "LOGGED", SELDOM),
+    ("gateway", "identities::last_use", "LOGGED", SELDOM),
     ("gateway", "json_fields", "OCTETS", "a table that does not change"),
     ("gateway", "observers", "SPARE", "of a thread: memory, without what was in it"),
     ("gateway", "pipeline::authenticate", "LOGGED", SELDOM),

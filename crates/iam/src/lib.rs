@@ -51,7 +51,9 @@ pub use language::Language;
 pub use memory::MemoryDocuments;
 pub use policies::{KEYS_OF_ACTIONS, Policies, is_always_absent, tag_value};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy, Source as PolicySource};
-pub use registry::{Clock, FRESH, LastUse, LostKey, OpenError, Registry, Rotation, Unavailable, UsedService};
+pub use registry::{
+    Clock, FRESH, LastUse, LastUses, LostKey, OpenError, Registry, Rotation, Unavailable, UsedService,
+};
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{
     EndingKey, KeyKind, Permissions, PolicyNames, Principal, PrincipalKind, ROOT_NAME, Requester, Session,

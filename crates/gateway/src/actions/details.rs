@@ -1,6 +1,7 @@
 //! GetAccountAuthorizationDetails: all users, groups, roles and policies in one list.
 
 use async_trait::async_trait;
+use iam::LastUse;
 use iam::model::{BUILT_IN, Group, Inline, ManagedPolicy, Name, PolicyArn, Role, User, arn_of};
 use iam_wire::api::{
     self, AttachedPermissionsBoundary, AttachedPolicy, GetAccountAuthorizationDetailsResult, GroupDetail,
@@ -15,6 +16,7 @@ use super::error;
 use super::perform::{Perform, rendered};
 use super::policy::{BUILT_IN_VERSION, shown_built_in};
 use super::target::Target;
+use crate::identities::last_use;
 
 /// An item of the list.
 enum Item<'a> {
@@ -97,14 +99,14 @@ fn group<'a>(call: &ActionCall<'_>, name: &'a Name, group: &'a Group) -> GroupDe
     }
 }
 
-async fn role_detail<'a>(
+fn role_detail<'a>(
     call: &ActionCall<'_>,
+    last: Option<&LastUse>,
     name: &'a Name,
     of: &'a Role,
-) -> Result<RoleDetail<'a>, QueryError> {
+) -> RoleDetail<'a> {
     let shown = role(call, name, of, Shown::Whole);
-    let last = call.registry.last_use_of_role(&of.id).await.map_err(error::of_iam)?;
-    Ok(RoleDetail {
+    RoleDetail {
         path: shown.path,
         role_name: shown.role_name,
         role_id: shown.role_id,
@@ -117,10 +119,10 @@ async fn role_detail<'a>(
         permissions_boundary: shown.permissions_boundary,
         tags: tags(&of.tags),
         role_last_used: RoleLastUsed {
-            last_used_date: last.as_ref().map(|last| last.hour),
-            region: last.as_ref().map(|last| last.region.to_string().into()),
+            last_used_date: last.map(|last| last.hour),
+            region: last.map(|last| last.region.to_string().into()),
         },
-    })
+    }
 }
 
 fn managed<'a>(shown: api::Policy<'a>, versions: Vec<PolicyVersion<'a>>) -> ManagedPolicyDetail<'a> {
@@ -178,6 +180,10 @@ impl Perform<'_> for api::GetAccountAuthorizationDetails {
         let is_wanted = |item: &Item<'_>| self.filter.is_empty() || self.filter.contains(&item.kind());
         let page = self.page.cut(items.filter(is_wanted), |item| item.key().into());
         let is_truncated = page.is_truncated();
+        // Once for all roles: it is one document.
+        let has_roles = page.items.iter().any(|item| matches!(item, Item::Role(..)));
+        let uses = if has_roles { Some(last_use::read(call.registry).await) } else { None };
+        let uses = uses.transpose().map_err(error::of_iam)?;
         let mut result = GetAccountAuthorizationDetailsResult {
             user_detail_list: Vec::new(),
             group_detail_list: Vec::new(),
@@ -190,7 +196,10 @@ impl Perform<'_> for api::GetAccountAuthorizationDetails {
             match item {
                 Item::User(name, of) => result.user_detail_list.push(user(call, name, of)),
                 Item::Group(name, of) => result.group_detail_list.push(group(call, name, of)),
-                Item::Role(name, of) => result.role_detail_list.push(role_detail(call, name, of).await?),
+                Item::Role(name, of) => {
+                    let last = uses.as_ref().and_then(|uses| uses.of_role(&of.id));
+                    result.role_detail_list.push(role_detail(call, last.as_ref(), name, of));
+                }
                 Item::Policy(name, of) => result.policies.push(of_account(call, name, of)),
                 Item::BuiltIn(of) => result.policies.extend(of_aws(call, of)),
             }

@@ -15,6 +15,7 @@ use super::call::ActionCall;
 use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
+use crate::identities::last_use;
 
 pub(super) fn owner_name(owner: &KeyOwner) -> &str {
     match owner {
@@ -138,7 +139,8 @@ impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
         let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
         let owner = owner_of(call, self.access_key_id).ok_or_else(hidden)?;
         authorize::check(&self, Self::ACTION.info(), call).map_err(|_| hidden())?;
-        let last = call.registry.last_use(&key_id(self.access_key_id)?).await.map_err(error::of_iam)?;
+        let key = key_id(self.access_key_id)?;
+        let last = last_use::read(call.registry).await.map_err(error::of_iam)?.of_key(&key);
         let (service_name, region) = match &last {
             Some(last) => (last.service.as_str(), &*last.region),
             None => ("N/A", "N/A"),

@@ -13,6 +13,7 @@ use super::entities::{Shown, new_tags, path, policy_arn, role, tag_keys, tags};
 use super::error;
 use super::perform::{Perform, done, rendered};
 use super::target::Target;
+use crate::identities::last_use;
 
 /// Makes the trust policy of a role from a parameter, in the form in which it is stored.
 fn trust(call: &ActionCall<'_>, parameter: &str, text: &str) -> Result<Document, QueryError> {
@@ -67,7 +68,7 @@ impl<'f> Perform<'f> for api::GetRole<'f> {
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (name, found) = call.role(self.role_name)?;
         let shown = role(call, name, found, Shown::Whole);
-        let last = call.registry.last_use_of_role(&found.id).await.map_err(error::of_iam)?;
+        let last = last_use::read(call.registry).await.map_err(error::of_iam)?.of_role(&found.id);
         let last_used = RoleLastUsed {
             last_used_date: last.as_ref().map(|last| last.hour),
             region: last.as_ref().map(|last| last.region.to_string().into()),

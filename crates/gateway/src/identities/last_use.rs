@@ -4,13 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::seldom::Seldom;
-use iam::Registry;
+use iam::model::IamError;
+use iam::{LastUses, Registry};
 use tokio::time::{sleep, timeout};
 
 use crate::limits::IDENTITIES_STOP_TIME_MAX;
 
 /// The time between two writes. Usually there is something new only once an hour.
 const INTERVAL: Duration = Duration::from_mins(10);
+
+/// Reads the last uses of all keys and roles. If what gateways have written is damaged, that is
+/// logged, and counts as nothing.
+pub async fn read(registry: &Registry) -> Result<LastUses<'_>, IamError> {
+    static LOGGED: Seldom = Seldom::new(1);
+    let uses = registry.last_uses().await?;
+    if let Some(why) = uses.damage.as_deref().filter(|_| LOGGED.is_due()) {
+        tracing::warn!(
+            why,
+            "the document with the times at which access keys were last used (used.json) cannot be understood: they \
+             count as unused, until the next write replaces a damaged document (logged at most once a minute)"
+        );
+    }
+    Ok(uses)
+}
 
 /// Writes the last uses regularly, until the runtime ends.
 pub async fn regularly(registry: Arc<Registry>) {

@@ -53,14 +53,61 @@ fn later(one: Option<LastUse>, other: Option<LastUse>) -> Option<LastUse> {
     }
 }
 
-fn read(json: &[u8]) -> Result<UsesDocument, StoreError> {
-    let document: UsesDocument =
-        serde_json::from_slice(json).map_err(|error| StoreError::Unavailable(Box::new(error)))?;
-    if document.format == FORMAT {
-        return Ok(document);
+/// The document that all gateways share, as one gateway has read it.
+struct Written {
+    /// The last uses; none if the document is not there or cannot be understood.
+    keys: BTreeMap<Box<str>, LastUse>,
+    /// The reason why the document cannot be understood.
+    damage: Option<Box<str>>,
+    /// True if a newer version has written the document, which is left as it is.
+    is_newer: bool,
+}
+
+/// Last uses are of so little weight that a damaged document counts as one without any.
+fn read(json: &[u8]) -> Written {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
     }
-    let why = format!("the last uses of keys have the format {}, and {FORMAT} is read", document.format);
-    Err(StoreError::Unavailable(why.into()))
+    let none =
+        |damage: String, is_newer| Written { keys: BTreeMap::new(), damage: Some(damage.into()), is_newer };
+    match serde_json::from_slice::<Format>(json) {
+        Ok(Format { format }) if format > FORMAT => {
+            none(format!("it has the format {format}, and {FORMAT} is read"), true)
+        }
+        _ => match serde_json::from_slice::<UsesDocument>(json) {
+            Ok(UsesDocument { format: FORMAT, keys }) => Written { keys, damage: None, is_newer: false },
+            Ok(UsesDocument { format, .. }) => none(format!("there is no format {format}"), false),
+            Err(error) => none(error.to_string(), false),
+        },
+    }
+}
+
+/// The last uses of the keys and roles of all accounts, as far as they were noted here or written
+/// by any gateway.
+#[derive(Debug)]
+pub struct LastUses<'r> {
+    registry: &'r Registry,
+    written: BTreeMap<Box<str>, LastUse>,
+    /// The reason why what gateways have written cannot be understood, and counts as nothing;
+    /// `None` if it can.
+    pub damage: Option<Box<str>>,
+}
+
+impl LastUses<'_> {
+    /// Returns the last use of a key; `None` if there was none.
+    pub fn of_key(&self, key: &AccessKeyId) -> Option<LastUse> {
+        self.of(key.as_str())
+    }
+
+    /// Returns the last use of a role's session.
+    pub fn of_role(&self, role: &UniqueId) -> Option<LastUse> {
+        self.of(role.as_str())
+    }
+
+    fn of(&self, used: &str) -> Option<LastUse> {
+        later(self.registry.uses.lock().get(used).cloned(), self.written.get(used).cloned())
+    }
 }
 
 impl Registry {
@@ -83,33 +130,21 @@ impl Registry {
         self.uses.lock().insert(key.access_key.as_str().into(), last);
     }
 
-    async fn written_uses(&self) -> Result<(UsesDocument, Option<Tag>), StoreError> {
+    async fn written_uses(&self) -> Result<(Written, Option<Tag>), StoreError> {
         match self.documents.read(&DocumentName::of_uses()).await? {
-            Some((json, tag)) => Ok((read(&json)?, Some(tag))),
-            None => Ok((UsesDocument { format: FORMAT, keys: BTreeMap::new() }, None)),
+            Some((json, tag)) => Ok((read(&json), Some(tag))),
+            None => Ok((Written { keys: BTreeMap::new(), damage: None, is_newer: false }, None)),
         }
     }
 
-    /// Returns the last use of a key, as far as it was noted here or written by any gateway; `None`
-    /// if there was none.
-    pub async fn last_use(&self, key: &AccessKeyId) -> Result<Option<LastUse>, IamError> {
-        self.last_use_of(key.as_str()).await
+    /// Reads the last uses of all keys and roles.
+    pub async fn last_uses(&self) -> Result<LastUses<'_>, IamError> {
+        let (written, _) = self.written_uses().await.map_err(|error| unavailable().caused_by(error))?;
+        Ok(LastUses { registry: self, written: written.keys, damage: written.damage })
     }
 
-    /// Returns the last use of a role's session, as [`Self::last_use`] does for a key.
-    pub async fn last_use_of_role(&self, role: &UniqueId) -> Result<Option<LastUse>, IamError> {
-        self.last_use_of(role.as_str()).await
-    }
-
-    async fn last_use_of(&self, used: &str) -> Result<Option<LastUse>, IamError> {
-        let here = self.uses.lock().get(used).cloned();
-        let written = self.written_uses().await.map_err(|error| unavailable().caused_by(error))?;
-        let mut keys = written.0.keys;
-        Ok(later(here, keys.remove(used)))
-    }
-
-    /// Writes the noted uses to the document that all gateways share. If that fails, they are kept
-    /// for the next time.
+    /// Writes the noted uses to the document that all gateways share, and replaces a damaged one.
+    /// If that fails, they are kept for the next time.
     pub async fn write_uses(&self) -> Result<(), StoreError> {
         let uses = std::mem::take(&mut *self.uses.lock());
         if uses.is_empty() {
@@ -128,7 +163,12 @@ impl Registry {
 
     async fn merge_uses(&self, uses: &HashMap<Box<str>, LastUse>) -> Result<(), StoreError> {
         for _ in 0..ATTEMPTS {
-            let (mut document, tag) = self.written_uses().await?;
+            let (Written { keys, damage, is_newer }, tag) = self.written_uses().await?;
+            if let Some(damage) = damage.filter(|_| is_newer) {
+                let why = format!("the document of last uses is left as it is: {damage}");
+                return Err(StoreError::Unavailable(why.into()));
+            }
+            let mut document = UsesDocument { format: FORMAT, keys };
             for (key, one) in uses {
                 let there = document.keys.remove(key);
                 document.keys.extend(later(there, Some(one.clone())).map(|last| (key.clone(), last)));

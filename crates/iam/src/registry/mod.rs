@@ -19,6 +19,7 @@ mod uses;
 
 pub use clock::Clock;
 pub use keys_document::OpenError;
+pub use last_use::LastUses;
 pub use present::{FRESH, Registry, Unavailable};
 pub use rotation::{LostKey, Rotation};
 pub use uses::{LastUse, UsedService};

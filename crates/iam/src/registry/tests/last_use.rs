@@ -16,7 +16,7 @@ impl Gateway {
 
     /// Hour (from the first one), service and region.
     async fn last(&self, key: &Credential) -> Option<(i64, &'static str, String)> {
-        let last = self.registry.last_use(&key.access_key).await.unwrap()?;
+        let last = self.registry.last_uses().await.unwrap().of_key(&key.access_key)?;
         assert_eq!(last.hour.as_second() % 3_600, 0);
         let hours = last.hour.as_second() / 3_600 - 1_800_000_000 / 3_600;
         Some((hours, last.service.as_str(), last.region.to_string()))
@@ -103,4 +103,31 @@ async fn a_key_that_was_deleted_is_forgotten() {
     gateway.uses(&bob, UsedService::S3, "here").await;
     gateway.registry.write_uses().await.unwrap();
     assert_eq!((gateway.last(&alice).await, gateway.last(&bob).await), (None, Some(at(0, "s3", "here"))));
+}
+
+/// A damaged document counts as none, and is replaced. One of a newer version is left as it is.
+#[tokio::test]
+async fn a_damaged_document_keeps_nobody_from_asking() {
+    let documents = DocumentName::of_uses();
+    for (json, is_replaced) in [
+        ("{", true),
+        ("", true),
+        (r#"{"format":1,"keys":{"a":1}}"#, true),
+        (r#"{"format":0,"keys":{}}"#, true),
+        (r#"{"format":2,"hours":{}}"#, false),
+    ] {
+        let [gateway] = gateways().await;
+        let key = gateway.user("alice").await;
+        gateway.uses(&key, UsedService::S3, "here").await;
+        let bytes = Bytes::from_static(json.as_bytes());
+        gateway.store.replace(&documents, None, Some(bytes.clone())).await.unwrap();
+        let uses = gateway.registry.last_uses().await.unwrap();
+        assert!(uses.damage.is_some(), "{json}");
+        assert_eq!(gateway.last(&key).await, Some(at(0, "s3", "here")), "{json}");
+        assert_eq!(gateway.registry.write_uses().await.is_ok(), is_replaced, "{json}");
+        let (there, _) = gateway.store.read(&documents).await.unwrap().unwrap();
+        assert_eq!(there != bytes, is_replaced, "{json}");
+        assert_eq!(gateway.registry.last_uses().await.unwrap().damage.is_none(), is_replaced, "{json}");
+        assert_eq!(gateway.last(&key).await, Some(at(0, "s3", "here")), "{json}");
+    }
 }
