@@ -2,20 +2,17 @@
 //! unknown keys, of which anybody can send any number.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use iam::KeyHolder;
 use tokio::sync::Semaphore;
 
+use super::turns::Turns;
 use crate::limits::{
     COMPARED_KEYS_MAX, KEY_COMPLAINT_INTERVAL, KEY_TIME, KEYS_KEPT_MAX, STRANGE_KEYS_AT_ONCE_MAX,
     STRANGE_KEYS_BURST, STRANGE_KEYS_INTERVAL,
 };
-
-/// The number of locks for questions: there is one question at a time for each key.
-const TURNS: usize = 64;
 
 /// The number of questions about unknown keys that may be asked now.
 #[derive(Debug)]
@@ -34,21 +31,6 @@ enum Compared {
     Logged,
 }
 
-/// The locks of those who wait for an answer about one key.
-#[derive(Debug)]
-struct Turns(Vec<tokio::sync::Mutex<()>>);
-
-impl Turns {
-    fn new() -> Self {
-        Self(std::iter::repeat_with(Default::default).take(TURNS).collect())
-    }
-
-    async fn wait(&self, hash: u64) -> tokio::sync::MutexGuard<'_, ()> {
-        let at = usize::try_from(hash % TURNS as u64).unwrap_or(0);
-        self.0[at].lock().await
-    }
-}
-
 /// The directory's answers about access keys.
 #[derive(Debug)]
 pub struct Keys {
@@ -58,7 +40,6 @@ pub struct Keys {
     nobodys: Mutex<HashMap<Box<str>, Instant>>,
     /// Unknown keys have turns of their own, so that they hold up no other.
     turns: [Turns; 2],
-    hasher: RandomState,
     credit: Mutex<Credit>,
     /// The places of those who ask about unknown keys.
     pub strangers: Semaphore,
@@ -77,7 +58,6 @@ impl Keys {
             found: Mutex::default(),
             nobodys: Mutex::default(),
             turns: [Turns::new(), Turns::new()],
-            hasher: RandomState::new(),
             credit: Mutex::new(Credit { left: STRANGE_KEYS_BURST, at: now }),
             strangers: Semaphore::new(STRANGE_KEYS_AT_ONCE_MAX),
             complained: Mutex::default(),
@@ -103,7 +83,7 @@ impl Keys {
 
     /// Waits for the turn to ask about a key.
     pub async fn turn(&self, id: &str, is_strange: bool) -> tokio::sync::MutexGuard<'_, ()> {
-        self.turns[usize::from(is_strange)].wait(self.hasher.hash_one(id)).await
+        self.turns[usize::from(is_strange)].wait(id).await
     }
 
     /// Takes an answer that was asked for at `began`. With too many keys, those that are too old

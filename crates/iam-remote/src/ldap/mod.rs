@@ -11,6 +11,7 @@ mod people;
 mod searching;
 mod settings;
 mod template;
+mod turns;
 
 pub use directory::{Ldap, check};
 pub use settings::{KeyAttributes, LdapServer, LdapSettings};

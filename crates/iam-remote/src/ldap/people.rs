@@ -1,17 +1,13 @@
 //! A cache of the directory's answers about people.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use iam::Person;
 
+use super::turns::Turns;
 use crate::limits::{FAILED_TIME, NOBODY_TIME, PEOPLE_KEPT_MAX};
-
-/// The number of locks for askers: one question at a time for each entry, and for the few that
-/// share a lock with it.
-const TURNS: usize = 64;
 
 /// The knowledge about an entry without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +38,14 @@ enum Kept {
 #[derive(Debug)]
 pub struct People {
     kept: Mutex<HashMap<Box<str>, Kept>>,
-    turns: Vec<tokio::sync::Mutex<()>>,
-    hasher: RandomState,
+    turns: Turns,
     failed: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl People {
     /// Knows nobody.
     pub fn new() -> Self {
-        let turns = std::iter::repeat_with(Default::default).take(TURNS).collect();
-        Self { kept: Mutex::default(), turns, hasher: RandomState::new(), failed: Mutex::default() }
+        Self { kept: Mutex::default(), turns: Turns::new(), failed: Mutex::default() }
     }
 
     /// Returns what is known of an entry; `None` if the directory has to be asked.
@@ -64,8 +58,7 @@ impl People {
 
     /// Waits for the turn to ask about an entry.
     pub async fn turn(&self, entry: &str) -> tokio::sync::MutexGuard<'_, ()> {
-        let at = usize::try_from(self.hasher.hash_one(entry) % TURNS as u64).unwrap_or(0);
-        self.turns[at].lock().await
+        self.turns.wait(entry).await
     }
 
     /// Takes an answer. With too many entries, those that are too old are forgotten, or else all.
