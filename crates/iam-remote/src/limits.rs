@@ -81,8 +81,8 @@ pub const STRANGE_KEYS_BURST: u32 = 200;
 pub const STRANGE_KEYS_INTERVAL: Duration = Duration::from_millis(50);
 /// The most such questions at a time; others wait.
 pub const STRANGE_KEYS_AT_ONCE_MAX: usize = 2;
-/// The least time between two lines of the log about entries whose keys cannot be used.
-pub const KEY_COMPLAINT_INTERVAL: Duration = Duration::from_mins(1);
+/// The largest number of lines of the log of one kind about the directory within a minute.
+pub const COMPLAINTS_A_MINUTE_MAX: u32 = 5;
 /// The most keys of documents that are remembered as compared with the directory's.
 pub const COMPARED_KEYS_MAX: usize = 10_000;
 /// The time for which the directory is not asked again after a failure.

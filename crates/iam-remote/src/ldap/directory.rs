@@ -15,12 +15,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::attempts::{Attempt, Attempts, Sent};
+use super::complaints::{Complaint, Complaints};
 use super::connection::{config, connect};
 use super::entry::Entry;
 use super::failure::{Failure, result};
 use super::keys::Keys;
 use super::people::{Known, People};
-use super::searching::{Groups, by_access_key, by_dn, by_name, groups, is_only, look_at_bases};
+use super::searching::{Groups, Named, by_access_key, by_dn, by_name, groups, is_only, look_at_bases};
 use super::settings::{KeyAttributes, LdapSettings, Protection};
 use crate::limits::{
     DIRECTORY_QUESTIONS_MAX, DIRECTORY_TIME_MAX, KEY_TIME, LOGIN_NAME_BYTES_MAX, LOGINS_MAX,
@@ -50,6 +51,7 @@ struct Inner {
     connection: tokio::sync::Mutex<Option<Connection>>,
     people: People,
     keys: Keys,
+    complaints: Complaints,
     attempts: Attempts,
     questions: Semaphore,
     logins: Semaphore,
@@ -93,6 +95,7 @@ impl Ldap {
             connection: tokio::sync::Mutex::default(),
             people: People::new(),
             keys: Keys::new(Instant::now()),
+            complaints: Complaints::default(),
             attempts,
             questions: Semaphore::new(DIRECTORY_QUESTIONS_MAX),
             logins: Semaphore::new(LOGINS_MAX),
@@ -133,21 +136,26 @@ impl Ldap {
         let why = match in_time(work(Arc::clone(inner))).await {
             Ok(done) => return Ok(done),
             Err(Failure::Odd(why)) => {
-                tracing::warn!(
-                    why,
-                    "the LDAP directory sent an answer that cannot be used: what was asked for is refused"
-                );
+                if inner.may_complain(Complaint::Answer) {
+                    tracing::warn!(
+                        why,
+                        "the LDAP directory sent an answer that cannot be used: what was asked for is refused \
+                         (logged at most 5 times a minute)"
+                    );
+                }
                 return Err(why.into());
             }
             Err(Failure::Away(why)) => why,
         };
         // The next one begins with another connection, and maybe another server.
         *inner.connection.lock().await = None;
-        tracing::warn!(
-            why,
-            "the LDAP directory cannot be reached or does not answer: logins, and sessions that have to be looked up \
-            again, are refused until it does"
-        );
+        if inner.may_complain(Complaint::Away) {
+            tracing::warn!(
+                why,
+                "the LDAP directory cannot be reached or does not answer: logins, and sessions that have to be \
+                 looked up again, are refused until it does (logged at most 5 times a minute)"
+            );
+        }
         let why = why.into();
         inner.people.fail(&why, Instant::now());
         Err(why)
@@ -160,7 +168,12 @@ impl Ldap {
         let bound = in_time(async move { inner.bind(&dn, &password, sent).await }).await;
         bound.map_err(|failure| {
             let (Failure::Away(why) | Failure::Odd(why)) = failure;
-            tracing::warn!(why, "the LDAP directory has not checked a password");
+            if self.0.may_complain(Complaint::Password) {
+                tracing::warn!(
+                    why,
+                    "the LDAP directory has not checked a password (logged at most 5 times a minute)"
+                );
+            }
             away(why)
         })
     }
@@ -264,6 +277,14 @@ impl Inner {
         if let Some(one) = name
             && !is_only(&mut connection, settings, one, entry.dn()).await?
         {
+            if self.may_complain(Complaint::Name) {
+                tracing::warn!(
+                    name = one,
+                    dn = entry.dn(),
+                    "several entries of the LDAP directory have this name: nobody can log in as one of them until \
+                     only one has it (logged at most 5 times a minute)"
+                );
+            }
             name = None;
         }
         let groups = match name {
@@ -362,14 +383,37 @@ impl Inner {
         Ok(made)
     }
 
-    /// Logs, seldom, that the access key of an entry cannot be used.
+    /// Logs that the access key of an entry cannot be used.
     fn complain(&self, entry: &Entry, why: &str) {
-        if self.keys.may_complain(Instant::now()) {
+        if self.may_complain(Complaint::AccessKey) {
             tracing::warn!(
                 entry = entry.dn(),
                 why,
-                "an entry's access key cannot be used (logged at most once a minute)"
+                "an entry's access key cannot be used (logged at most 5 times a minute)"
             );
+        }
+    }
+
+    fn may_complain(&self, kind: Complaint) -> bool {
+        self.complaints.is_due(kind, Instant::now())
+    }
+
+    /// Finds the entry that somebody logs in with by a name.
+    async fn find_name(&self, name: &str) -> Result<Option<Entry>, Failure> {
+        let mut connection = self.searching().await?;
+        match by_name(&mut connection, &self.settings, name).await? {
+            Named::Nobody => Ok(None),
+            Named::One(entry) => Ok(Some(entry)),
+            Named::Several => {
+                if self.may_complain(Complaint::Name) {
+                    tracing::warn!(
+                        name,
+                        "several entries of the LDAP directory have this name: logins with it are refused \
+                         (logged at most 5 times a minute)"
+                    );
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -483,10 +527,7 @@ impl Directory for Ldap {
         let began = Instant::now();
         let place = self.place().await?;
         let name = name.to_owned();
-        let found = self.ask(|inner| async move {
-            let mut connection = inner.searching().await?;
-            by_name(&mut connection, &inner.settings, &name).await
-        });
+        let found = self.ask(|inner| async move { inner.find_name(&name).await });
         let entry = found.await.map_err(away)?.ok_or(LoginError::Refused(None))?;
         drop(place);
         // By the entry, which has many names: other spellings, an address. Whoever waits for those

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 
 use super::turns::Turns;
 use crate::limits::{
-    COMPARED_KEYS_MAX, KEY_COMPLAINT_INTERVAL, KEY_TIME, KEYS_KEPT_MAX, STRANGE_KEYS_AT_ONCE_MAX,
-    STRANGE_KEYS_BURST, STRANGE_KEYS_INTERVAL,
+    COMPARED_KEYS_MAX, KEY_TIME, KEYS_KEPT_MAX, STRANGE_KEYS_AT_ONCE_MAX, STRANGE_KEYS_BURST,
+    STRANGE_KEYS_INTERVAL,
 };
 
 /// The number of questions about unknown keys that may be asked now.
@@ -43,7 +43,6 @@ pub struct Keys {
     credit: Mutex<Credit>,
     /// The places of those who ask about unknown keys.
     pub strangers: Semaphore,
-    complained: Mutex<Option<Instant>>,
     compared: Mutex<HashMap<Box<str>, Compared>>,
 }
 
@@ -60,7 +59,6 @@ impl Keys {
             turns: [Turns::new(), Turns::new()],
             credit: Mutex::new(Credit { left: STRANGE_KEYS_BURST, at: now }),
             strangers: Semaphore::new(STRANGE_KEYS_AT_ONCE_MAX),
-            complained: Mutex::default(),
             compared: Mutex::default(),
         }
     }
@@ -136,16 +134,6 @@ impl Keys {
     pub fn give_back(&self) {
         let mut credit = locked(&self.credit);
         credit.left = credit.left.saturating_add(1).min(STRANGE_KEYS_BURST);
-    }
-
-    /// Says whether something about keys may be logged: seldom, since each request may lead to it.
-    pub fn may_complain(&self, now: Instant) -> bool {
-        let mut last = locked(&self.complained);
-        let may = last.is_none_or(|last| now.saturating_duration_since(last) >= KEY_COMPLAINT_INTERVAL);
-        if may {
-            *last = Some(now);
-        }
-        may
     }
 
     /// Says whether the directory is to be asked about a key of a document: once an hour at most,

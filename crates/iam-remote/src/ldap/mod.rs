@@ -2,6 +2,7 @@
 //! (docs/decisions/0041-where-identities-are-kept.md).
 
 mod attempts;
+mod complaints;
 mod connection;
 mod directory;
 mod entry;

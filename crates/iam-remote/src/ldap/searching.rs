@@ -92,20 +92,26 @@ pub async fn look_at_bases(ldap: &mut Ldap, settings: &LdapSettings) -> Result<(
     Ok(())
 }
 
-/// Finds the entry that somebody logs in with by a name. `None` if there is none, or several have
-/// the name.
-pub async fn by_name(ldap: &mut Ldap, settings: &LdapSettings, name: &str) -> Result<Option<Entry>, Failure> {
+/// The entries that have a name.
+#[derive(Debug)]
+pub enum Named {
+    /// There is none.
+    Nobody,
+    /// There is one.
+    One(Entry),
+    /// There are more.
+    Several,
+}
+
+/// Finds the entry that somebody logs in with by a name.
+pub async fn by_name(ldap: &mut Ldap, settings: &LdapSettings, name: &str) -> Result<Named, Failure> {
     let filter = settings.user_filter.fill(name, "");
     let place = Place::Below(&settings.base);
     let (mut found, has_more) = search(ldap, place, &filter, &of_people(settings), 2).await?;
     if found.len() > 1 || has_more {
-        tracing::warn!(
-            name,
-            "several entries of the LDAP directory have this name: logins with it are refused"
-        );
-        return Ok(None);
+        return Ok(Named::Several);
     }
-    Ok(found.pop())
+    Ok(found.pop().map_or(Named::Nobody, Named::One))
 }
 
 /// Finds an entry by its DN, if it is one that may log in.
@@ -139,16 +145,7 @@ pub async fn is_only(
 ) -> Result<bool, Failure> {
     let filter = format!("({}={})", settings.name_attribute, ldap_escape(name));
     let (found, has_more) = search(ldap, Place::Below(&settings.base), &filter, &[NO_ATTRIBUTES], 2).await?;
-    let is_only = !has_more && matches!(&found[..], [one] if folded_dn(one.dn()) == folded_dn(dn));
-    if !is_only {
-        tracing::warn!(
-            name,
-            dn,
-            "several entries of the LDAP directory have this name: nobody can log in as one of them until only one \
-             has it"
-        );
-    }
-    Ok(is_only)
+    Ok(!has_more && matches!(&found[..], [one] if folded_dn(one.dn()) == folded_dn(dn)))
 }
 
 /// Finds the groups of an entry, and those that these are in. Too many are an error: what one of
