@@ -173,8 +173,8 @@ impl Server {
                 std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string).collect();
             Failure::NotAsked(with_advice(causes.join(": ")))
         };
+        let body = bytes::Bytes::from_owner(body);
         self.runtime.block_on(async {
-            let body = bytes::Bytes::copy_from_slice(body.as_bytes());
             let answered = tokio::time::timeout(ACTION_TIME_MAX, async {
                 let mut answer = self.client.send(&request, body).await?;
                 let body = answer.body.read(ANSWER_BYTES_MAX).await?;
@@ -227,7 +227,12 @@ fn with_advice(why: String) -> String {
 }
 
 fn form(service: Service, action: &str, members: &[Member<'_>]) -> String {
-    let mut body = format!("Action={action}&Version={}", service.version());
+    let encoded_max: usize =
+        members.iter().map(|(name, value)| "&=".len() + 3 * (name.len() + value.len())).sum();
+    let head = format!("Action={action}&Version={}", service.version());
+    // With room for all: what it grows out of would keep a secret.
+    let mut body = String::with_capacity(head.len() + encoded_max);
+    body.push_str(&head);
     for (name, value) in members {
         body.push('&');
         body.extend(utf8_percent_encode(name, ENCODED));
