@@ -30,7 +30,8 @@ pub fn rename<E>(
     Ok(Some(renamed))
 }
 
-/// True for a text that can be written in JSON in one way only, as all ARNs and unique ids.
+/// True for a name that can be put between quotes as it is, such as all ARNs and unique ids. A name
+/// for which that is not certain does not replace the old one.
 fn is_written_plainly(name: &str) -> bool {
     name.split(':').all(|part| part.is_empty() || is_name(part))
 }
