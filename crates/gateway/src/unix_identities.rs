@@ -116,17 +116,12 @@ impl UnixIdentities {
     pub async fn refusal(&self, unix: &UnixName) -> s3_wire::Result<Option<String>> {
         let (account, whose) = match unix {
             UnixName::Ids(identity) => (identity.account, String::new()),
-            UnixName::Account(name) | UnixName::User(name) => {
-                self.accounts.kept().remove(name);
-                match self.accounts.find(name).await? {
-                    Answer::Account(identity) => {
-                        (identity.account, format!("{name} is {}: ", identity.account))
-                    }
-                    Answer::NoSuchAccount => {
-                        return Ok(Some(format!("the server's system has no account {name}")));
-                    }
+            UnixName::Account(name) | UnixName::User(name) => match self.accounts.find_anew(name).await? {
+                Answer::Account(identity) => (identity.account, format!("{name} is {}: ", identity.account)),
+                Answer::NoSuchAccount => {
+                    return Ok(Some(format!("the server's system has no account {name}")));
                 }
-            }
+            },
         };
         let why = match self.rules.refusal(account) {
             Some(BELOW_MINIMUM) => format!("{BELOW_MINIMUM} ({}) of the server", self.rules.minimum_uid),
@@ -169,11 +164,25 @@ impl Accounts {
     }
 
     async fn find(self: &Arc<Self>, name: &Arc<str>) -> s3_wire::Result<Answer> {
-        static LOGGED: SeldomEach<String> = SeldomEach::every_minute();
-        if let Some(known) = self.known(name) {
-            return Ok(known);
+        match self.known(name, None) {
+            Some(known) => Ok(known),
+            None => self.find_since(name, None).await,
         }
-        let cause = match timeout(ANSWER_TIME_MAX, self.ask(name)).await {
+    }
+
+    /// Finds a name as [`Self::find`] does, by a new answer. If the system does not answer,
+    /// requests go on with the one that is kept.
+    async fn find_anew(self: &Arc<Self>, name: &Arc<str>) -> s3_wire::Result<Answer> {
+        self.find_since(name, Some(Instant::now())).await
+    }
+
+    async fn find_since(
+        self: &Arc<Self>,
+        name: &Arc<str>,
+        since: Option<Instant>,
+    ) -> s3_wire::Result<Answer> {
+        static LOGGED: SeldomEach<String> = SeldomEach::every_minute();
+        let cause = match timeout(ANSWER_TIME_MAX, self.ask(name, since)).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", ANSWER_TIME_MAX.as_secs()),
@@ -190,10 +199,10 @@ impl Accounts {
 
     /// Looks a name up in the system. The answer is kept, also if the caller does not wait for it
     /// any more.
-    async fn ask(self: &Arc<Self>, name: &Arc<str>) -> io::Result<Answer> {
+    async fn ask(self: &Arc<Self>, name: &Arc<str>, since: Option<Instant>) -> io::Result<Answer> {
         let place = Arc::clone(&self.asking).acquire_owned().await.map_err(io::Error::other)?;
         // Others may have asked meanwhile.
-        if let Some(known) = self.known(name) {
+        if let Some(known) = self.known(name, since) {
             return Ok(known);
         }
         let (accounts, asked) = (Arc::clone(self), Arc::clone(name));
@@ -207,10 +216,10 @@ impl Accounts {
         spawn_blocking(ask).await.map_err(io::Error::other)?
     }
 
-    /// Returns the kept answer about a name, if it is not too old.
-    fn known(&self, name: &str) -> Option<Answer> {
+    /// Returns the kept answer about a name, if it is not too old, or not from before `since`.
+    fn known(&self, name: &str, since: Option<Instant>) -> Option<Answer> {
         let Kept(when, answer) = self.kept().get(name)?.clone();
-        (when.elapsed() < KEPT_FOR).then_some(answer)
+        (when.elapsed() < KEPT_FOR && since.is_none_or(|since| when >= since)).then_some(answer)
     }
 
     fn keep(&self, name: &Arc<str>, answer: Answer) {
@@ -253,6 +262,19 @@ mod tests {
         assert_eq!(accounts.find(&nobody).await.unwrap(), Answer::NoSuchAccount);
         said(Instant::now().checked_sub(KEPT_FOR).unwrap());
         assert!(matches!(accounts.find(&nobody).await.unwrap(), Answer::Account(_)));
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_kept_while_the_system_gives_no_new_one() {
+        let rules = Rules { impersonate: true, posix_names: false, minimum_uid: 1_000 };
+        let (found, nobody) = (UnixIdentities::new(rules, None), Arc::from("nobody"));
+        found.accounts.keep(&nobody, Answer::NoSuchAccount);
+        let asked = UnixName::Account(Arc::clone(&nobody));
+        assert_eq!(found.refusal(&asked).await.unwrap(), None);
+        assert!(matches!(found.accounts.find(&nobody).await.unwrap(), Answer::Account(_)));
+        found.accounts.asking.close();
+        assert!(found.refusal(&asked).await.is_err());
+        assert!(matches!(found.accounts.find(&nobody).await.unwrap(), Answer::Account(_)));
     }
 
     #[test]
