@@ -97,8 +97,9 @@ pub enum RoleCommand {
         name: String,
     },
     /// Set the uid, gid and groups with which sessions of a role access files. They have an effect
-    /// only if the gateway runs with its option impersonate or chown. Only the gateway's root key
-    /// may do this (see --credentials-file)
+    /// only if the gateway runs with its option impersonate or chown. Such a gateway refuses a uid
+    /// below its option uid-min, and a system user that its machine does not know. Only the
+    /// gateway's root key may do this (see --credentials-file)
     #[command(after_help = "Example: slipway admin role set-posix reader 1001:100:27,44")]
     SetPosix {
         /// The name of the role
