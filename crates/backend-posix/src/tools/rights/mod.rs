@@ -106,7 +106,9 @@ impl Question<'_> {
                 user.read(&top)?;
                 user.search(&top).map(|()| None)
             }
-            Deed::Uploads => user.read(&walker.top()?).map(|()| Some("an upload is only whose began it")),
+            Deed::Uploads => user
+                .read(&walker.top()?)
+                .map(|()| Some("only who began an upload may look at it or abort it")),
             Deed::DeleteBucket => delete_bucket(&walker),
         }
     }
