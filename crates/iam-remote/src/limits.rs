@@ -73,17 +73,17 @@ pub const PEOPLE_KEPT_MAX: usize = 10_000;
 /// The time for which an answer of the directory about an access key is used, also one that it has
 /// no holder.
 pub const KEY_TIME: Duration = Duration::from_secs(1);
-/// The most access keys of the directory that are remembered, and as many that are nobody's.
+/// The largest number of access keys of the directory that are remembered, and as many of nobody's.
 pub const KEYS_KEPT_MAX: usize = 10_000;
-/// The most questions about access keys that are nobody's which may come at once.
+/// The largest number of questions at once about access keys that are nobody's.
 pub const STRANGE_KEYS_BURST: u32 = 200;
 /// The time after which there is one more such question: 20 a second.
 pub const STRANGE_KEYS_INTERVAL: Duration = Duration::from_millis(50);
-/// The most such questions at a time; others wait.
+/// The largest number of such questions that are being asked at a time; more of them wait.
 pub const STRANGE_KEYS_AT_ONCE_MAX: usize = 2;
 /// The largest number of lines of the log of one kind about the directory within a minute.
 pub const COMPLAINTS_A_MINUTE_MAX: u32 = 5;
-/// The most keys of documents that are remembered as compared with the directory's.
+/// The largest number of keys of documents that are remembered as compared with the directory's.
 pub const COMPARED_KEYS_MAX: usize = 10_000;
 /// The time for which the directory is not asked again after a failure.
 pub const FAILED_TIME: Duration = Duration::from_secs(1);
