@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use iam::model::limits::VERSIONS_MAX;
 
 use super::common::{arn_of, document, gone};
 use super::node::Node;
@@ -17,8 +18,6 @@ const COLUMNS: [(&str, &str); 4] = [
 ];
 const VERSION_COLUMNS: [(&str, &str); 3] =
     [("VERSION", "VersionId"), ("COUNTS", "IsDefaultVersion"), ("MADE", "CreateDate")];
-/// The largest number of versions of a policy.
-const VERSIONS_MAX: usize = 5;
 
 /// The commands for managed policies.
 #[derive(Debug, Clone, Subcommand)]
