@@ -3,7 +3,7 @@
 //! proof.
 
 use http::HeaderMap;
-use iam::model::{Name, Provider, ProviderArn, ProviderUrl, Role, arn_of};
+use iam::model::{Name, Provider, ProviderArn, ProviderUrl, Role, arn_of, is_of_name};
 use iam::{
     AccountId, AccountState, ActionQuestion, Claims, Decision, PosixClaim, PosixOf, Requester, SessionKind,
     Snapshot, Values, WebIdentity, WebSubject, Who,
@@ -275,7 +275,7 @@ fn is_named(token: &WebToken, arn: &str) -> bool {
 
 /// Makes a session's name from the subject of a token, for requests without one.
 fn session_name(subject: &str) -> String {
-    let shown = |c: char| if c.is_ascii_alphanumeric() || "_+=,.@-".contains(c) { c } else { '-' };
+    let shown = |c: char| if is_of_name(c) { c } else { '-' };
     let name: String = subject.chars().map(shown).take(SESSION_NAME_CHARS_MAX).collect();
     if name.len() < 2 { format!("{name}-") } else { name }
 }
@@ -295,9 +295,8 @@ fn sent_tags(token: &WebToken) -> Vec<Tag<'_>> {
 }
 
 fn source_identity(text: &str) -> Result<Box<str>, QueryError> {
-    let is_one = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-".contains(c);
     let (least, most) = SOURCE_IDENTITY_CHARS;
-    if (least..=most).contains(&text.len()) && text.chars().all(is_one) {
+    if (least..=most).contains(&text.len()) && text.chars().all(is_of_name) {
         return Ok(text.into());
     }
     Err(invalid("The source identity of the token is not of its form."))

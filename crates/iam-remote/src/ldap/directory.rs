@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
+use iam::model::is_of_name;
+use iam::model::limits::USER_NAME_CHARS_MAX;
 use iam::{
     AccessKeyId, Credential, Directory, KeyHolder, LoginError, Person, SecretKey, SecretText, StoreError,
     folded_dn,
@@ -36,8 +38,6 @@ const REFUSALS: [u32; 5] = [19, 32, 48, 49, 53];
 /// The sentence for an entry whose password is right, and whose name is of no use.
 const NO_NAME: &str = "The entry has no name here: it needs a single one of 1 to 64 letters, digits and _+=,.@-, \
     which no other entry has.";
-/// The largest number of characters of a name, as of IAM's users.
-const NAME_CHARS_MAX: usize = 64;
 
 /// An LDAP directory.
 #[derive(Debug)]
@@ -444,8 +444,7 @@ impl Inner {
 
 /// True for a name that a user of IAM could have.
 fn is_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-".contains(c);
-    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(allowed)
+    (1..=USER_NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_of_name)
 }
 
 #[async_trait]

@@ -36,7 +36,7 @@ pub use document::{AccountDocument, DocumentError, FORMAT};
 pub use error::{IamCode, IamError};
 pub(crate) use keys::no_master_key;
 pub use keys::{KeyOwner, NewKey, SecretError};
-pub use names::{Alias, Description, Document, InvalidText, Name, Path};
+pub use names::{Alias, Description, Document, InvalidText, Name, Path, is_of_name};
 pub use parts::{Group, Inline, Key, KeyStatus, ManagedPolicy, PolicyVersion, Posix, Provider, Role, User};
 pub use policies::NewPolicy;
 pub use provider_url::{InvalidProviderUrl, ProviderArn, ProviderUrl};

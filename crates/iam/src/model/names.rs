@@ -50,11 +50,15 @@ impl std::error::Error for InvalidText {}
 #[derive(Debug, Clone)]
 pub struct Name(Box<str>);
 
+/// True for a character that names of users, sessions and the like may have.
+pub fn is_of_name(char: char) -> bool {
+    char.is_ascii_alphanumeric() || "_+=,.@-".contains(char)
+}
+
 impl Name {
     /// Checks characters and length.
     pub fn new(text: &str) -> Result<Self, InvalidText> {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"_+=,.@-".contains(&b);
-        if (1..=NAME_CHARS_MAX).contains(&text.len()) && text.bytes().all(allowed) {
+        if (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_of_name) {
             Ok(Self(text.into()))
         } else {
             Err(InvalidText::Name)
