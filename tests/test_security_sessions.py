@@ -266,6 +266,38 @@ class TestTags:
             tags = {"Tags": [{"Key": key, "Value": "staff"}]}
             assert code_of(getattr(careful.iam, f"tag_{kind}"), **member, **tags) == "AccessDenied"
 
+    @pytest.mark.parametrize(
+        "spelling", [("Kind", "kind"), ("kind", "Kind"), ("KIND", "kind"), ("kind", "KIND")]
+    )
+    @pytest.mark.parametrize("thing", ["policy", "provider"])
+    def test_two_spellings_of_a_tag_in_one_request(self, guarded, thing, spelling):
+        """By a clerk whose things all have to be safe: a condition sees one of the tags, and both were made."""
+        safe = {"StringEquals": {"aws:RequestTag/Kind": "safe"}}
+        clerk = user(guarded, allow("iam:Create*", Condition=safe), allow("iam:Tag*", Condition=safe))
+        good, bad = (
+            {"Key": key, "Value": value} for key, value in zip(spelling, ("safe", "evil"), strict=True)
+        )
+        name = unused("p")
+        if thing == "policy":
+            create, tag = clerk.iam.create_policy, clerk.iam.tag_policy
+            members = {"PolicyName": name, "PolicyDocument": policy(allow("s3:*"))}
+        else:
+            create, tag = clerk.iam.create_open_id_connect_provider, clerk.iam.tag_open_id_connect_provider
+            members = {"Url": f"https://idp.lab/{name}"}
+        twice = "Duplicate tag keys found. Please note that Tag keys are case insensitive."
+        for tags in ([good, bad], [bad, good]):
+            code, _, message = error_of(create, **members, Tags=tags)
+            assert code == "AccessDenied" or (code, message) == ("InvalidInput", twice), message
+        made = create(**members, Tags=[good])
+        of = (
+            {"PolicyArn": made["Policy"]["Arn"]}
+            if thing == "policy"
+            else {"OpenIDConnectProviderArn": made["OpenIDConnectProviderArn"]}
+        )
+        for tags in ([good, bad], [bad, good]):
+            assert code_of(tag, **of, Tags=tags) in ("InvalidInput", "AccessDenied")
+        assert code_of(tag, **of, Tags=[bad]) == "AccessDenied"
+
     @pytest.mark.parametrize("team", ["*", "?", "${aws:username}", "a,b", "a\n"])
     def test_a_value_is_no_pattern(self, guarded, lab, team):
         """In the resource of a policy, by a variable; most are no values of tags at all."""

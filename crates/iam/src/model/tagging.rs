@@ -23,16 +23,18 @@ pub enum Tagged {
 }
 
 impl Tagged {
-    /// True if keys that differ only in case count as one. Source: "Tags for IAM resources" in the
-    /// IAM User Guide.
+    /// True if keys that differ only in case count as one of what is there. Source: "Tags for IAM
+    /// resources" in the IAM User Guide.
     const fn without_case(&self) -> bool {
         matches!(self, Self::User(_) | Self::Role(_))
     }
 }
 
-/// Returns the tags `there` with `new` added, or an error if the result would not be allowed.
+/// Returns the tags `there` with `new` added, or an error if the result would not be allowed. Keys
+/// of one request have to differ in more than case, whatever they are tags of: a condition on
+/// `aws:RequestTag/` ignores case, and would be about one of two tags.
 pub(super) fn check_tags(there: &Tags, new: &Tags, without_case: bool) -> Result<Tags, IamError> {
-    if without_case && !differ_without_case(new) {
+    if !differ_without_case(new) {
         let message = "Duplicate tag keys found. Please note that Tag keys are case insensitive.";
         return Err(IamError::new(IamCode::InvalidInput, message));
     }

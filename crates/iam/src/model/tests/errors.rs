@@ -307,7 +307,13 @@ fn tags_of_users_differ_in_more_than_case() {
         let both = tags(&[("a", "1"), ("A", "2")]);
         let twice = "Duplicate tag keys found. Please note that Tag keys are case insensitive.";
         refused(document.tag(&user, &both), IamCode::InvalidInput, twice);
-        document.tag(&of_policy, &both).unwrap();
+        refused(document.tag(&of_policy, &both), IamCode::InvalidInput, twice);
+        let new = NewPolicy { tags: both.clone(), ..new_policy("other") };
+        refused(document.create_policy(&new, cx), IamCode::InvalidInput, twice);
+        // One after the other, a policy can have both.
+        document.tag(&of_policy, &tags(&[("a", "1")])).unwrap();
+        document.tag(&of_policy, &tags(&[("A", "2")])).unwrap();
+        assert_eq!(document.policies[&name("p")].tags, both);
         document.tag(&user, &tags(&[("Team", "1")])).unwrap();
         document.tag(&user, &tags(&[("team", "2")])).unwrap();
         assert_eq!(document.users[&name("alice")].tags, tags(&[("team", "2")]));

@@ -136,8 +136,12 @@ fn providers() {
         refused(document.update_thumbprints(&arn, &[]), gone, &not_found);
         refused(document.set_provider_disabled(&arn, true), gone, &not_found);
         refused(document.tag(&Tagged::Provider(arn.clone()), &Tags::new()), gone, &not_found);
+        let twice = "Duplicate tag keys found. Please note that Tag keys are case insensitive.";
+        let new = NewProvider { tags: tags(&[("a", ""), ("A", "")]), ..new_provider("https://idp.lab/oidc") };
+        refused(document.create_provider(&new, cx), IamCode::InvalidInput, twice);
         let made = document.create_provider(&new_provider("https://idp.lab/oidc"), cx).unwrap();
         assert_eq!(made, arn);
+        refused(document.tag(&Tagged::Provider(arn.clone()), &new.tags), IamCode::InvalidInput, twice);
         let exists = "Provider with url https://idp.lab/oidc already exists.";
         let again = document.create_provider(&new_provider("https://idp.lab/oidc"), cx);
         refused(again, IamCode::EntityAlreadyExists, exists);
@@ -150,7 +154,10 @@ fn providers() {
         for wrong in [(Some("a\nb"), None), (None, Some("")), (None, Some("a\nb"))] {
             assert!(document.set_provider_claims(&arn, wrong.0, wrong.1).is_err());
         }
-        document.tag(&Tagged::Provider(arn.clone()), &tags(&[("a", "1"), ("A", "2")])).unwrap();
+        // One after the other, it can have both.
+        for tag in [("a", "1"), ("A", "2")] {
+            document.tag(&Tagged::Provider(arn.clone()), &tags(&[tag])).unwrap();
+        }
         document.untag(&Tagged::Provider(arn.clone()), &[TagKey::new("a").unwrap()]).unwrap();
         assert_eq!(document.provider(&arn).unwrap().tags, tags(&[("A", "2")]));
         document.delete_provider(&arn).unwrap();
