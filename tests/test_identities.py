@@ -239,6 +239,51 @@ def test_a_document_that_cannot_be_read(gateways, registry, damage):
     assert metric(server, "slipway_identities_faults") == 0
 
 
+def test_a_document_that_was_removed(gateways, registry):
+    """The account's users are not unknown: the account is closed, and the log and `fsck` say so."""
+    server = gateways[0]
+    key = registry.user("alice")
+    alice = client(server, key)
+    check_known(alice)
+    file = server.tree / ".slipway" / "iam" / f"account-{server.account}.json"
+    whole = file.read_bytes()
+    assert json.loads((file.parent / "accounts.json").read_text())["accounts"] == [server.account]
+    file.unlink()
+    wait_for(alice, "ServiceUnavailable")
+    with pytest.raises(Refused, match="temporary failure"):
+        registry.do("create-user", "carol")
+    assert server.raw.get("/").status == 200
+    says = "the document was removed, and the account was not deleted: restore it from a backup"
+    poll(lambda: says in server.log, 10)
+    time.sleep(2)
+    logged = [line for line in server.log.splitlines() if "is damaged or contradicts another" in line]
+    assert len(logged) == 1 and says in logged[0]
+    said = run("fsck", server.tree, status=1)
+    assert f"identities-damaged: {file}: the document is gone" in said and "1 problem" in said
+    # A gateway that starts later has not seen that there was one.
+    assert server.stop() == 0
+    file.write_bytes(whole)
+    file.chmod(0o600)
+    assert wait_for(client(gateways[1], key), "AccessDenied") < 2 * SECOND
+    assert readiness(gateways[1]) == (200, "ready\n")
+    assert "0 problems" in run("fsck", server.tree)
+
+
+def test_a_start_without_the_document(make_server):
+    server = make_server(env=ENV)
+    with Registry(server.tree, server.account) as registry:
+        key = registry.user("alice")
+    assert server.stop() == 0
+    there = server.tree / ".slipway" / "iam"
+    (there / f"account-{server.account}.json").unlink()
+    server = make_server(env=ENV)
+    wait_for(client(server, key), "ServiceUnavailable")
+    poll(lambda: "the document was removed" in server.log, 10)
+    # Its users are given up by taking it out of the list.
+    (there / "accounts.json").unlink()
+    wait_for(client(server, key), "InvalidAccessKeyId")
+
+
 def test_when_a_key_was_last_used(gateways, registry):
     """To the hour, written at the end at the latest; nothing is written for root."""
     used = gateways[0].tree / ".slipway" / "iam" / "used.json"

@@ -15,6 +15,8 @@ const NAME_CHARS_MAX: usize = 64;
 const OF_ACCOUNT: &str = "account-";
 /// The name of the document about the master keys.
 const OF_KEYS: &str = "keys";
+/// The name of the document with the list of accounts.
+const OF_ACCOUNTS: &str = "accounts";
 /// The name of the document about the names of accounts.
 const OF_NAMES: &str = "names";
 /// The name of the document about the last uses of keys.
@@ -56,6 +58,11 @@ impl DocumentName {
     /// Makes the name of the document about the master keys.
     pub fn of_keys() -> Self {
         Self(OF_KEYS.into())
+    }
+
+    /// Makes the name of the document with the list of accounts.
+    pub fn of_accounts() -> Self {
+        Self(OF_ACCOUNTS.into())
     }
 
     /// Makes the name of the document about the names of accounts.
@@ -196,7 +203,8 @@ mod tests {
         let name = DocumentName::of_account(&account);
         assert_eq!((name.as_str(), name.account()), ("account-123456789012", Some(account)));
         assert_eq!(DocumentName::new("account-1234").unwrap().account(), None);
-        for name in [DocumentName::of_keys(), DocumentName::of_names(), DocumentName::of_uses()] {
+        let others = [DocumentName::of_keys(), DocumentName::of_names(), DocumentName::of_uses()];
+        for name in others.into_iter().chain([DocumentName::of_accounts()]) {
             assert_eq!((DocumentName::new(name.as_str()), name.account()), (Ok(name.clone()), None));
         }
         for bad in ["", "a/b", "..", "A", "a.json", "ä", &"a".repeat(65)] {

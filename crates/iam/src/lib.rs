@@ -53,6 +53,7 @@ pub use policies::{KEYS_OF_ACTIONS, Policies, is_always_absent, tag_value};
 pub use policy::{Explanation, Kind as PolicyKind, Malformed, Policy, Source as PolicySource};
 pub use registry::{
     Clock, FRESH, LastUse, LastUses, LostKey, OpenError, Registry, Rotation, Unavailable, UsedService,
+    listed_accounts,
 };
 pub use sealing::{InvalidSealed, KeyId, MasterKeyError, MasterKeys, Sealed, SealedFor, SealedShut};
 pub use session::{

@@ -132,9 +132,20 @@ impl Registry {
         if json.as_ref().is_some_and(|json| json.len() > ACCOUNT_BYTES_MAX) {
             return Err(refused_by_store(StoreError::TooLarge));
         }
-        let name = DocumentName::of_account(account);
+        let (name, is_made, is_removed) =
+            (DocumentName::of_account(account), expected.is_none(), json.is_none());
+        if is_removed {
+            // Before: an account in the list without a document is missed.
+            self.remove_from_list(account).await.map_err(refused_by_store)?;
+        }
         match self.documents.replace(&name, expected, json.map(Bytes::from)).await {
             Ok(_) => {
+                if is_made {
+                    self.add_to_list(account).await;
+                } else if is_removed {
+                    // A gateway that started meanwhile may have added it again.
+                    let _ = self.remove_from_list(account).await;
+                }
                 // The change was made, whether or not it can be read just now: what is older than a
                 // second answers nothing.
                 let _ = self.look().await;

@@ -1,6 +1,8 @@
 //! Identities in documents that several gateways share, in the form that requests and
 //! administrators use.
 
+mod account_list;
+mod accounts_document;
 mod changes;
 mod clock;
 mod directory_keys;
@@ -17,6 +19,7 @@ mod token_cache;
 mod turns;
 mod uses;
 
+pub use accounts_document::listed_accounts;
 pub use clock::Clock;
 pub use keys_document::OpenError;
 pub use last_use::LastUses;

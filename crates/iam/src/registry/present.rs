@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::accounts_document::{self, gone, unreadable};
 use super::clock::Clock;
 use super::key_cache::KeyCache;
 use super::keys_document::{OpenError, agree};
@@ -16,12 +18,12 @@ use super::turns::Turns;
 use super::uses::Uses;
 use crate::account::AccountId;
 use crate::directory::Directory;
-use crate::documents::{Documents, Mark, StoreError, Tag};
+use crate::documents::{DocumentName, Documents, Mark, StoreError, Tag};
 use crate::identities::{RootIdentity, Unidentified};
 use crate::model::{IamCode, IamError};
 use crate::sealing::MasterKeys;
 use crate::session::Session;
-use crate::state::{Compiler, Entry, Keys, Snapshot};
+use crate::state::{Compiler, Entry, Keys, Snapshot, Trouble};
 
 /// The age up to which a state may answer requests. It counts from the beginning of the look that
 /// found the state to be the present one.
@@ -88,6 +90,8 @@ struct Looking {
     /// The store's mark for the present state; `None` if the next look has to list the documents in
     /// any case.
     mark: Option<Mark>,
+    /// The list of accounts that was read last, and the tag that it had before.
+    list: Option<(Tag, BTreeSet<AccountId>)>,
     /// The number of the last look that ended.
     last: u64,
     /// The reason why the last look failed; `None` if it succeeded.
@@ -110,12 +114,14 @@ struct Making {
     root: Arc<Session>,
     keys: Arc<Keys>,
     read: Vec<(AccountId, Read)>,
+    /// The fault of the list of accounts, if it cannot be read.
+    trouble: Option<Trouble>,
     compiler: Option<Compiler>,
 }
 
 impl Making {
     fn make(self) -> (Snapshot, Compiler) {
-        let Self { before, root, keys, read, compiler } = self;
+        let Self { before, root, keys, read, trouble, compiler } = self;
         let mut compiler = compiler.unwrap_or_else(Compiler::new);
         let mut entries = Vec::with_capacity(read.len());
         for (account, read) in read {
@@ -125,7 +131,10 @@ impl Making {
             };
             entries.push((account, entry));
         }
-        let next = Snapshot::new(before.generation() + 1, &root, entries, &keys, &mut compiler);
+        let mut next = Snapshot::new(before.generation() + 1, &root, entries, &keys, &mut compiler);
+        if let Some(trouble) = trouble {
+            next.add_trouble(trouble);
+        }
         compiler.forget_unused();
         (next, compiler)
     }
@@ -201,7 +210,10 @@ impl Registry {
         let keys = self.keys.load_full();
         agree(&*self.documents, keys.master.as_ref()).await?;
         let mut looking = self.looking.lock().await;
-        Ok(self.look_now(&mut looking).await?)
+        self.look_now(&mut looking).await?;
+        drop(looking);
+        accounts_document::complete(&*self.documents, &self.last_known()).await;
+        Ok(())
     }
 
     pub(super) fn new(
@@ -231,6 +243,7 @@ impl Registry {
             looking: tokio::sync::Mutex::new(Looking {
                 compiler: Some(compiler),
                 mark: None,
+                list: None,
                 last: 0,
                 failed: None,
             }),
@@ -303,8 +316,12 @@ impl Registry {
         let before = self.snapshot.load_full();
         let is_same = looking.mark.as_ref() == Some(&mark) && before.is_of(&root, &keys);
         if !is_same {
-            let (read, all_read) = self.read_all(&before, &keys).await?;
-            let made = Making { before, root, keys, read, compiler: looking.compiler.take() };
+            let (mut read, all_read, list) = self.read_all(&before, &keys).await?;
+            let trouble = match list {
+                Some(tag) => self.add_missing(&mut read, tag, &mut looking.list).await,
+                None => None,
+            };
+            let made = Making { before, root, keys, read, trouble, compiler: looking.compiler.take() };
             // A large account takes long enough to hold up the requests of a thread.
             let made = spawn_blocking(|| made.make()).await;
             let (next, compiler) = made.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
@@ -320,15 +337,20 @@ impl Registry {
     }
 
     /// Lists all accounts, and reads those whose documents or keys differ from the state before.
-    /// Returns the accounts, and whether all could be read.
+    /// Returns the accounts, whether all could be read, and the tag of the list of them.
     async fn read_all(
         &self,
         before: &Snapshot,
         keys: &Arc<Keys>,
-    ) -> Result<(Vec<(AccountId, Read)>, bool), StoreError> {
-        let (mut all, mut all_read) = (Vec::new(), true);
+    ) -> Result<(Vec<(AccountId, Read)>, bool, Option<Tag>), StoreError> {
+        let (mut all, mut all_read, mut list) = (Vec::new(), true, None);
         for (name, tag) in self.documents.list().await? {
-            let Some(account) = name.account() else { continue };
+            let Some(account) = name.account() else {
+                if name == DocumentName::of_accounts() {
+                    list = Some(tag);
+                }
+                continue;
+            };
             let kept = before.entry(&account).filter(|entry| entry.is_of(&tag, keys));
             let read = match kept {
                 Some(entry) => Read::Kept(entry.clone()),
@@ -342,7 +364,38 @@ impl Registry {
             all_read &= !matches!(&read, Read::Kept(entry) if entry.is_unread());
             all.push((account, read));
         }
-        Ok((all, all_read))
+        Ok((all, all_read, list))
+    }
+
+    /// Adds the accounts that are in the list and whose documents are gone: they are closed.
+    /// `known` is the list with the tag that was read last. Returns the fault of a list that cannot
+    /// be read.
+    async fn add_missing(
+        &self,
+        all: &mut Vec<(AccountId, Read)>,
+        tag: Tag,
+        known: &mut Option<(Tag, BTreeSet<AccountId>)>,
+    ) -> Option<Trouble> {
+        let there: BTreeSet<_> = all.iter().map(|(account, _)| account.clone()).collect();
+        if known.as_ref().is_some_and(|(of, listed)| *of == tag && listed.is_subset(&there)) {
+            return None;
+        }
+        // After the documents: an account that is deleted leaves the list first.
+        let listed = match accounts_document::read(&*self.documents).await {
+            Ok((document, _)) => document.accounts,
+            Err(why) => return Some(unreadable(&why)),
+        };
+        for account in listed.difference(&there) {
+            // It may have been made since the documents were listed.
+            let read = match self.documents.read(&DocumentName::of_account(account)).await {
+                Ok(Some((json, tag))) => Read::Anew(json, tag),
+                Ok(None) => Read::Kept(gone(account)),
+                Err(why) => Read::Kept(Entry::closed(account, None, why.to_string())),
+            };
+            all.push((account.clone(), read));
+        }
+        *known = Some((tag, listed));
+        None
     }
 
     /// True if the store may be looked at because of an unknown access key.

@@ -187,6 +187,16 @@ impl Snapshot {
         })
     }
 
+    /// Returns the ids of all accounts, including closed ones.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &AccountId> {
+        self.accounts.keys()
+    }
+
+    /// Adds a fault in a document that is not an account's.
+    pub(crate) fn add_trouble(&mut self, trouble: Trouble) {
+        self.troubles.push(trouble);
+    }
+
     /// Returns the number of accounts, including closed ones.
     pub fn accounts_count(&self) -> usize {
         self.accounts.len()

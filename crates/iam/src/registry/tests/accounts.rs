@@ -92,7 +92,71 @@ async fn nothing_is_written_before_there_is_something() {
     let claims = Claims::new(SessionKind::User, id(ACCOUNT), Who::Root(id(ACCOUNT)), "root", 0, 1);
     assert_eq!(gateway.registry.issue(&claims).unwrap_err().code, IamCode::NotImplemented);
     let names: Vec<_> = documents.list().await.unwrap().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, [DocumentName::of_account(&id(ACCOUNT))]);
+    assert_eq!(names, [DocumentName::of_account(&id(ACCOUNT)), DocumentName::of_accounts()]);
+}
+
+async fn remove(documents: &MemoryDocuments, name: &DocumentName) -> Bytes {
+    let (json, tag) = documents.read(name).await.unwrap().unwrap();
+    documents.replace(name, Some(&tag), None).await.unwrap();
+    json
+}
+
+/// Users are not taken for unknown because somebody removed the document that has them.
+#[tokio::test]
+async fn a_document_that_was_removed_closes_its_account() {
+    let [one, other] = gateways().await;
+    let key = one.user("alice").await;
+    let lab = one.registry.create_account("lab").await.unwrap();
+    let documents = &one.store.inner;
+    let name = DocumentName::of_account(&id(ACCOUNT));
+    let json = remove(documents, &name).await;
+    // A gateway that starts later knows it as well.
+    let late = gateway_with(documents, &one.clock, &[FIRST]).await;
+    for gateway in [&one, &other, &late] {
+        let state = gateway.registry.look().await.unwrap();
+        assert!(state.account(&lab).is_some() && state.account(&id(ACCOUNT)).is_none());
+        let closed: Vec<_> = state.closed().map(ToString::to_string).collect();
+        assert!(closed[0].contains("the document was removed"), "{closed:?}");
+        assert_eq!(state.troubles().len(), 1);
+        assert_eq!(kind(&gateway.ask(&key, None).await), "unavailable");
+        let create =
+            |document: &mut AccountDocument, cx: &Context<'_>| document.create_user(&new_user("bob"), cx);
+        let refused = gateway.registry.change(&id(ACCOUNT), &create).await.unwrap_err();
+        assert_eq!(refused.code, IamCode::ServiceUnavailable);
+        // The look after this one has nothing to do.
+        let before = gateway.store.counts()[1];
+        gateway.registry.look().await.unwrap();
+        assert_eq!(gateway.store.counts()[1], before);
+    }
+    documents.replace(&name, None, Some(json)).await.unwrap();
+    for gateway in [&one, &other, &late] {
+        gateway.registry.look().await.unwrap();
+        assert_eq!(kind(&gateway.ask(&key, None).await), "session");
+    }
+}
+
+/// An account that is deleted is not missed, nor is a list that an older version did not write.
+#[tokio::test]
+async fn deleted_accounts_are_not_missed() {
+    let [one, other] = gateways().await;
+    one.user("alice").await;
+    let lab = one.registry.create_account("lab").await.unwrap();
+    one.registry.update_account(&lab, None, Some(true)).await.unwrap();
+    one.registry.delete_account(&lab).await.unwrap();
+    for gateway in [&one, &other] {
+        let state = gateway.registry.look().await.unwrap();
+        assert_eq!((state.closed().count(), state.troubles().len()), (0, 0));
+    }
+    let documents = &one.store.inner;
+    let list = remove(documents, &DocumentName::of_accounts()).await;
+    assert_eq!(one.registry.look().await.unwrap().closed().count(), 0);
+    gateway_with(documents, &one.clock, &[FIRST]).await;
+    let (again, tag) = documents.read(&DocumentName::of_accounts()).await.unwrap().unwrap();
+    assert_eq!(again, list, "a start completes the list");
+    // One that cannot be read closes no account.
+    documents.replace(&DocumentName::of_accounts(), Some(&tag), Some(Bytes::from("{"))).await.unwrap();
+    let state = one.registry.look().await.unwrap();
+    assert_eq!((state.closed().count(), state.troubles().len()), (0, 1));
 }
 
 #[tokio::test]
