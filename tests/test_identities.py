@@ -233,14 +233,20 @@ def test_a_document_that_cannot_be_read(gateways, registry, damage):
     [line] = [line for line in server.log.splitlines() if "is damaged or contradicts another" in line]
     assert server.account in line and key.secret_key not in line
     assert metric(server, "slipway_identities_faults") == 1
-    assert readiness(server)[0] == 200, "root and other accounts are served"
+    status, body = readiness(server)
+    assert status == 200, "root and other accounts are served"
+    assert body.startswith(
+        f"ready\nnote: the account {server.account} is closed, since its document cannot be read"
+    )
+    said = run("ready", server.operations.removeprefix("http://"))
+    assert said.startswith("ready\n") and "is closed" in said
     put(whole)
     wait_for(alice, "AccessDenied")
     assert metric(server, "slipway_identities_faults") == 0
 
 
 def test_a_document_that_was_removed(gateways, registry):
-    """The account's users are not unknown: the account is closed, and the log and `fsck` say so."""
+    """The account's users are not unknown: the account is closed, and the log, `slipway ready` and `fsck` say so."""
     server = gateways[0]
     key = registry.user("alice")
     alice = client(server, key)
@@ -258,6 +264,10 @@ def test_a_document_that_was_removed(gateways, registry):
     time.sleep(2)
     logged = [line for line in server.log.splitlines() if "is damaged or contradicts another" in line]
     assert len(logged) == 1 and says in logged[0]
+    status, body = readiness(server)
+    assert status == 200 and body.startswith("ready\nnote: the account ") and says in body
+    said = run("ready", server.operations.removeprefix("http://"))
+    assert said.startswith("ready\n") and f"the account {server.account} is closed" in said
     said = run("fsck", server.tree, status=1)
     assert f"identities-damaged: {file}: the document is gone" in said and "1 problem" in said
     # A gateway that starts later has not seen that there was one.

@@ -16,6 +16,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The largest number of characters of the reason that are shown, since another program may have
 /// sent it.
 const REASON_MAX: usize = 500;
+/// The largest number of notes that are shown.
+const NOTES_MAX: usize = 16;
 
 /// Options of `slipway ready`.
 #[derive(Debug, Clone, Args)]
@@ -36,8 +38,11 @@ pub fn run(options: &ReadyOptions) -> ExitCode {
     let start = Instant::now();
     loop {
         let error = match ask(&options.address) {
-            Ok(()) => {
+            Ok(notes) => {
                 console.say("ready");
+                for note in notes {
+                    console.say(&note);
+                }
                 return OK.into();
             }
             Err(error) => error,
@@ -51,14 +56,20 @@ pub fn run(options: &ReadyOptions) -> ExitCode {
     }
 }
 
-fn ask(address: &str) -> Result<(), String> {
+fn ask(address: &str) -> Result<Vec<String>, String> {
     let answer = operators::get(address, "/-/ready")?;
     verdict(&answer).map_err(|why| format!("{address}: {why}"))
 }
 
-fn verdict(answer: &Answer) -> Result<(), String> {
+/// Returns the notes about what the gateway does not serve although it is ready.
+fn verdict(answer: &Answer) -> Result<Vec<String>, String> {
+    let notes = answer.body.strip_prefix("ready\n").map(|notes| notes.lines().take(NOTES_MAX));
+    let notes = notes.map(Iterator::collect::<Vec<_>>);
+    let notes = notes.filter(|notes| notes.iter().all(|note| note.starts_with("note: ")));
     match (answer.status, answer.body.as_str()) {
-        (200, "ready\n") => Ok(()),
+        (200, _) if let Some(notes) = notes => {
+            Ok(notes.into_iter().map(|note| note.chars().take(REASON_MAX).collect()).collect())
+        }
         (503, body) if !body.is_empty() => Err(body.trim_end().chars().take(REASON_MAX).collect()),
         _ => Err(operators::STRANGER.to_owned()),
     }
@@ -71,12 +82,16 @@ mod tests {
     #[test]
     fn answers() {
         let answer = |status, body: &str| Answer { status, body: body.to_owned() };
-        assert_eq!(verdict(&answer(200, "ready\n")), Ok(()));
+        assert_eq!(verdict(&answer(200, "ready\n")), Ok(Vec::new()));
+        let noted = verdict(&answer(200, "ready\nnote: the account 123456789012 is closed\n"));
+        assert_eq!(noted.unwrap(), ["note: the account 123456789012 is closed"]);
         let unready = verdict(&answer(503, "not ready: the server is stopping\n"));
         assert_eq!(unready.unwrap_err(), "not ready: the server is stopping");
         let long = verdict(&answer(503, &"x".repeat(100_000)));
         assert_eq!(long.unwrap_err().len(), REASON_MAX);
-        for other in [answer(200, "<html>"), answer(503, ""), answer(404, "ready\n")] {
+        for other in
+            [answer(200, "<html>"), answer(200, "ready\n<html>"), answer(503, ""), answer(404, "ready\n")]
+        {
             assert!(verdict(&other).unwrap_err().contains("--ops-listen"), "{other:?}");
         }
     }

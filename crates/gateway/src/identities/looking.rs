@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use backend::seldom::Seldom;
-use iam::{Registry, Snapshot};
+use iam::{Closed, Registry, Snapshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::limits::{IDENTITIES_READY_AGE_MAX, IDENTITIES_TROUBLES_SHOWN};
+use crate::text::visible;
 
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// The largest number of closed accounts that are told to who asks whether the gateway is ready.
+const CLOSED_SHOWN: usize = 8;
 
 /// The results of the looks.
 #[derive(Debug, Default)]
@@ -51,6 +54,20 @@ impl Looks {
         *last = why;
         differs
     }
+}
+
+/// Returns the accounts that are closed, as sentences. The gateway is ready nevertheless: all
+/// gateways of the directory have the same document, so that none of them could take its place, and
+/// root, other accounts and anonymous requesters are served.
+pub fn closed_accounts(registry: &Registry) -> Vec<String> {
+    let state = registry.last_known();
+    let said = |closed: &Closed| visible(&closed.to_string(), false).into_owned();
+    let mut sentences: Vec<_> = state.closed().take(CLOSED_SHOWN).map(said).collect();
+    let more = state.closed().count() - sentences.len();
+    if more > 0 {
+        sentences.push(format!("{more} more accounts are closed"));
+    }
+    sentences
 }
 
 /// Returns a sentence about the master key that this gateway lacks, if it can accept no user for

@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::descriptors::{Counter, Descriptors};
 use crate::gateway::Gateway;
+use crate::identities::looking::closed_accounts;
 use crate::limits::{
     OPERATIONS_CONNECTIONS_MAX, OPERATIONS_HEAD_TIME_MAX, OPERATIONS_TIME_MAX, READY_TIME_MAX,
 };
@@ -165,7 +166,11 @@ async fn answer(observed: &Observed, request: &Request<Incoming>) -> Response<Fu
     match request.uri().path() {
         "/-/live" => plain(StatusCode::OK, "live\n".to_owned()),
         "/-/ready" => match ready(observed).await {
-            Ok(()) => plain(StatusCode::OK, "ready\n".to_owned()),
+            Ok(()) => {
+                let closed = closed_accounts(&observed.gateway.registry);
+                let notes = closed.iter().map(|why| format!("note: {why}\n"));
+                plain(StatusCode::OK, std::iter::once("ready\n".to_owned()).chain(notes).collect())
+            }
             Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
         },
         "/metrics" => {
