@@ -12,7 +12,9 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.server import ACCESS_KEY, Server, StartFailed, binary, by_other_mount
+from support.registry import MASTER_KEY, Registry, check_known, client
+from support.server import ACCESS_KEY, KEYS, Server, StartFailed, binary, by_other_mount
+from support.tools import run
 
 OTHER = "111122223333"
 
@@ -281,6 +283,35 @@ class TestGiven:
         with pytest.raises(StartFailed, match=f"belongs to account {first.account}, not {OTHER}"):
             make_server("--account-id", OTHER)
         assert make_server("--account-id", first.account).account == first.account
+
+    def test_with_users_it_is_kept(self, make_server):
+        """With another id all users would be left behind: they are the account's."""
+        env = {**KEYS, "SLIPWAY_MASTER_KEY": MASTER_KEY}
+        first = make_server(env=env)
+        with Registry(first.tree, first.account) as registry:
+            key = registry.user("alice")
+        first.stop()
+        file = first.tree / ".slipway" / "account.toml"
+        kept = file.read_text()
+        changed = kept.replace(first.account, OTHER)
+        for text, options in ((changed, ()), (None, ("--account-id", OTHER)), (changed, ("--read-only",))):
+            file.unlink() if text is None else file.write_text(text)
+            says = f"account of the directory is {OTHER}, .* stored are of the account {first.account}"
+            with pytest.raises(StartFailed, match=says) as refused:
+                make_server(*options, env=env)
+            assert f'write account_id = "{first.account}" into {file}' in str(refused.value)
+            assert f"identities-damaged: {file}: " in run("fsck", first.tree, status=1)
+        assert run("fsck", first.tree, status=1).count(first.account) >= 1
+        file.write_text(kept)
+        assert "0 problems" in run("fsck", first.tree)
+        check_known(client(make_server(env=env), key))
+
+    def test_without_users_it_can_be_changed(self, make_server):
+        first = make_server()
+        first.stop()
+        file = first.tree / ".slipway" / "account.toml"
+        file.write_text(file.read_text().replace(first.account, OTHER))
+        assert make_server().account == OTHER
 
     @pytest.mark.parametrize("text", ["", "12345678901", "1234567890123", "1234-5678-90", "x23456789012"])
     def test_no_account_id(self, make_server, text):

@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use crate::state_dir::{self, Access};
 
-const FILE: &str = "account.toml";
+/// The name of the file with the account, in the state directory.
+pub const FILE: &str = "account.toml";
 /// The mode of the account's file. Others may read it: the account is not a secret, and their tools
 /// may need it.
 const MODE: u32 = 0o644;
@@ -37,7 +38,13 @@ pub fn find(given: Option<&AccountId>, state_dir: Option<&Path>, access: Access)
 /// True if the state directory at the path `own` below `above` names an account, which means that
 /// gateways have served the directory that contains it.
 pub fn is_kept(above: &Path, own: &str) -> bool {
-    matches!(state_dir::read_below(above, own, FILE), Ok(Some(text)) if parse(&text).is_ok())
+    kept_in(above, own).is_some()
+}
+
+/// Returns the account that the state directory at the path `own` below `above` names; `None` if it
+/// names none.
+pub fn kept_in(above: &Path, own: &str) -> Option<AccountId> {
+    state_dir::read_below(above, own, FILE).ok().flatten().and_then(|text| parse(&text).ok())
 }
 
 fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<AccountId, String> {
@@ -89,8 +96,9 @@ fn kept(given: Option<&AccountId>, state_dir: &Path, access: Access) -> Result<A
 fn agreed(given: Option<&AccountId>, kept: AccountId, state_dir: &Path) -> Result<AccountId, String> {
     match given {
         Some(given) if *given != kept => Err(format!(
-            "{}: the directory belongs to account {kept}, not {given}: leave out --account-id; or, to change the \
-             account, stop all gateways of the directory and write the new id into this file",
+            "{}: the directory belongs to account {kept}, not {given}: leave out --account-id. Another id can be \
+             written into this file while no gateway of the directory runs, and only as long as the account has no \
+             users, groups, roles and policies: these, and the encryption of their keys, are of {kept} for good",
             state_dir.join(FILE).display()
         )),
         _ => Ok(kept),

@@ -288,8 +288,11 @@ async fn open_identities(
     root: &RootIdentity,
     master_keys: Option<MasterKeys>,
 ) -> Result<Arc<Registry>, Failure> {
-    let (stores, tree) = ((&options.store, store), (Path::new(&options.dir), options.dir == NULL));
-    Ok(open_registry(stores, tree, Access::of(options.read_only), root, master_keys).await?)
+    let dir = Path::new(&options.dir);
+    let (stores, tree) = ((&options.store, store), (dir, options.dir == NULL));
+    let registry = open_registry(stores, tree, Access::of(options.read_only), root, master_keys).await?;
+    identities::check_account(&registry, dir, root.session().principal.account.id()).await?;
+    Ok(registry)
 }
 
 /// Starts what is done beside requests, until the runtime ends.

@@ -12,7 +12,7 @@ mod store;
 use std::path::Path;
 use std::sync::Arc;
 
-use iam::{Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, StoreError};
+use iam::{AccountId, Documents, MasterKeys, MemoryDocuments, OpenError, Registry, RootIdentity, StoreError};
 
 pub use clock::SystemClock;
 pub use in_tree::InTree;
@@ -20,7 +20,8 @@ pub use looking::Looks;
 pub use options::{StoreOptions, VARIABLE};
 pub use store::Store;
 
-use crate::state_dir::Access;
+use crate::account;
+use crate::state_dir::{Access, STATE_DIR};
 
 /// Opens the store of identities: the named one, or else that in the tree `dir`. Without a tree (if
 /// nothing is stored), documents are kept in memory. Nothing is written to the tree before the
@@ -72,6 +73,24 @@ pub async fn open_registry(
         let is_of_keys = matches!(error, OpenError::NoMasterKey(_) | OpenError::OtherMasterKeys { .. });
         NotOpened { message, is_of_keys }
     })
+}
+
+/// Fails if the account of the directory `dir` has nothing in the store, and the account of another
+/// directory has: the id of the account was changed, by hand or because its file was lost. All
+/// users would be left behind without a word.
+pub async fn check_account(registry: &Registry, dir: &Path, own: &AccountId) -> Result<(), String> {
+    let others = registry.accounts_of_other_directories().await;
+    let [other, ..] = &others[..] else { return Ok(()) };
+    let all: Vec<_> = others.iter().map(ToString::to_string).collect();
+    Err(format!(
+        "{}: the account of the directory is {own}, which has no users, groups, roles and policies; those that are \
+         stored are of the account {}, and would not count: write account_id = \"{other}\" into {}, or give \
+         --account-id {other} where there is no such file. The id of an account that has users cannot be changed, \
+         since their ARNs and the encryption of their keys have it",
+        dir.display(),
+        all.join(", "),
+        dir.join(STATE_DIR).join(account::FILE).display()
+    ))
 }
 
 /// Warns if the tree has documents although its identities are kept elsewhere.

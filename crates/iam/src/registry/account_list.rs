@@ -1,6 +1,6 @@
 //! The list of the accounts that have documents, as changes of accounts change it.
 
-use super::accounts_document::{self, AccountsDocument};
+use super::accounts_document::{self, AccountsDocument, has_document};
 use super::present::Registry;
 use crate::account::AccountId;
 use crate::documents::StoreError;
@@ -26,5 +26,21 @@ impl Registry {
             document.of_directories.remove(account);
         };
         accounts_document::change(&*self.documents, &change).await
+    }
+
+    /// Returns the accounts of other directories that have users here, if the account of this
+    /// directory has nothing: most likely the directory was theirs, and its account's id was
+    /// changed. An account without a name is one of a directory, since `CreateAccount` needs a
+    /// name.
+    pub async fn accounts_of_other_directories(&self) -> Vec<AccountId> {
+        let state = self.last_known();
+        if has_document(&state, state.root().principal.account.id()) {
+            return Vec::new();
+        }
+        let listed = accounts_document::read(&*self.documents).await;
+        let listed = listed.map(|(document, _)| document.of_directories).unwrap_or_default();
+        let is_nameless = |id| state.account(id).is_some_and(|there| there.document().name.is_empty());
+        let others = state.ids().filter(|id| has_document(&state, id));
+        others.filter(|id| listed.contains(*id) || is_nameless(id)).cloned().collect()
     }
 }

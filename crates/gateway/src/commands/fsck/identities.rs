@@ -9,6 +9,9 @@ use iam::model::AccountDocument;
 use iam::{AccountId, DocumentName, listed_accounts};
 use serde::de::IgnoredAny;
 
+use crate::account;
+use crate::state_dir::STATE_DIR;
+
 /// The directory of the documents, in DIR.
 const PLACE: &str = ".slipway/iam";
 
@@ -34,6 +37,7 @@ pub(super) fn problems(dir: &Path) -> Vec<Problem> {
         }
     }
     problems.extend(missing(&documents, &place, &accounts));
+    problems.extend(of_other_account(dir, &accounts));
     problems
 }
 
@@ -90,4 +94,22 @@ fn missing(
         problem(&place.join(format!("{}.json", DocumentName::of_account(&id))), why)
     });
     gone.collect()
+}
+
+/// Tells if the directory's account has no document, and the account of another directory has one:
+/// the id of the account was changed, or its file is gone.
+fn of_other_account(dir: &Path, accounts: &BTreeMap<AccountId, Option<Box<str>>>) -> Option<Problem> {
+    let own = account::kept_in(dir, STATE_DIR);
+    if own.as_ref().is_some_and(|own| accounts.contains_key(own)) {
+        return None;
+    }
+    // An account that is made in a directory has a name.
+    let is_nameless = |name: &Option<Box<str>>| name.as_ref().is_some_and(|name| name.is_empty());
+    let (other, _) = accounts.iter().find(|(_, name)| is_nameless(name))?;
+    let own = own.map_or_else(|| "is not known".to_owned(), |own| format!("is {own}"));
+    let why = format!(
+        "the account of the directory {own}, and the users that are stored are of the account {other}: no gateway \
+         starts. Write account_id = \"{other}\" into this file"
+    );
+    Some(problem(&dir.join(STATE_DIR).join(account::FILE), why))
 }

@@ -11,6 +11,7 @@ use super::rows::{Row, Shape};
 use super::taking::{Wanted, take_over};
 use crate::commands::master_key::{Prepared, TreeOptions, told};
 use crate::credentials;
+use crate::identities;
 use crate::state_dir::STATE_DIR;
 
 /// The options that all imports of identities have.
@@ -48,10 +49,12 @@ impl Tree {
         let Prepared { runtime, documents, keys, root, clock } = Prepared::of(options, dry_run)?;
         let account = root.session().principal.account.id().clone();
         let registry = runtime.block_on(Registry::open(documents, Some(keys), &root, clock));
+        let registry = registry.map_err(|e| e.to_string())?;
+        runtime.block_on(identities::check_account(&registry, &options.dir, &account))?;
         let state_dir = options.dir.join(STATE_DIR);
         let found = credentials::find_again(None, |name| std::env::var(name).ok(), Some(&state_dir));
         let root_key = found.ok().map(|root| root.credential.access_key);
-        Ok(Self { registry: registry.map_err(|e| e.to_string())?, runtime, account, root_key })
+        Ok(Self { runtime, registry, account, root_key })
     }
 
     /// Imports identities into the account of the tree, in one change. A dry run changes nothing,

@@ -159,6 +159,32 @@ async fn deleted_accounts_are_not_missed() {
     assert_eq!((state.closed().count(), state.troubles().len()), (0, 1));
 }
 
+/// With another id, the account of the directory is empty, and its users are those of another.
+#[tokio::test]
+async fn users_of_an_account_with_another_id_are_found() {
+    let [one] = gateways().await;
+    let documents = &one.store.inner;
+    let others = async |of: &str| {
+        let principal = Principal::root(Arc::new(Account::new(id(of))), None);
+        let root = RootIdentity::new(principal, nobodys());
+        let (store, clock) = (Watched::new(documents), Arc::clone(&one.clock));
+        let registry = Registry::open(store, master_keys(&[FIRST]), &root, clock).await.unwrap();
+        registry.accounts_of_other_directories().await
+    };
+    // An account that was made is no directory's.
+    let lab = one.registry.create_account("lab").await.unwrap();
+    assert_eq!(others("999999999999").await, []);
+    one.user("alice").await;
+    assert_eq!(others(ACCOUNT).await, []);
+    assert_eq!(others("999999999999").await, [id(ACCOUNT)]);
+    // Also if it has got a name, or its document is gone.
+    one.registry.update_account(&id(ACCOUNT), Some("mine"), None).await.unwrap();
+    assert_eq!(others("999999999999").await, [id(ACCOUNT)]);
+    remove(documents, &DocumentName::of_account(&id(ACCOUNT))).await;
+    assert_eq!(others("999999999999").await, [id(ACCOUNT)]);
+    assert_eq!(others(lab.as_str()).await, []);
+}
+
 #[tokio::test]
 async fn master_keys_are_rotated() {
     let [one, other] = gateways().await;
