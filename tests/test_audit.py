@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from botocore.exceptions import ClientError
+from test_admin import ours
 from test_operations import look, metrics
 from test_reload import reload
 
@@ -248,6 +249,68 @@ def test_actions_of_iam(server, account, log):
     assert (line["outcome"], line["action"], line["lacking"]) == ("deny", "iam:DeleteUser", ["identity"])
     line = line_of(log, sts.get_caller_identity())
     assert (line["action"], line["decided_by"]) == ("sts:GetCallerIdentity", "anybody")
+
+
+def test_whom_actions_are_about(server, account, log):
+    """The resource of each action that is done with something is its ARN, also of Slipway's own; keys and policies
+    are named besides."""
+    iam = client(server, "iam")
+    iam.create_user(UserName="bob", Path="/staff/")
+    trust = {"Effect": "Allow", "Principal": {"AWS": account}, "Action": "sts:AssumeRole"}
+    iam.create_role(RoleName="reader", AssumeRolePolicyDocument=policy(trust))
+    iam.create_group(GroupName="dev")
+    bob, role = f"arn:aws:iam::{account}:user/staff/bob", f"arn:aws:iam::{account}:role/reader"
+
+    def line(call, **members) -> dict:
+        return line_of(log, call(**members))
+
+    reads = "arn:aws:iam::aws:policy/AmazonS3ReadOnlyAccess"
+    for call, members in (
+        (iam.attach_user_policy, {"PolicyArn": reads}),
+        (iam.put_user_permissions_boundary, {"PermissionsBoundary": reads}),
+        (iam.detach_user_policy, {"PolicyArn": reads}),
+    ):
+        told = line(call, UserName="bob", **members)
+        assert (told["resource"], told["target_policy"]) == (bob, reads)
+    assert "target_policy" not in line(iam.delete_user_permissions_boundary, UserName="bob")
+    made = iam.create_policy(PolicyName="own", PolicyDocument=policy(allow("s3:GetObject")))
+    own = made["Policy"]["Arn"]
+    assert line_of(log, made)["resource"] == line(iam.get_policy, PolicyArn=own)["resource"] == own
+    key = iam.create_access_key(UserName="bob")["AccessKey"]["AccessKeyId"]
+    told = line(iam.update_access_key, UserName="bob", AccessKeyId=key, Status="Inactive")
+    assert (told["resource"], told["target_key"]) == (bob, key)
+    told = line(iam.get_access_key_last_used, AccessKeyId=key)
+    assert (told["resource"], told["target_key"]) == (bob, key)
+    # What is no key of the user's may be a secret.
+    told = line_of(log, refusal(iam.delete_access_key, UserName="bob", AccessKeyId="wJalrXUtnFEMIK7MDENGbPx"))
+    assert told["resource"] == bob and "target_key" not in told
+    told = line(iam.delete_access_key, UserName="bob", AccessKeyId=key)
+    assert (told["resource"], told["target_key"]) == (bob, key)
+
+    def mine(action: str, **members) -> dict:
+        _, document = ours(server, action, **members)
+        request = document.findtext(".//{*}RequestId")
+        return line_of(log, {"ResponseMetadata": {"RequestId": request}})
+
+    for action, members, resource in (
+        ("SetDisabled", {"UserName": "bob", "Disabled": "true"}, bob),
+        ("SetDisabled", {"RoleName": "reader", "Disabled": "true"}, role),
+        ("SetPosixIdentity", {"UserName": "bob", "Identity": "1001:100"}, bob),
+        ("SetPosixIdentity", {"RoleName": "reader", "Identity": "1001:100"}, role),
+        (
+            "SetGroupOfDirectory",
+            {"GroupName": "dev", "DirectoryGroup": "cn=dev,dc=lab"},
+            f"arn:aws:iam::{account}:group/dev",
+        ),
+        ("GetAccount", {"AccountId": account}, f"arn:aws:iam::{account}:root"),
+        ("ListAccounts", {}, "*"),
+        ("SetBucketOwner", {"BucketName": "lab", "AccountId": account}, "arn:aws:s3:::lab"),
+    ):
+        told = mine(action, **members)
+        assert (told["action"], told["decided_by"]) == (f"slipway:{action}", "administrator")
+        assert told["resource"] == resource, action
+    other = mine("CreateAccount", AccountName="lab")
+    assert other["resource"] == "*", "it has no id yet"
 
 
 def test_sessions_of_roles(server, account, lab, log):

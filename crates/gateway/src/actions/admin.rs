@@ -104,12 +104,21 @@ fn new_key((made, created): &(Credential, Timestamp)) -> AccessKey<'_> {
     }
 }
 
-/// Implements the target of actions on accounts: it is nothing, since no policy can name accounts,
-/// and only the administrator may do these actions.
+/// Implements the target of actions that are not done with one thing. No policy decides about the
+/// actions of this file, which only the administrator may do: targets are for the audit log.
 macro_rules! with_nothing {
     () => {
         fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
             Ok(Target::nothing())
+        }
+    };
+}
+
+/// Implements the target of actions on an account.
+macro_rules! with_account {
+    () => {
+        fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+            Ok(Target::of_account(self.account_id))
         }
     };
 }
@@ -130,7 +139,7 @@ impl<'f> Perform<'f> for api::CreateAccount<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::GetAccount<'f> {
-    with_nothing! {}
+    with_account! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let found = open(&call.state, &account_id(self.account_id)?)?;
@@ -156,7 +165,7 @@ impl Perform<'_> for api::ListAccounts {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateAccount<'f> {
-    with_nothing! {}
+    with_account! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let id = account_id(self.account_id)?;
@@ -179,7 +188,7 @@ impl<'f> Perform<'f> for api::UpdateAccount<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteAccount<'f> {
-    with_nothing! {}
+    with_account! {}
 
     /// Looks for buckets only if the account is disabled: otherwise a bucket could be made after
     /// the look. An account that is not disabled is refused in any case.
@@ -237,7 +246,7 @@ async fn check_without_buckets(call: &ActionCall<'_>, id: &AccountId) -> Result<
 
 #[async_trait]
 impl<'f> Perform<'f> for api::CreateRootAccessKey<'f> {
-    with_nothing! {}
+    with_account! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let id = account_id(self.account_id)?;
@@ -248,7 +257,7 @@ impl<'f> Perform<'f> for api::CreateRootAccessKey<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::ListRootAccessKeys<'f> {
-    with_nothing! {}
+    with_account! {}
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let found = open(&call.state, &account_id(self.account_id)?)?;
@@ -268,7 +277,11 @@ impl<'f> Perform<'f> for api::ListRootAccessKeys<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteRootAccessKey<'f> {
-    with_nothing! {}
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        let there = account_id(self.account_id).ok().and_then(|id| call.state.account(&id));
+        let keys = there.map_or(&[][..], |account| &account.document().root_keys);
+        Ok(Target::of_account(self.account_id).on_key(self.access_key_id, keys))
+    }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let (account, id) = (account_id(self.account_id)?, key_id(self.access_key_id)?);
@@ -282,7 +295,9 @@ impl<'f> Perform<'f> for api::DeleteRootAccessKey<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::SetDisabled<'f> {
-    with_nothing! {}
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_one(self.account_id, (self.user_name, self.role_name)))
+    }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let disabled = self.disabled.ok_or_else(|| invalid("Must specify Disabled."))?;
@@ -332,7 +347,9 @@ async fn check_posix(identity: &Posix, call: &ActionCall<'_>) -> Result<(), Quer
 
 #[async_trait]
 impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
-    with_nothing! {}
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_one(self.account_id, (self.user_name, self.role_name)))
+    }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let identity = self.identity.map(str::parse::<Posix>).transpose().map_err(invalid)?;
@@ -350,7 +367,9 @@ impl<'f> Perform<'f> for api::SetPosixIdentity<'f> {
 
 #[async_trait]
 impl<'f> Perform<'f> for api::SetGroupOfDirectory<'f> {
-    with_nothing! {}
+    fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
+        Ok(call.of_group(self.group_name))
+    }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
         let group = name("GroupName", self.group_name)?;

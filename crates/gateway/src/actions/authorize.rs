@@ -9,7 +9,7 @@ use super::call::ActionCall;
 use super::perform::Perform;
 use super::target::Target;
 use crate::access::{Asker, Subject};
-use crate::audit::NoPolicy;
+use crate::audit::{Named, NoPolicy};
 use crate::gateway::Gateway;
 use crate::request::RequestContext;
 
@@ -41,13 +41,17 @@ pub(super) fn check<'f, P: Perform<'f>>(
 ) -> Result<(), QueryError> {
     let permission = match row.permission {
         Permission::Unasked => {
-            note(call, row, NoPolicy::Anybody, true);
+            note(call, row, (&Target::nothing(), NoPolicy::Anybody), true);
             return Ok(());
         }
         Permission::Administrator => {
             let caller = &call.session.principal.arn;
             let is_root = call.session.key_kind == KeyKind::Root;
-            note(call, row, NoPolicy::Administrator, is_root);
+            if call.asker.trail.is_some() {
+                // What is wrong with the parameters is told when it is performed, to root alone.
+                let target = input.target(call).unwrap_or_else(|_| Target::nothing());
+                note(call, row, (&target, NoPolicy::Administrator), is_root);
+            }
             return if is_root { Ok(()) } else { Err(QueryError::not_administrator(caller, row.name)) };
         }
         Permission::Of(name) => name,
@@ -80,7 +84,7 @@ pub(super) fn may(
             values: &values,
             own_values: &own_values,
         };
-        if decide(call.asker, &question) != Decision::Allow {
+        if decide_naming(call.asker, &question, target.named(action)) != Decision::Allow {
             let why = Policies.decide_action_explained(&question).why_not(permission);
             return Err(denied(call, permission, &as_sent(call, arn), why.as_deref()));
         }
@@ -89,14 +93,15 @@ pub(super) fn may(
 }
 
 /// Adds a line to the audit log about an action that no policy decides about.
-fn note(call: &ActionCall<'_>, row: &ActionInfo, by: NoPolicy, is_allowed: bool) {
+fn note(call: &ActionCall<'_>, row: &ActionInfo, (target, by): (&Target<'_>, NoPolicy), is_allowed: bool) {
     if let Some(trail) = call.asker.trail {
         let service = match row.service {
             Service::Sts => "sts",
             Service::Iam => "iam",
             Service::Slipway => "slipway",
         };
-        trail.decided_without(call.requester, &format!("{service}:{}", row.name), by, is_allowed);
+        let (action, named) = (format!("{service}:{}", row.name), target.named(row.action));
+        trail.decided_without(call.requester, (&action, target.arn()), named, by, is_allowed);
     }
 }
 
@@ -114,9 +119,15 @@ fn as_sent(call: &ActionCall<'_>, arn: &str) -> String {
 
 /// Decides a question. If there is an audit log, adds a line to it.
 pub(super) fn decide(asker: &Asker<'_>, question: &ActionQuestion<'_>) -> Decision {
+    decide_naming(asker, question, Named::default())
+}
+
+/// Decides as [`decide`], about an action that names more than its resource.
+fn decide_naming(asker: &Asker<'_>, question: &ActionQuestion<'_>, named: Named<'_>) -> Decision {
     let Some(trail) = asker.trail else { return Policies.decide_action(question) };
     let explained = Policies.decide_action_explained(question);
-    trail.decided(question.requester, &question.action.to_string(), question.resource, &explained);
+    let action = question.action.to_string();
+    trail.decided_naming(question.requester, (&action, question.resource), named, &explained);
     explained.decision
 }
 

@@ -44,7 +44,8 @@ fn failed(error: BackendError, bucket: &str) -> QueryError {
 #[async_trait]
 impl<'f> Perform<'f> for api::SetBucketOwner<'f> {
     fn target<'v>(&'v self, _: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
-        Ok(Target::nothing())
+        let bucket = BucketName::new(self.bucket_name).map_err(|_| missing(self.bucket_name))?;
+        Ok(Target::new(format!("arn:aws:s3:::{bucket}")))
     }
 
     /// Refuses a disabled account: DeleteAccount deletes only disabled accounts, after it has

@@ -70,7 +70,7 @@ impl<'f> Perform<'f> for api::CreateAccessKey<'f> {
 #[async_trait]
 impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
     fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
-        call.of_key_owner(self.user_name)
+        call.of_key(self.access_key_id, self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -91,7 +91,7 @@ impl<'f> Perform<'f> for api::UpdateAccessKey<'f> {
 #[async_trait]
 impl<'f> Perform<'f> for api::DeleteAccessKey<'f> {
     fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
-        call.of_key_owner(self.user_name)
+        call.of_key(self.access_key_id, self.user_name)
     }
 
     async fn perform(self, call: &ActionCall<'_>) -> Result<String, QueryError> {
@@ -130,7 +130,9 @@ impl<'f> Perform<'f> for api::GetAccessKeyLastUsed<'f> {
 
     fn target<'v>(&'v self, call: &'v ActionCall<'_>) -> Result<Target<'v>, QueryError> {
         let hidden = || QueryError::access_key_hidden(&call.session.principal.arn, self.access_key_id);
-        Ok(call.of_owner(&owner_of(call, self.access_key_id).ok_or_else(hidden)?))
+        let owner = owner_of(call, self.access_key_id).ok_or_else(hidden)?;
+        let keys = call.document().keys_of(&owner).unwrap_or_default();
+        Ok(call.of_owner(&owner).on_key(self.access_key_id, keys))
     }
 
     /// Returns the same error for a key whose owner's keys the requester may not see, and for a key

@@ -1,11 +1,12 @@
 //! The target of an action, for the policies that decide about it.
 
-use iam::model::{KeyOwner, PolicyArn, Tags, arn_of};
-use iam::tag_value;
+use iam::model::{Key, KeyOwner, Name, Path, PolicyArn, Tags, arn_of};
+use iam::{AccountId, tag_value};
 use iam_wire::{Action, QueryError, Tag};
 use policy::Value;
 
 use super::call::ActionCall;
+use crate::audit::Named;
 
 /// The user, role, policy, ... that an action is done with: its ARN, and the values that conditions
 /// may ask for. For each kind, one method of [`ActionCall`] makes it, so that no action leaves out
@@ -19,6 +20,7 @@ pub(super) struct Target<'v> {
     sent_keys: &'v [&'v str],
     transitive: &'v [&'v str],
     sent: Vec<(&'static str, &'v str)>,
+    key: Option<&'v str>,
 }
 
 impl<'v> Target<'v> {
@@ -33,12 +35,20 @@ impl<'v> Target<'v> {
             sent_keys: &[],
             transitive: &[],
             sent: Vec::new(),
+            key: None,
         }
     }
 
     /// Makes the target of actions that are not done with one thing.
     pub fn nothing() -> Self {
         Self::new("*")
+    }
+
+    /// Makes the target of actions on an account: its root.
+    pub fn of_account(account: &str) -> Self {
+        // What is no id of an account is not repeated.
+        AccountId::new(account)
+            .map_or_else(|_| Self::nothing(), |id| Self::new(format!("arn:aws:iam::{id}:root")))
     }
 
     /// Adds the ARN that the target will have with a new name or path. The requester needs the
@@ -85,6 +95,20 @@ impl<'v> Target<'v> {
         self
     }
 
+    /// Adds the id of an access key of `there`, for the audit log. What is no id of them may be a
+    /// secret, and is left out.
+    pub fn on_key(self, id: &'v str, there: &[Key]) -> Self {
+        let is_known = there.iter().any(|key| key.id.as_str() == id);
+        Self { key: is_known.then_some(id), ..self }
+    }
+
+    /// Returns what the action names besides its resource, for the audit log.
+    pub fn named(&self, action: Action) -> Named<'_> {
+        let sent = self.sent.iter().find(|(name, _)| *name == "iam:PolicyARN");
+        let boundary = self.boundary.filter(|_| gives_boundary(action));
+        Named { key: self.key, policy: sent.map(|(_, arn)| *arn).or(boundary) }
+    }
+
     /// Returns the ARN; `*` for an action without a target. A target that does not exist has the
     /// ARN that it would have.
     pub fn arn(&self) -> &str {
@@ -121,6 +145,17 @@ impl<'v> Target<'v> {
             }
         }
     }
+}
+
+/// True if the boundary of an action's target is the one that the request gives it.
+const fn gives_boundary(action: Action) -> bool {
+    matches!(
+        action,
+        Action::CreateUser
+            | Action::CreateRole
+            | Action::PutUserPermissionsBoundary
+            | Action::PutRolePermissionsBoundary
+    )
 }
 
 /// True if an action has the condition key `iam:PermissionsBoundary`.
@@ -187,6 +222,34 @@ impl ActionCall<'_> {
             KeyOwner::Root => Target::new(self.arn("root", "")),
             KeyOwner::User(name) => self.of_user(name.as_str()),
         }
+    }
+
+    /// Returns the owner of keys as the target of an action on one of these, by its id.
+    pub fn of_key<'v>(&'v self, id: &'v str, owner: Option<&str>) -> Result<Target<'v>, QueryError> {
+        let owner = self.key_owner(owner)?;
+        let keys = self.document().keys_of(&owner).unwrap_or_default();
+        Ok(self.of_owner(&owner).on_key(id, keys))
+    }
+
+    /// Returns the user or the role with a name as the target. `account` is the id of its account;
+    /// `None` stands for the requester's.
+    pub fn of_one(&self, account: Option<&str>, (user, role): (Option<&str>, Option<&str>)) -> Target<'_> {
+        let id = account.map_or_else(|| Some(self.account_id().clone()), |id| AccountId::new(id).ok());
+        let (kind, name) = match (user, role) {
+            (Some(user), None) => ("user", user),
+            (None, Some(role)) => ("role", role),
+            _ => return Target::nothing(),
+        };
+        let (Some(id), Ok(name)) = (id, Name::new(name)) else { return Target::nothing() };
+        let root = Path::root();
+        let there = self.state.account(&id).map(|account| account.document());
+        let found = there.and_then(|document| {
+            let user = || document.users.get_key_value(&name).map(|(name, user)| (name, &user.path));
+            let role = || document.roles.get_key_value(&name).map(|(name, role)| (name, &role.path));
+            if kind == "user" { user() } else { role() }
+        });
+        let (name, path) = found.unwrap_or((&name, &root));
+        Target::new(arn_of(&id, kind, path, name))
     }
 
     /// Returns a group as the target; groups have no tags and no boundary.

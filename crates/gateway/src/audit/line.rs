@@ -25,6 +25,16 @@ pub struct DirectorySubject {
     pub person: Option<Arc<Person>>,
 }
 
+/// The things that an action of IAM names besides its resource, which is the user, group or role
+/// that has them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Named<'a> {
+    /// The id of an access key that exists.
+    pub key: Option<&'a str>,
+    /// The ARN of a managed policy that is attached, detached or made a boundary.
+    pub policy: Option<&'a str>,
+}
+
 /// A line, except for the time.
 pub(super) struct Line {
     fields: Vec<u8>,
@@ -112,6 +122,17 @@ impl Line {
         } else {
             let resource = without_misplaced_secret(resource);
             text(&mut self.fields, b",\"resource\":\"", resource.as_bytes());
+        }
+    }
+
+    /// Adds what an action of IAM names besides its resource.
+    pub fn named(&mut self, named: Named<'_>) {
+        let Named { key, policy } = named;
+        if let Some(key) = key {
+            text(&mut self.fields, b",\"target_key\":\"", key.as_bytes());
+        }
+        if let Some(policy) = policy {
+            text(&mut self.fields, b",\"target_policy\":\"", policy.as_bytes());
         }
     }
 

@@ -6,6 +6,6 @@ mod log;
 mod tests;
 mod trail;
 
-pub use line::DirectorySubject;
+pub use line::{DirectorySubject, Named};
 pub use log::AuditLog;
 pub use trail::{NoPolicy, Refusal, Trail};

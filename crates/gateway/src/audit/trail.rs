@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use iam::{Decision, Explained, Requester, Unidentified, WebSubject};
 use s3_types::{Timestamp, UnixAccount};
 
-use super::line::{DirectorySubject, Line};
+use super::line::{DirectorySubject, Line, Named};
 use super::log::AuditLog;
 use crate::peer::Peer;
 use crate::request_id::RequestId;
@@ -148,16 +148,36 @@ impl Trail {
 
     /// Adds the line for a decision by policies.
     pub fn decided(&self, requester: &Requester, action: &str, resource: &str, explained: &Explained) {
+        self.decided_naming(requester, (action, resource), Named::default(), explained);
+    }
+
+    /// Adds the line for a decision by policies about an action of IAM.
+    pub fn decided_naming(
+        &self,
+        requester: &Requester,
+        (action, resource): (&str, &str),
+        named: Named<'_>,
+        explained: &Explained,
+    ) {
         let mut line = self.line(Some(requester), explained.decision == Decision::Allow);
         line.permission(action, resource);
+        line.named(named);
         line.explained(explained);
         self.add(&line);
     }
 
     /// Adds the line for a decision without policies.
-    pub fn decided_without(&self, requester: &Requester, action: &str, by: NoPolicy, is_allowed: bool) {
+    pub fn decided_without(
+        &self,
+        requester: &Requester,
+        (action, resource): (&str, &str),
+        named: Named<'_>,
+        by: NoPolicy,
+        is_allowed: bool,
+    ) {
         let mut line = self.line(Some(requester), is_allowed);
-        line.permission(action, "*");
+        line.permission(action, resource);
+        line.named(named);
         line.decided_by(match by {
             NoPolicy::Anybody => "anybody",
             NoPolicy::Administrator => "administrator",
