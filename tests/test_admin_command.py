@@ -304,6 +304,44 @@ class TestGroupsPoliciesRoles:
         admin("policy", "delete", "--all", "readers")
         assert admin.json("policy", "list", "--own") == []
 
+    def test_a_name_of_two_policies_is_none(self, server, admin, tmp_path):
+        """A policy of the account's does not take the place of a built-in one, nor the other way round."""
+        document = tmp_path / "own.json"
+        document.write_text(policy(allow("s3:GetObject")))
+        own = admin.json("policy", "create", "administratoraccess", str(document))["Arn"]
+        built_in = "arn:aws:iam::aws:policy/AdministratorAccess"
+        admin("user", "create", "ann")
+        for words in (
+            ("user", "attach", "ann", "AdministratorAccess"),
+            ("user", "set-boundary", "ann", "administratoraccess"),
+            ("user", "create", "bob", "--policy", "AdministratorAccess"),
+            ("policy", "show", "AdministratorAccess"),
+            ("policy", "delete", "AdministratorAccess"),
+        ):
+            says = admin.refused(*words)
+            assert "several policies have the name" in says and f"{own} or {built_in}" in says, says
+        assert [user["UserName"] for user in admin.json("user", "list")] == ["ann"]
+        admin("user", "attach", "ann", own)
+        admin("user", "attach", "ann", built_in)
+        attached = {there["PolicyArn"] for there in admin.json("user", "show", "ann")["AttachedPolicies"]}
+        assert attached == {own, built_in}
+        admin("policy", "delete", "--all", own)
+        admin("user", "detach", "ann", "AdministratorAccess")
+
+    def test_a_policy_is_named_with_its_path_as_well(self, admin, tmp_path):
+        document = tmp_path / "own.json"
+        document.write_text(policy(allow("s3:GetObject")))
+        sales = admin.json("policy", "create", "reads", str(document), "--path", "/sales/eu/")["Arn"]
+        admin("user", "create", "ann")
+        for name, arn in (
+            ("slipway/OwnBuckets", "arn:aws:iam::aws:policy/slipway/OwnBuckets"),
+            ("sales/eu/reads", sales),
+            ("reads", sales),
+        ):
+            assert arn in admin("user", "attach", "ann", name)
+            assert arn in admin("user", "detach", "ann", name)
+        assert admin.refused("user", "attach", "ann", "sales/reads").startswith("NoSuchEntity")
+
     @pytest.mark.parametrize("kind", ["user", "role"])
     def test_a_policy_that_is_a_boundary_stays_attached(self, server, admin, tmp_path, kind):
         iam = client(server, "iam")
@@ -354,6 +392,12 @@ class TestGroupsPoliciesRoles:
             AWS_ENDPOINT_URL=server.endpoint,
         )
         assert token.refused("user", "list").startswith("AccessDenied: User: arn:aws:sts::")
+        # Half of it would be done: the session has its rights by what is taken away first.
+        admin("role", "attach", "reader", "IAMFullAccess")
+        says = token.refused("role", "delete", "--all", "Reader")
+        assert "is a session of Reader" in says and "Nothing was deleted" in says
+        assert len(admin.json("role", "show", "reader")["AttachedPolicies"]) == 2
+        admin("role", "detach", "reader", "IAMFullAccess")
         shown = facts(admin("role", "show", "reader"))
         assert shown["longest session"] == "7200 s"
         admin("role", "disable", "reader")

@@ -9,21 +9,40 @@ use super::node::Node;
 use super::service::{Failure, Result, Server};
 use crate::commands::shown;
 
-/// Finds the ARN of a policy by its name, first among the policies of the account and then among
-/// the built-in ones.
+/// Finds the ARN of a policy by its name, or by its path and name, among the policies of the
+/// account and the built-in ones. It is an error if both have one of that name: whoever attaches a
+/// policy must get the one that is meant.
 pub fn arn_of(policy: &str, server: &Server) -> Result<String> {
     if policy.starts_with("arn:") {
         return Ok(policy.to_owned());
     }
+    let mut found = Vec::new();
     for scope in ["Local", "AWS"] {
         let all = server.list("ListPolicies", &[("Scope", scope)], "Policies")?;
-        let found = all.iter().find(|there| there.text_of("PolicyName").eq_ignore_ascii_case(policy));
-        if let Some(found) = found {
-            return Ok(found.text_of("Arn"));
+        found.extend(all.iter().filter(|there| is_named(there, policy)).map(|there| there.text_of("Arn")));
+    }
+    match &found[..] {
+        [] => {
+            let message = format!("there is no policy {policy}: `slipway admin policy list` shows all");
+            Err(Failure::Refused { code: "NoSuchEntity".to_owned(), message })
+        }
+        [arn] => Ok(arn.clone()),
+        all => {
+            let message =
+                format!("several policies have the name {policy}: give the ARN of one: {}", all.join(" or "));
+            Err(Failure::Refused { code: "InvalidInput".to_owned(), message })
         }
     }
-    let message = format!("there is no policy {policy}: `slipway admin policy list` shows all");
-    Err(Failure::Refused { code: "NoSuchEntity".to_owned(), message })
+}
+
+/// True if a policy has this name, or this path and name. Names are compared without case, as IAM
+/// does.
+fn is_named(there: &Node, name: &str) -> bool {
+    if !name.contains('/') {
+        return there.text_of("PolicyName").eq_ignore_ascii_case(name);
+    }
+    let arn = there.text_of("Arn");
+    arn.split_once(":policy/").is_some_and(|(_, of)| of.eq_ignore_ascii_case(name.trim_start_matches('/')))
 }
 
 /// Fails if one of these policies, which are to be attached to something new, does not exist.
@@ -77,6 +96,20 @@ pub fn document(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn policies_are_named_with_their_path_or_without() {
+        let members = [("PolicyName", "OwnBuckets"), ("Arn", "arn:aws:iam::aws:policy/slipway/OwnBuckets")];
+        let children =
+            members.map(|(name, text)| Node { name: name.into(), text: text.into(), ..Node::default() });
+        let there = Node { children: children.into(), ..Node::default() };
+        for name in ["OwnBuckets", "ownbuckets", "slipway/OwnBuckets", "/slipway/ownbuckets"] {
+            assert!(is_named(&there, name), "{name}");
+        }
+        for other in ["", "/", "Buckets", "policy/slipway/OwnBuckets", "/OwnBuckets", "slipway/"] {
+            assert!(!is_named(&there, other), "{other}");
+        }
+    }
 
     #[test]
     fn only_a_refused_permission_is_left_out() {

@@ -217,8 +217,9 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
         ("ends", there.text_of("Expires")),
         ("last used", last_use),
         ("description", there.text_of("Description")),
-        ("policy", there.text_of("PolicyDocument")),
     ];
+    // Of several lines, often.
+    let policy = there.text_of("PolicyDocument");
     let Json::Object(more) = there.json() else {
         output.facts(&lines, &found.json());
         return Ok(());
@@ -226,6 +227,9 @@ fn show(key: &str, server: &Server, output: &Output<'_>) -> Result<()> {
     let own = ["Status", "CreateDate", "Expires", "Description", "PolicyDocument"];
     let more = own.into_iter().filter_map(|name| Some((name, more.get(name)?.clone())));
     output.facts(&lines, &with(found.json(), more));
+    if !output.json && !policy.is_empty() {
+        output.console.say_lines(&policy);
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::common::{document, find_all, tag};
 use super::output::{Output, with, with_status};
 use super::rights::{Holder, Rights, RightsCommand, attach, with_hint};
-use super::service::{Result, Server};
+use super::service::{Failure, Result, Server};
 use crate::values::whole;
 
 /// The name of the inline policy with which AWS's console revokes sessions.
@@ -150,6 +150,7 @@ pub fn run(command: &RoleCommand, server: &Server, output: &Output<'_>) -> Resul
         }
         RoleCommand::Delete { name, all } => {
             if *all {
+                spare_own_role(name, server)?;
                 Rights::of(Holder::Role, name, server)?.take(Holder::Role, name, server)?;
             }
             with_hint(server.iam("DeleteRole", &[("RoleName", name)]), Holder::Role, name)?;
@@ -200,6 +201,20 @@ fn revoke_sessions(name: &str, now: Timestamp, server: &Server) -> Result<Timest
     let members = [("RoleName", name), ("PolicyName", REVOKED), ("PolicyDocument", &policy)];
     server.iam("PutRolePolicy", &members)?;
     Ok(before)
+}
+
+/// Fails if the session that signs is one of the role: without the role's policies it could not
+/// delete the rest.
+fn spare_own_role(name: &str, server: &Server) -> Result<()> {
+    let arn = server.caller()?.text_of("Arn");
+    let role = arn.split_once(":assumed-role/").and_then(|(_, session)| session.split('/').next());
+    if !role.is_some_and(|role| role.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{arn}, who signs this command, is a session of {name}: give the key of a user, or of root. Nothing was deleted"
+    );
+    Err(Failure::Refused { code: "DeleteConflict".to_owned(), message })
 }
 
 fn show(name: &str, server: &Server, output: &Output<'_>) -> Result<()> {
