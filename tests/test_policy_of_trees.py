@@ -60,6 +60,23 @@ def test_a_user_and_its_groups(server, account):
     assert deciding(explain(server, *GET, "--principal", told["principal"])) == deciding(told)
 
 
+def test_the_kernel_may_decide_besides(server):
+    """Where it is not known whom the principal is on the file system, the answer says what it leaves out."""
+    new_user(server, "ann", allow("s3:*"), allow("iam:*"))
+    says = "Where gateways have --impersonate, the kernel decides after them"
+    allowed = run(server, *GET, "--user", "ann").stdout.splitlines()
+    assert allowed[0].startswith("allowed: ") and allowed[-1].startswith("note: ") and says in allowed[-1]
+    assert says in explain(server, *GET, "--user", "ann")["notes"][-1]
+    for words in (
+        (*GET, "--policies-alone", "--user", "ann"),
+        ("s3:PutBucketPolicy", "arn:aws:s3:::lab", "--user", "ann"),
+        ("iam:GetUser", "arn:aws:iam::aws:user/bob", "--user", "ann"),
+    ):
+        assert says not in run(server, *words).stdout, words
+    for words in ((*GET, "--principal", "anonymous"), (*GET, "--impersonate", "--user", "ann")):
+        assert says not in run(server, *words, status=1).stdout, words
+
+
 def test_a_user_without_policies(server, account):
     new_user(server, "ann")
     ann = f"arn:aws:iam::{account}:user/ann"

@@ -232,13 +232,19 @@ fn decide(options: &ExplainOptions, now: Timestamp) -> Result<Decided, String> {
     let found =
         |note: &Note| found(note, &documents, &values, &loaded.names, (is_of_iam, decisive.contains(note)));
     let kernel = options.tree.as_deref().and_then(|dir| ask_kernel(options, dir, &loaded));
+    let is_all = options.tree.is_none() || kernel.is_some() || explanation.verdict != Verdict::Allow;
+    let unasked = if is_all {
+        None
+    } else {
+        kernel::unasked(&options.kernel, by.title(), *action, (resource, prefix(options)))
+    };
     Ok(Decided {
         principal: by.title().to_owned(),
         verdict: explanation.verdict,
         reason: reason(explanation.verdict, explanation.sums, case),
         kernel,
         statements: explanation.notes.iter().map(found).collect(),
-        notes: notes(options),
+        notes: notes(options).into_iter().chain(unasked).collect(),
         disabled: loaded.disabled.clone(),
     })
 }
@@ -252,9 +258,13 @@ fn ask_kernel(options: &ExplainOptions, dir: &Path, loaded: &Loaded) -> Option<K
     let name = if loaded.by.kind == PartyKind::User { name.rsplit('/').next().unwrap_or(name) } else { name };
     let is_role_session = loaded.by.kind == PartyKind::RoleSession;
     let asked = Asked { name, unix: unix.as_ref(), is_of_tree: *is_of_tree, is_role_session };
+    kernel::ask(&options.kernel, dir, &asked, options.action, (&options.resource, prefix(options)))
+}
+
+/// Returns the prefix of a listing that is given.
+fn prefix(options: &ExplainOptions) -> &str {
     let of_prefix = |one: &&Given| one.key.to_string() == "s3:prefix";
-    let prefix = options.condition.iter().find(of_prefix).map_or("", |given| given.value.as_str());
-    kernel::ask(&options.kernel, dir, &asked, options.action, (&options.resource, prefix))
+    options.condition.iter().find(of_prefix).map_or("", |given| given.value.as_str())
 }
 
 /// Takes who asks and the documents from options and files.

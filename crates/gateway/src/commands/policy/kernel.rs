@@ -159,6 +159,25 @@ pub fn ask(
     })
 }
 
+/// Returns a sentence for an action that policies allow, and about which [`ask`] has no answer: for
+/// gateways with `--impersonate` that is not all. `None` if the kernel has no part in the action,
+/// or is not to be asked.
+pub fn unasked(
+    options: &KernelOptions,
+    name: &str,
+    action: Action,
+    (target, prefix): (&Target, &str),
+) -> Option<String> {
+    let need = need_of(action, target, prefix).filter(|_| !options.policies_alone)?;
+    matches!(need, Need::Deed(..)).then(|| {
+        format!(
+            "this is what policies say. Where gateways have --impersonate, the kernel decides after them, and whom {} is \
+             on the file system is not known here: give --impersonate or --posix; or --policies-alone, for gateways without",
+            visible(name, false)
+        )
+    })
+}
+
 /// Returns the POSIX identity of the principal; an error if it is one that no request may have.
 fn identity(options: &KernelOptions, asked: &Asked<'_>) -> Result<Option<Arc<UnixIdentity>>, String> {
     let Asked { name, unix, is_of_tree, .. } = *asked;
