@@ -7,7 +7,7 @@ import pytest
 
 from support import expect
 from support.bucket import Bucket
-from support.registry import MASTER_KEY
+from support.registry import MASTER_KEY, Registry
 from support.server import StartFailed
 from support.tools import run
 
@@ -105,6 +105,12 @@ def test_tools_do_not_look_into_another_store(make_server, tmp_path):
         assert "with --identities vault:https://bao.lab/kv/ids" in says and str(noted(tree)) in says, says
         assert contents(tree) == before
     noted(tree).write_text(text)
+    # It looks into the directory then, which has no users.
+    says = run("master-key", "rotate", tree, "--master-key-file", key, status=2)
+    assert "there are no users and no access keys in" in says and "vault:" not in says
+    server = make_server("--master-key-file", str(key), tree=tree)
+    with Registry(tree, server.account) as registry:
+        registry.user("ann")
     says = run("master-key", "rotate", tree, "--master-key-file", key, status=1)
     assert "--identities" not in says
 

@@ -295,8 +295,19 @@ def test_tools_read_the_store(make_server, one_store, tmp_path):
         env=env,
         check=False,
     )
-    assert done.returncode == 0 and "secrets encrypted anew" in done.stdout, done
+    says = f"{one.tree} (--identities {one_store.url}): secrets encrypted anew: "
+    assert done.returncode == 0 and done.stdout.startswith(says), done
     wait_for(asker(one, key), "AccessDenied")
+    # Another place of the same store has nothing in it.
+    options[1] += "-other"
+    done = subprocess.run(
+        [binary(), "master-key", "rotate", one.tree, "--yes", *options],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+    )
+    assert done.returncode == 2 and f"--identities {options[1]} has no users" in done.stderr, done
 
 
 def test_users_of_a_directory_go_to_a_store_by_a_copy(make_server, tmp_path):

@@ -198,6 +198,20 @@ def test_secrets_are_encrypted_anew(make_server, tmp_path):
     )
 
 
+def test_a_directory_without_users_is_not_rotated(make_server, tmp_path):
+    """Nothing to encrypt would be taken for done, where another directory or store is meant."""
+    server = make_server()
+    server.stop()
+    file = key_file(tmp_path / "key", MASTER_KEY)
+    for command in ("rotate", "forget"):
+        for yes in ([], ["--yes"]):
+            says = run("master-key", command, server.tree, "--master-key-file", file, *yes, status=2)
+            assert (
+                f"{server.tree}: there are no users and no access keys in {server.tree}/.slipway/iam" in says
+            )
+    assert not (server.tree / ".slipway" / "iam").exists()
+
+
 def test_a_rotation_asks_first(make_server, tmp_path):
     """It names the gateways that can be seen and what to check, and changes nothing without --yes."""
     file, new_file = key_file(tmp_path / "key", MASTER_KEY), tmp_path / "new"

@@ -126,7 +126,7 @@ fn run_new(console: &Console, path: &Path) -> ExitCode {
 }
 
 fn run_rotate(console: &Console, options: &RotateOptions) -> ExitCode {
-    let dir = shown(&options.tree.dir);
+    let dir = place(&options.tree);
     match rotate(options) {
         Ok(Rotated::Done(count)) => {
             console.say(&format!("{dir}: secrets encrypted anew: {count}"));
@@ -167,6 +167,33 @@ fn without_first(dir: &str, key: KeyId) -> String {
     )
 }
 
+/// Fails if the store has nothing: no gateway with a master key has used it, so that it is not the
+/// one that is meant.
+async fn check_used(documents: &dyn Documents, options: &TreeOptions) -> std::result::Result<(), String> {
+    if !documents.list().await.map_err(|e| e.to_string())?.is_empty() {
+        return Ok(());
+    }
+    Err(match &options.store.identities {
+        Some(place) => format!(
+            "--identities {place} has no users and no access keys: give the same value as the gateways of the directory"
+        ),
+        None => format!(
+            "there are no users and no access keys in {}: give the directory that gateways serve, and --identities if they \
+             have it",
+            shown(&options.dir.join(STATE_DIR).join("iam"))
+        ),
+    })
+}
+
+/// Returns the directory, with the store of identities if this is elsewhere.
+fn place(options: &TreeOptions) -> String {
+    let dir = shown(&options.dir);
+    match &options.store.identities {
+        Some(store) => format!("{dir} (--identities {store})"),
+        None => dir,
+    }
+}
+
 /// The result of `slipway master-key rotate`.
 enum Rotated {
     /// The secrets were encrypted anew; this is their number.
@@ -180,6 +207,7 @@ enum Rotated {
 fn rotate(options: &RotateOptions) -> std::result::Result<Rotated, String> {
     let Prepared { runtime, documents, keys, root, clock } = Prepared::of(&options.tree, !options.yes)?;
     runtime.block_on(async {
+        check_used(&*documents, &options.tree).await?;
         let registry = Registry::unread(documents, Some(keys), &root, clock);
         let rotation = registry.rotation().await.map_err(|e| told(&e))?;
         if !options.yes {
@@ -194,7 +222,7 @@ fn rotate(options: &RotateOptions) -> std::result::Result<Rotated, String> {
 }
 
 fn run_forget(console: &Console, options: &ForgetOptions) -> ExitCode {
-    let dir = shown(&options.tree.dir);
+    let dir = place(&options.tree);
     match forget(options) {
         Ok(Forgotten::Done(count)) => {
             console.say(&format!(
@@ -238,6 +266,7 @@ fn forget(options: &ForgetOptions) -> std::result::Result<Forgotten, String> {
         return Err(format!("{served}: stop all gateways of the directory, on all machines, first"));
     }
     runtime.block_on(async {
+        check_used(&*documents, &options.tree).await?;
         // None of the keys in use may be here.
         let registry = Registry::unread(documents, Some(keys), &root, clock);
         let lost = registry.lost_keys().await.map_err(|e| told(&e))?;
