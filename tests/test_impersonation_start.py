@@ -27,6 +27,8 @@ from support.server import KEYS, StartFailed
 from support.wire import poll
 
 pytestmark = needs_impersonation
+# Of an account that each system has.
+GAMES = f"{pwd.getpwnam('games').pw_uid}:{pwd.getpwnam('games').pw_gid}"
 
 
 class TestAnonymous:
@@ -71,11 +73,21 @@ class TestStart:
                 {},
                 "--anonymous-user: 33:33 cannot be used: its uid is below --uid-min",
             ),
+            (
+                ("--anonymous-user", "games"),
+                {},
+                f"--anonymous-user: games is {GAMES}: its uid is below --uid-min (1000) of the server",
+            ),
         ],
     )
     def test_what_contradicts_it(self, make_server, options, env, says):
         with pytest.raises(StartFailed, match=re.escape(says)):
             make_server("--impersonate", *options, env=ENV | env)
+
+    def test_an_anonymous_user_that_the_system_does_not_know(self, make_server):
+        """A directory may know it later, so that the server starts."""
+        says = "anonymous requests that access files are refused for now: the server's system has no account nosuch"
+        assert says in make_server("--impersonate", "--anonymous-user", "nosuch", env=ENV).log
 
     def test_without_capabilities(self, make_server, tmp_path):
         tree = tmp_path / "tree"

@@ -9,7 +9,7 @@ use s3_types::UnixName;
 
 use crate::config::ServeOptions;
 use crate::credentials::Root;
-use crate::unix_identities::{Rules, UnixIdentities};
+use crate::unix_identities::{Refused, Rules, UnixIdentities};
 
 const fn rules(options: &ServeOptions) -> Rules {
     let ServeOptions { impersonate, posix_names, uid_min, .. } = *options;
@@ -52,8 +52,8 @@ pub fn warn_of_closed_tree(options: &ServeOptions) {
 
 /// Refuses POSIX identities of root and of anonymous requesters that are not allowed; warns if root
 /// has none.
-pub fn check_ids(options: &ServeOptions, root: &Root) -> Result<(), String> {
-    check_anonymous(options)?;
+pub async fn check_ids(options: &ServeOptions, root: &Root) -> Result<(), String> {
+    check_anonymous(options).await?;
     check_root(options, root)
 }
 
@@ -74,11 +74,28 @@ fn check_root(options: &ServeOptions, root: &Root) -> Result<(), String> {
     })
 }
 
-/// Refuses a uid and gid that are not allowed. A name is looked up when requests come, since the
-/// system's user database need not answer at the start.
-fn check_anonymous(options: &ServeOptions) -> Result<(), String> {
-    let Some(UnixName::Ids(identity)) = &options.anonymous_user else { return Ok(()) };
-    let account = identity.account;
-    let refusal = rules(options).refusal(account);
-    refusal.map_or(Ok(()), |why| Err(format!("--anonymous-user: {account} cannot be used: {why}")))
+/// Refuses an identity with which each anonymous request would be refused. Of a name that the
+/// system does not know there is a warning alone: a directory that has it may answer later.
+async fn check_anonymous(options: &ServeOptions) -> Result<(), String> {
+    let (Some(unix), Some(identities)) = (&options.anonymous_user, unix_identities(options)) else {
+        return Ok(());
+    };
+    let unknown = |why: &str| {
+        tracing::warn!(
+            "--anonymous-user: all anonymous requests that access files are refused for now: {why}"
+        );
+        Ok(())
+    };
+    match identities.refusal(unix).await {
+        Ok(None) => Ok(()),
+        Ok(Some(Refused { why, is_unknown: true })) => unknown(&why),
+        Ok(Some(Refused { why, .. })) => {
+            let whose = match unix {
+                UnixName::Ids(identity) => format!("{} cannot be used: ", identity.account),
+                UnixName::Account(_) | UnixName::User(_) => String::new(),
+            };
+            Err(format!("--anonymous-user: {whose}{why}"))
+        }
+        Err(_) => unknown("the system's user database (NSS) does not answer"),
+    }
 }

@@ -214,7 +214,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
     let (backend, account) = open_tree(options, state_dir.as_deref()).await?;
     // Before anything is written for a client.
     let serving = storage::keep_from_upgrade(options, &names)?;
-    let root = find_root(options, env, state_dir.as_deref())?;
+    let root = find_root(options, env, state_dir.as_deref()).await?;
     let registry = open_identities(options, store, &root.identity(&account), master_keys).await?;
     if let Some(state_dir) = &state_dir {
         agreement::note(options, state_dir)?.iter().for_each(|difference| tracing::warn!("{difference}"));
@@ -269,7 +269,7 @@ pub async fn start(options: &ServeOptions, inherited: Inherited) -> Result<Runni
 }
 
 /// Finds the keys of root, and checks the ids that files are accessed with.
-fn find_root(
+async fn find_root(
     options: &ServeOptions,
     env: impl Fn(&str) -> Option<String>,
     state_dir: Option<&Path>,
@@ -277,7 +277,7 @@ fn find_root(
     let access = Access::of(options.read_only);
     let root = credentials::find(options.credentials_file.as_deref(), env, state_dir, access)?;
     root.warn_of_chown(options.chown);
-    impersonation::check_ids(options, &root).map_err(Failure::Configuration)?;
+    impersonation::check_ids(options, &root).await.map_err(Failure::Configuration)?;
     impersonation::warn_of_closed_tree(options);
     Ok(root)
 }

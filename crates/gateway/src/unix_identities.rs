@@ -110,16 +110,26 @@ impl UnixIdentities {
     }
 }
 
+/// The reason why all requests of a POSIX identity would be refused.
+#[derive(Debug)]
+pub struct Refused {
+    /// The reason, as the end of a sentence.
+    pub why: String,
+    /// True if the system has no account of the name, which it may have later.
+    pub is_unknown: bool,
+}
+
 impl UnixIdentities {
     /// Returns the reason why the requests of a user with the identity `unix` would be refused;
     /// `None` if they would not. A name is looked up anew. Fails if the system does not answer.
-    pub async fn refusal(&self, unix: &UnixName) -> s3_wire::Result<Option<String>> {
+    pub async fn refusal(&self, unix: &UnixName) -> s3_wire::Result<Option<Refused>> {
         let (account, whose) = match unix {
             UnixName::Ids(identity) => (identity.account, String::new()),
             UnixName::Account(name) | UnixName::User(name) => match self.accounts.find_anew(name).await? {
                 Answer::Account(identity) => (identity.account, format!("{name} is {}: ", identity.account)),
                 Answer::NoSuchAccount => {
-                    return Ok(Some(format!("the server's system has no account {name}")));
+                    let why = format!("the server's system has no account {name}");
+                    return Ok(Some(Refused { why, is_unknown: true }));
                 }
             },
         };
@@ -128,7 +138,7 @@ impl UnixIdentities {
             Some(why) => why.to_owned(),
             None => return Ok(None),
         };
-        Ok(Some(format!("{whose}{why}")))
+        Ok(Some(Refused { why: format!("{whose}{why}"), is_unknown: false }))
     }
 }
 
@@ -270,7 +280,7 @@ mod tests {
         let (found, nobody) = (UnixIdentities::new(rules, None), Arc::from("nobody"));
         found.accounts.keep(&nobody, Answer::NoSuchAccount);
         let asked = UnixName::Account(Arc::clone(&nobody));
-        assert_eq!(found.refusal(&asked).await.unwrap(), None);
+        assert!(found.refusal(&asked).await.unwrap().is_none());
         assert!(matches!(found.accounts.find(&nobody).await.unwrap(), Answer::Account(_)));
         found.accounts.asking.close();
         assert!(found.refusal(&asked).await.is_err());

@@ -21,6 +21,7 @@ use super::perform::{Perform, done, rendered};
 use super::target::Target;
 use crate::access::Subject;
 use crate::limits::LIST_BUCKETS_ASKED_FOR_MIN;
+use crate::unix_identities::Refused;
 
 const ROOT_KEY: NewKey = NewKey { owner: KeyOwner::Root, expires: None, policy: None, description: None };
 
@@ -334,7 +335,7 @@ async fn check_posix(identity: &Posix, call: &ActionCall<'_>) -> Result<(), Quer
     let Some(unix) = call.unix else { return Ok(()) };
     match unix.refusal(&identity.unix_name()).await {
         Ok(None) => Ok(()),
-        Ok(Some(why)) => {
+        Ok(Some(Refused { why, .. })) => {
             let message = format!("All requests with the POSIX identity {identity} would be refused: {why}.");
             Err(QueryError::new(QueryCode::InvalidInput, message))
         }
