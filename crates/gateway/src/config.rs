@@ -183,9 +183,10 @@ pub struct ServeOptions {
     #[arg(long, env = "SLIPWAY_IMPERSONATE", value_parser = switch)]
     pub impersonate: bool,
 
-    /// With --impersonate or --chown: use the system user of the same name (from passwd, LDAP or
-    /// any other source of NSS) for each person of --ldap-server, and each IAM user of the first
-    /// account, who has no stored uid and gid. So everyone who may create IAM users can act as any
+    /// With --impersonate or --chown: take the uid and gid of whoever has none stored from the
+    /// system user of the same name (from passwd or any other source of NSS). This applies to the
+    /// people of --ldap-server, and to the IAM users of the account that the gateway was started
+    /// with (--account-id). So everyone who may create IAM users can act as any
     /// system user, except as root and as users with a uid below --uid-min
     #[arg(long, env = "SLIPWAY_POSIX_NAMES", value_parser = switch)]
     pub posix_names: bool,

@@ -68,8 +68,8 @@ pub struct LdapOptions {
 
     /// The LDAP filter that finds the entry of a person who logs in; {user} stands for the name
     /// that was typed. During a session, the gateway checks once a minute that the entry still
-    /// exists and matches the filter, with any name in place of {user}; otherwise it refuses the
-    /// session. For Active Directory: (&(objectClass=user)(sAMAccountName={user}))
+    /// exists and still matches the filter, except for the name; otherwise it refuses the session.
+    /// For Active Directory: (&(objectClass=user)(sAMAccountName={user}))
     #[arg(long, value_name = "FILTER", env = "SLIPWAY_LDAP_USER_FILTER", default_value = "(uid={user})", value_parser = user_filter)]
     pub ldap_user_filter: Template,
 

@@ -39,7 +39,7 @@ patterns! {
     NAME_OR_EMPTY r"[\w+=,.@-]*" |text| text.bytes().all(is_of_name);
     /// Ids of keys (wider than the models').
     KEY_ID r"[\w.@+-]+" |text| some(text, |byte| is_word(byte) || b".@+-".contains(&byte));
-    /// The pattern of account ids (ours).
+    /// The pattern of account ids (not in AWS).
     ACCOUNT_ID r"[0-9]+" |text| some(text, |byte| byte.is_ascii_digit());
     /// The pattern of paths of users, groups and roles.
     PATH r"(\u002F)|(\u002F[\u0021-\u007E]+\u002F)" |text| {

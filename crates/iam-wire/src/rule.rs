@@ -138,15 +138,15 @@ pub const TAG_KEY: Rule = Rule::new(1, 128, pattern::TAG_KEY);
 pub const TAG_VALUE: Rule = Rule::new(0, 256, pattern::TAG_VALUE);
 /// The alias of an account.
 pub const ALIAS: Rule = Rule::new(3, 63, pattern::ALIAS);
-/// The id of an account (ours).
+/// The id of an account (not in AWS).
 pub const ACCOUNT_ID: Rule = Rule::new(12, 12, pattern::ACCOUNT_ID);
-/// The name of a bucket (ours).
+/// The name of a bucket (not in AWS).
 pub const BUCKET_NAME: Rule = Rule::length(1, 255);
-/// The name that an administrator gives an account (ours).
+/// The name that an administrator gives an account (not in AWS).
 pub const ACCOUNT_NAME: Rule = Rule::length(1, 512);
 /// The POSIX identity of a user or role: `UID:GID`, `UID:GID:GROUP,...` or a name.
 pub const POSIX_IDENTITY: Rule = Rule::length(1, 65_536);
-/// A time, such as 2027-01-31T12:00:00Z (ours).
+/// A time, such as 2027-01-31T12:00:00Z (not in AWS).
 pub const TIME: Rule = Rule::length(1, 64);
 /// A marker. Ours may be longer than the 320 characters of the model: they contain the last key of
 /// a page, and keys of tags have up to 512 bytes.
@@ -155,7 +155,7 @@ pub const MARKER: Rule = Rule::new(1, 1024, pattern::MARKER);
 pub const PROVIDER_URL: Rule = Rule::length(1, 255);
 /// The id of a client of an OpenID provider.
 pub const CLIENT_ID: Rule = Rule::length(1, 255);
-/// The name of a claim (ours).
+/// The name of a claim (not in AWS).
 pub const CLAIM: Rule = Rule::length(1, 512);
 /// The thumbprint of a certificate.
 pub const THUMBPRINT: Rule = Rule::length(40, 40);
@@ -171,11 +171,11 @@ pub const EXTERNAL_ID: Rule = Rule::new(2, 1224, pattern::EXTERNAL_ID);
 pub const SOURCE_IDENTITY: Rule = Rule::new(2, 256, pattern::NAME_OR_EMPTY);
 /// A web identity token.
 pub const WEB_IDENTITY_TOKEN: Rule = Rule::length(4, 20_000);
-/// The name of a person in the directory (ours).
+/// The name of a person in the directory (not in AWS).
 pub const LDAP_USER_NAME: Rule = Rule::length(1, 2048);
-/// A password of the directory (ours).
+/// A password of the directory (not in AWS).
 pub const LDAP_PASSWORD: Rule = Rule::length(1, 2048);
-/// The DN of a group of the directory (ours).
+/// The DN of a group of the directory (not in AWS).
 pub const DIRECTORY_GROUP: Rule = Rule::length(1, 512);
 
 /// The maximum number of tags, and of keys of tags, in one request.

@@ -35,7 +35,7 @@ words! {
         /// The key's time has ended. This is only shown: no request can set this status.
         Expired
     }
-    /// The status of an account (ours): whether its keys may be used.
+    /// The status of an account (not in AWS): whether its keys may be used.
     AccountStatus {
         /// The keys may be used.
         Active

@@ -45,7 +45,7 @@ pub enum IdKind {
     Role,
     /// A managed policy.
     Policy,
-    /// An OpenID provider (ours).
+    /// An OpenID provider (not in AWS).
     Provider,
 }
 

@@ -67,7 +67,7 @@ impl Footprint {
     }
 }
 
-/// Returns the number of copies within a node of data that is too small to be striped.
+/// Returns how many copies a node keeps of data that is too small to be striped over its volumes.
 fn copies_within(local: Local, volumes: u32) -> f64 {
     match local {
         Local::Raidz(parity) => f64::from(parity) + 1.0,

@@ -61,7 +61,7 @@ pub(super) struct Walk<'a> {
     delimiter: Option<&'a str>,
     /// The lower bound: keys before this are skipped.
     from: Vec<u8>,
-    /// The common beginning of the keys in the top frame.
+    /// The common beginning of the keys in the directory that the walk is in.
     path: String,
     frames: Vec<Frame>,
     /// An object that was found by entering its directory.

@@ -229,7 +229,7 @@ fn where_times_tell_nothing_the_bytes_do() {
     assert_eq!((text(&one), list(&one)), (None, Vec::new()));
 }
 
-/// A change in the tick of the clock in which a file was read is seen.
+/// A file that is changed within the same tick of the clock in which it was read is read again.
 #[test]
 fn a_file_that_was_changed_just_now_is_read_again() {
     let tree = Tree::with("000");

@@ -139,7 +139,7 @@ impl Ldap {
                 if inner.may_complain(Complaint::Answer) {
                     tracing::warn!(
                         why,
-                        "the LDAP directory sent an answer that cannot be used: what was asked for is refused \
+                        "the LDAP directory sent an answer that cannot be used, so the login or request is refused \
                          (logged at most 5 times a minute)"
                     );
                 }

@@ -88,14 +88,14 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Gives the account another name (ours).
+    /// Gives the account another name (not in AWS).
     pub fn set_name(&mut self, name: &str) -> Result<(), IamError> {
         check_account_name(name)?;
         self.name = name.into();
         Ok(())
     }
 
-    /// Refuses all keys and sessions of an account, or accepts them again (ours).
+    /// Refuses all keys and sessions of an account, or accepts them again (not in AWS).
     pub fn set_disabled(&mut self, disabled: bool) {
         self.disabled = disabled;
     }

@@ -32,11 +32,11 @@ pub enum KeyOwner {
 pub struct NewKey {
     /// The owner of the key.
     pub owner: KeyOwner,
-    /// The time from which the key is not accepted any more (ours).
+    /// The time from which the key is not accepted any more (not in AWS).
     pub expires: Option<Timestamp>,
-    /// The policy that limits the key; a key with one is a service key (ours).
+    /// The policy that limits the key; a key with one is a service key (not in AWS).
     pub policy: Option<Document>,
-    /// A text by which people recognize it (ours).
+    /// A text by which people recognize it (not in AWS).
     pub description: Option<Description>,
 }
 
@@ -86,8 +86,8 @@ impl AccountDocument {
         Ok(credential)
     }
 
-    /// Takes over an access key with its secret from another server (ours). The caller checks that
-    /// no other account has the key.
+    /// Takes over an access key with its secret from another server (not in AWS). The caller checks
+    /// that no other account has the key.
     pub fn import_access_key(
         &mut self,
         new: &NewKey,
@@ -186,8 +186,8 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Seals every secret anew, with the newest master key (ours). Secrets that cannot be opened
-    /// stay as they are. Returns how many were sealed anew.
+    /// Seals every secret anew, with the newest master key (not in AWS). Secrets that cannot be
+    /// opened stay as they are. Returns how many were sealed anew.
     pub fn reseal(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
         let keys = cx.master_keys.ok_or_else(no_master_key)?;
         let account = self.account.clone();
@@ -202,8 +202,8 @@ impl AccountDocument {
         })
     }
 
-    /// Gives up the secrets whose master key this server does not have (ours): their keys become
-    /// inactive. Returns how many.
+    /// Gives up the secrets whose master key this server does not have (not in AWS): their keys
+    /// become inactive. Returns how many.
     pub fn forget_secrets(&mut self, cx: &Context<'_>) -> Result<usize, IamError> {
         let keys = cx.master_keys.ok_or_else(no_master_key)?;
         self.each_key_mut(|_, key| {

@@ -18,7 +18,7 @@ pub const TAG_VALUE_CHARS_MAX: usize = 256;
 /// The characters of a policy document, white space included.
 pub const DOCUMENT_CHARS_MAX: usize = 131_072;
 
-/// The accounts of a tree (ours).
+/// The accounts of a tree (not in AWS).
 pub const ACCOUNTS_MAX: usize = 1_000;
 /// The users of an account.
 pub const USERS_MAX: usize = 5_000;
@@ -51,11 +51,11 @@ pub const ATTACHED_MAX: usize = 10;
 pub const GROUPS_PER_USER_MAX: usize = 10;
 /// The access keys of a user or of root.
 pub const ACCESS_KEYS_MAX: usize = 2;
-/// The service keys of a user (ours).
+/// The service keys of a user (not in AWS).
 pub const SERVICE_KEYS_MAX: usize = 100;
 /// The supplementary groups of a POSIX identity: the kernel's NGROUPS_MAX.
 pub const POSIX_GROUPS_MAX: usize = 65_536;
-/// The bytes of an account's document (ours).
+/// The bytes of an account's document (not in AWS).
 pub const ACCOUNT_BYTES_MAX: usize = 16 << 20;
 
 /// The characters of all inline policies of a user, without white space.

@@ -206,7 +206,7 @@ pub struct User {
     /// The time at which the user was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// True if all keys and sessions of the user are refused (ours).
+    /// True if all keys and sessions of the user are refused (not in AWS).
     pub disabled: bool,
     /// The groups that the user is in.
     pub groups: Vec<Name>,
@@ -263,7 +263,7 @@ pub struct Role {
     pub trust: Document,
     /// The longest time that a session may last, in seconds.
     pub max_session: u32,
-    /// True if all sessions of the role are refused, and none are issued (ours).
+    /// True if all sessions of the role are refused, and none are issued (not in AWS).
     pub disabled: bool,
     /// The managed policies that are attached.
     pub attached: Vec<PolicyArn>,
@@ -335,11 +335,12 @@ pub struct Provider {
     /// The time at which the provider was made.
     #[serde(with = "time")]
     pub created: Timestamp,
-    /// True if sessions that came through the provider are refused, and none are issued (ours).
+    /// True if sessions that came through the provider are refused, and none are issued (not in
+    /// AWS).
     pub disabled: bool,
-    /// The claim that has the user name for the file system (ours).
+    /// The claim that has the user name for the file system (not in AWS).
     pub posix_claim: Option<Box<str>>,
-    /// The claim that lists the roles that a person may assume (ours); `None` if a person may
+    /// The claim that lists the roles that a person may assume (not in AWS); `None` if a person may
     /// assume any role that trusts the provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role_claim: Option<Box<str>>,

@@ -164,14 +164,15 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Refuses all sessions that came through a provider and issues no more, or ends this (ours).
+    /// Refuses all sessions that came through a provider and issues no more, or ends this (not in
+    /// AWS).
     pub fn set_provider_disabled(&mut self, arn: &ProviderArn, disabled: bool) -> Result<(), IamError> {
         self.provider_mut(arn)?.disabled = disabled;
         Ok(())
     }
 
     /// Sets the names of the claims that hold the roles of a session and its user name on the file
-    /// system (ours); `None` removes a name.
+    /// system (not in AWS); `None` removes a name.
     pub fn set_provider_claims(
         &mut self,
         arn: &ProviderArn,

@@ -139,13 +139,13 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Refuses all sessions of a role and issues no more, or ends this (ours).
+    /// Refuses all sessions of a role and issues no more, or ends this (not in AWS).
     pub fn set_role_disabled(&mut self, name: &Name, disabled: bool) -> Result<(), IamError> {
         self.role_mut(name)?.disabled = disabled;
         Ok(())
     }
 
-    /// Sets the identity that sessions of a role have on the file system (ours).
+    /// Sets the identity that sessions of a role have on the file system (not in AWS).
     pub fn set_role_posix(&mut self, name: &Name, posix: Option<&Posix>) -> Result<(), IamError> {
         self.role_mut(name)?.posix = posix.cloned();
         Ok(())

@@ -120,13 +120,13 @@ impl AccountDocument {
         Ok(())
     }
 
-    /// Refuses all keys and sessions of a user, or accepts them again (ours).
+    /// Refuses all keys and sessions of a user, or accepts them again (not in AWS).
     pub fn set_user_disabled(&mut self, name: &Name, disabled: bool) -> Result<(), IamError> {
         self.user_mut(name)?.disabled = disabled;
         Ok(())
     }
 
-    /// Sets the identity that a user has on the file system (ours).
+    /// Sets the identity that a user has on the file system (not in AWS).
     pub fn set_user_posix(&mut self, name: &Name, posix: Option<&Posix>) -> Result<(), IamError> {
         self.user_mut(name)?.posix = posix.cloned();
         Ok(())
@@ -198,7 +198,7 @@ impl AccountDocument {
     }
 
     /// Sets the DN of the group in the directory (LDAP) whose members get the policies of a group
-    /// (ours).
+    /// (not in AWS).
     pub fn set_group_external(&mut self, name: &Name, dn: Option<&str>) -> Result<(), IamError> {
         if dn.is_some_and(|dn| dn.is_empty() || !is_free(dn)) {
             let why = "The DN of a group of the directory has 1 to 512 characters, in one line.";

@@ -176,13 +176,13 @@ impl Registry {
         .await
     }
 
-    /// Makes an account with a name (ours), and returns its id.
+    /// Makes an account with a name (not in AWS), and returns its id.
     pub async fn create_account(&self, name: &str) -> Result<AccountId, IamError> {
         self.create_account_with(name, &|_, _| Ok(())).await.map(|(id, ())| id)
     }
 
-    /// Makes an account, and makes a change in it before others see it (ours). So the account has
-    /// the first key of its root from the beginning, or is not made at all.
+    /// Makes an account, and makes a change in it before others see it (not in AWS). So the account
+    /// has the first key of its root from the beginning, or is not made at all.
     pub async fn create_account_with<T: Send>(
         &self,
         name: &str,
@@ -235,8 +235,8 @@ impl Registry {
     }
 
     /// Changes the name of an account, or whether all its keys and sessions are refused, or both at
-    /// once (ours): if one change is refused, the other is not made. The account that the tree was
-    /// made with cannot be disabled: administrators would be locked out.
+    /// once (not in AWS): if one change is refused, the other is not made. The account that the
+    /// tree was made with cannot be disabled: administrators would be locked out.
     pub async fn update_account(
         &self,
         id: &AccountId,

@@ -163,7 +163,8 @@ impl FoundDocuments {
         Ok(Self { closed: Some(Closed::Unreadable(errno)), ..Self::none(traits) })
     }
 
-    /// Returns a document; an error if it is damaged, or if nothing of the file can be read.
+    /// Returns a document; `None` if the bucket has none of this kind. Fails if the document is
+    /// damaged, or if the file with all of the bucket's documents cannot be read.
     pub fn document(&self, kind: DocumentKind) -> Result<Option<Bytes>> {
         const OPERATION: &str = "read a document of a bucket";
         let damaged =
